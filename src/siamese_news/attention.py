@@ -1,0 +1,311 @@
+"""Ring, star and dense attention with sparse weights.
+
+Shape letters: B texts, S tokens, E size of a token's state, H heads, K keys of a query, M = B * S.
+
+Logically a state is (B, S, E). In memory its tokens lie innermost, (E, M): a neighbour is then the
+same memory shifted, so windows are never copied, every elementwise loop is long whatever the length
+of the texts, and a sum over few keys costs a twentieth of what it costs with the keys innermost.
+
+No key or value has a bias: a key's adds the same number to every score of a query, which the
+sparsity ignores, and a value's only shifts the output's bias.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.shifts import shifted_dot, shifted_mix
+from siamese_news.sparsity import Softmax, Sparsity
+
+AttentionBackend = Literal["fast", "reference"]
+Similarity = Literal["dot", "cosine"]
+
+# Without gradients the ring runs over this many tokens at a time: its memory stays in the cache.
+TILE = 1024
+
+
+class Attention(nn.Module):
+    """Projections, similarity and sparsity that ring, star and dense attention share.
+
+    Args:
+        dim: E, the size of a state.
+        heads: H.
+        head_dim: the size of a head; H * head_dim need not be E.
+        sparsity: called with ``heads=H``.
+        similarity: ``"dot"``, or ``"cosine"`` (the AST paper's example of f in Eq. 2).
+        scale: what the similarity is multiplied by; None is 1 / sqrt(head_dim) for the dot product
+            and 1 for the cosine.
+        bias: whether queries and outputs have a bias.
+        backend: ``"fast"``, or ``"reference"``: the equations, readable.
+
+    Attributes:
+        record: when set, `recorded` keeps the weights of the last call, (B, H, queries, K).
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        heads: int,
+        head_dim: int,
+        sparsity: Callable[..., Sparsity],
+        similarity: Similarity,
+        scale: float | None,
+        bias: bool,
+        backend: AttentionBackend,
+    ) -> None:
+        super().__init__()
+        if similarity not in ("dot", "cosine"):
+            raise ValueError(f"attention got similarity={similarity!r}; expected 'dot' or 'cosine'")
+        if backend not in ("fast", "reference"):
+            raise ValueError(f"attention got backend={backend!r}; expected 'fast' or 'reference'")
+        if min(dim, heads, head_dim) < 1:
+            raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
+        if scale is not None and scale <= 0:
+            raise ValueError(f"attention got {scale=}; expected a positive number or None")
+        self.heads = heads
+        self.head_dim = head_dim
+        self.similarity = similarity
+        self.scale = scale or (1.0 if similarity == "cosine" else 1 / math.sqrt(head_dim))
+        self.backend = backend
+        self.query = nn.Linear(dim, heads * head_dim, bias=bias)
+        self.key = nn.Linear(dim, heads * head_dim, bias=False)
+        self.value = nn.Linear(dim, heads * head_dim, bias=False)
+        self.output = nn.Linear(heads * head_dim, dim, bias=bias)
+        self.sparsity = sparsity(heads=heads)
+        self.record = False
+        self.recorded: Tensor | None = None
+
+    def _split(self, states: Tensor) -> Tensor:
+        """(..., H * head_dim) -> (..., H, head_dim)."""
+        return states.unflatten(-1, (self.heads, self.head_dim))
+
+    def _unit(self, states: Tensor, dim: int = -1) -> Tensor:
+        """Unit length where the similarity is the cosine."""
+        return F.normalize(states, dim=dim) if self.similarity == "cosine" else states
+
+    def _weigh(self, scores: Tensor, mask: Tensor | None, dim: int) -> Tensor:
+        # Scores and weights are float32 under autocast.
+        return self.sparsity(scores if scores.dtype == torch.float64 else scores.float(), mask, dim)
+
+
+class RingAttention(Attention):
+    """Every token attends to its window, to the relay and, if given, to its own embedding.
+
+    Eq. 6 of the AST paper with the roles its released code gives them: the token is the query and
+    its context holds keys and values; the other way round there would be one key for each query.
+
+    Args:
+        radius: c, how many neighbours on each side; W = 2c + 1 with the token itself.
+        **options: see `Attention`.
+    """
+
+    def __init__(self, *, radius: int, **options: Any) -> None:
+        super().__init__(**options)
+        if radius < 0:
+            raise ValueError(f"RingAttention got radius={radius}; expected at least 0")
+        self.radius = radius
+
+    def forward(
+        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None = None
+    ) -> Tensor:
+        """One update of all tokens.
+
+        Args:
+            nodes: (B, S, E).
+            mask: (B, S) bool; a padded or absent neighbour is never a key.
+            relay: (B, E).
+            embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
+
+        Returns:
+            (B, S, E), undefined at padding.
+        """
+        run = self._reference if self.backend == "reference" else self._fast
+        return run(nodes, mask, relay, embeddings)
+
+    def _reference(
+        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
+    ) -> Tensor:
+        length = nodes.shape[1]
+        offsets = torch.arange(-self.radius, self.radius + 1, device=nodes.device)
+        index = torch.arange(length, device=nodes.device)[:, None] + offsets  # (S, W)
+        inside = (index >= 0) & (index < length)
+        index = index.clamp(0, max(length - 1, 0))
+        context = [nodes[:, index]]  # (B, S, W, E)
+        real = [mask[:, index] & inside]
+        if embeddings is not None:
+            context.append(embeddings[:, :, None])
+            real.append(mask[:, :, None])
+        context.append(relay[:, None, None].expand(-1, length, -1, -1))
+        real.append(torch.ones_like(mask[:, :, None]))
+        keys = torch.cat(context, 2)  # (B, S, K, E): C_i of Eq. 5
+        query = self._unit(self._split(self.query(nodes)))
+        key = self._unit(self._split(self.key(keys)))
+        value = self._split(self.value(keys))
+        scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
+        weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
+        if self.record:
+            self.recorded = weights
+        mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
+        return self.output(mixed.flatten(2))
+
+    def _fast(
+        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
+    ) -> Tensor:
+        batch, length, dim = nodes.shape
+        states = _columns(nodes)
+        own = None if embeddings is None else _columns(embeddings)
+        relays = [
+            states.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
+            for states in self._memory(relay.t())
+        ]
+        bias = self._bias(mask, own is not None, states)
+        count = batch * length
+        size = count if torch.is_grad_enabled() or self.record else TILE
+        tiles = []
+        for start in range(0, count, max(size, 1)):
+            tile = slice(start, min(start + size, count))
+            extras = [[side[..., tile] for side in relays]]
+            if own is not None:
+                extras.insert(0, self._memory(own[:, tile]))
+            tiles.append(self._tile(states, tile, extras, bias[:, tile]))
+        updated = tiles[0] if len(tiles) == 1 else torch.cat([states[:, :0], *tiles], 1)
+        if self.record and self.recorded is not None:  # (1, H, K, M)
+            self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
+        return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _tile(
+        self, states: Tensor, tile: slice, extras: Sequence[Sequence[Tensor]], bias: Tensor
+    ) -> Tensor:
+        """The update of the tokens in `tile`: (E, tokens)."""
+        first = max(tile.start - self.radius, 0)
+        halo = states[:, first : tile.stop + self.radius]
+        query = self._project(self.query, states[:, tile])
+        key, value = self._memory(halo)
+        # Neighbour j of token i of the tile is column i + offset_j of the halo.
+        middle = tile.start - first
+        window = [middle + step for step in range(-self.radius, self.radius + 1)]
+        offsets = (*window, *[0] * len(extras))
+        scores = shifted_dot(self._unit(query, 1), bias, offsets, key, *[key for key, _ in extras])
+        weights = self._weigh((scores * self.scale)[None], None, 2)
+        if self.record:
+            self.recorded = weights
+        mixed = shifted_mix(
+            weights[0].to(value.dtype), offsets, value, *[value for _, value in extras]
+        )
+        updated = self.output.weight @ mixed.flatten(0, 1)
+        return updated if self.output.bias is None else updated + self.output.bias[:, None]
+
+    def _project(self, linear: nn.Linear, columns: Tensor) -> Tensor:
+        """(E, M) -> (H, head_dim, M)."""
+        projected = linear.weight @ columns
+        if linear.bias is not None:
+            projected = projected + linear.bias[:, None]
+        return projected.unflatten(0, (self.heads, self.head_dim))
+
+    def _memory(self, columns: Tensor) -> list[Tensor]:
+        """Key and value of each column."""
+        return [self._unit(self._project(self.key, columns), 1), self._project(self.value, columns)]
+
+    def _bias(self, mask: Tensor, own: bool, like: Tensor) -> Tensor:
+        """(K, M): 0 where there is a key, -inf at padding and beyond the text's ends."""
+        padded = F.pad(mask, (self.radius, self.radius))
+        length = mask.shape[1]
+        real = [padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)]
+        if own:
+            real.append(mask)
+        real.append(torch.ones_like(mask))
+        closed = ~torch.stack(real).flatten(1)
+        return torch.zeros(closed.shape, dtype=like.dtype, device=like.device).masked_fill_(
+            closed, -math.inf
+        )
+
+
+def _columns(states: Tensor) -> Tensor:
+    """(B, S, E) -> (E, M): a view where the tokens already lie innermost."""
+    return states.flatten(0, 1).t()
+
+
+class StarAttention(Attention):
+    """The relay attends to every token (Eq. 8 of the AST paper's encoder: the star's hub).
+
+    Args:
+        attends_itself: whether the relay is among its own keys, [s; H], as in the Star-Transformer.
+        **options: see `Attention`.
+    """
+
+    def __init__(self, *, attends_itself: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.attends_itself = attends_itself
+
+    def forward(self, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        """One update of the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
+        query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
+        run = self._reference if self.backend == "reference" else self._fast
+        return self.output(run(query, relay, nodes, mask).flatten(1))
+
+    def _reference(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        if self.attends_itself:
+            nodes = torch.cat([nodes, relay[:, None]], 1)
+            mask = F.pad(mask, (0, 1), value=True)
+        key = self._unit(self._split(self.key(nodes)))
+        weights = self._weights(torch.einsum("bhd,bshd->bhs", query, key), mask)
+        value = self._split(self.value(nodes))
+        return torch.einsum("bhs,bshd->bhd", weights.to(value.dtype), value)
+
+    def _fast(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        # One query for each head: (W_k^T q) . h instead of q . (W_k h), and W_v sum p h instead of
+        # sum p W_v h, so no token is projected.
+        states = [nodes, relay[:, None]] if self.attends_itself else [nodes]
+        if self.attends_itself:
+            mask = F.pad(mask, (0, 1), value=True)
+        if self.similarity == "cosine":  # the length of W_k h is needed, so no fold
+            keys = [self._unit(self._split(self.key(some))) for some in states]
+            parts = [torch.einsum("bhd,bshd->bhs", query, key) for key in keys]
+        else:
+            folded = torch.einsum("bhd,hde->bhe", query, self._by_head(self.key))
+            parts = [folded @ some.transpose(1, 2) for some in states]
+        weights = self._weights(torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask)
+        shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
+        mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
+        return torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+
+    def _by_head(self, linear: nn.Linear) -> Tensor:
+        return linear.weight.unflatten(0, (self.heads, self.head_dim))
+
+    def _weights(self, scores: Tensor, mask: Tensor) -> Tensor:
+        weights = self._weigh(scores * self.scale, mask[:, None], -1)
+        if self.record:
+            self.recorded = weights[:, :, None]
+        return weights
+
+
+class DenseAttention(Attention):
+    """Every token attends to every token: the O(S^2) comparison. Has one backend only.
+
+    Args:
+        **options: see `Attention`.
+    """
+
+    def forward(self, nodes: Tensor, mask: Tensor) -> Tensor:
+        """One update of all tokens: nodes (B, S, E), mask (B, S) bool -> (B, S, E)."""
+        query, key, value = (
+            self._split(linear(nodes)).transpose(1, 2)
+            for linear in (self.query, self.key, self.value)
+        )
+        query, key = self._unit(query), self._unit(key)
+        if isinstance(self.sparsity, Softmax) and not self.record:
+            # A text without a token may attend to its padding: its result is not used.
+            keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]
+            mixed = F.scaled_dot_product_attention(query, key, value, keys, scale=self.scale)
+        else:
+            scores = query @ key.transpose(2, 3) * self.scale
+            weights = self._weigh(scores, mask[:, None, None], -1)
+            if self.record:
+                self.recorded = weights
+            mixed = weights.to(value.dtype) @ value
+        return self.output(mixed.transpose(1, 2).flatten(2))

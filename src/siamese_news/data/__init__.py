@@ -1,0 +1,21 @@
+"""Readers, records, splits and batches of articles and posts."""
+
+from siamese_news.data.articles import read_articles
+from siamese_news.data.ast_format import read_ast
+from siamese_news.data.beir import bundled, read_collection
+from siamese_news.data.posts import read_posts
+from siamese_news.data.records import Article, Collection, Post, Qrels
+from siamese_news.data.sources import EvaluationSet
+
+__all__ = [
+    "Article",
+    "Collection",
+    "EvaluationSet",
+    "Post",
+    "Qrels",
+    "bundled",
+    "read_articles",
+    "read_ast",
+    "read_collection",
+    "read_posts",
+]

@@ -1,0 +1,64 @@
+"""Token ids of all training texts, and batches padded from them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from siamese_news.data.groups import Group
+from siamese_news.text import PAD
+
+Item = tuple[int, np.ndarray, list[np.ndarray]]
+
+
+class GroupDataset(Dataset[Item]):
+    """A group of a sampler -> (article index, its token ids, its posts' token ids).
+
+    Args:
+        articles: token ids per article.
+        posts: token ids per post.
+    """
+
+    def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
+        self.articles = articles
+        self.posts = posts
+
+    def __len__(self) -> int:
+        """Number of articles."""
+        return len(self.articles)
+
+    def __getitem__(self, group: Group) -> Item:
+        """The texts of one group."""
+        article, posts = group
+        return article, self.articles[article], [self.posts[post] for post in posts]
+
+
+def collate(items: Sequence[Item]) -> dict[str, Tensor]:
+    """Pad groups into a batch.
+
+    Returns:
+        ``article_ids (A, S)`` and ``post_ids (P, S')``, int64, padded with -1 on the right;
+        ``article_labels (A,)`` and ``post_labels (P,)``, int64: the article's index in the whole
+        training set, so that labels of different processes agree. Posts follow their articles'
+        order; with one post per group the rows of both sides are pairs.
+    """
+    labels = [label for label, _, _ in items]
+    posts = [post for _, _, own in items for post in own]
+    post_labels = [label for label, _, own in items for _ in own]
+    return {
+        "article_ids": pad([article for _, article, _ in items]),
+        "post_ids": pad(posts),
+        "article_labels": torch.tensor(labels, dtype=torch.int64),
+        "post_labels": torch.tensor(post_labels, dtype=torch.int64),
+    }
+
+
+def pad(texts: Sequence[np.ndarray]) -> Tensor:
+    """Token ids of B texts as (B, S) int64, padded with -1; S is at least 1."""
+    width = max([1, *(len(text) for text in texts)])
+    ids = np.full((len(texts), width), PAD, dtype=np.int64)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = text
+    return torch.from_numpy(ids)

@@ -1,0 +1,110 @@
+"""How much of the test side a model has already met in training."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from siamese_news.data.pairs import relevant_pairs
+from siamese_news.data.records import Collection
+from siamese_news.data.splits import SplitBy, resplit
+from siamese_news.errors import InputError
+
+_LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")
+_RETWEET = re.compile(r"^\s*rt\b")
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Of `total` things on the test side, `seen` also occur in training."""
+
+    seen: int
+    total: int
+
+    def __str__(self) -> str:
+        share = 100 * self.seen / self.total if self.total else 0.0
+        return f"{self.seen}/{self.total} ({share:.1f} %)"
+
+
+def same_text_key(text: str) -> str:
+    """What near-identical texts share: lower-case words without links, mentions and ``RT``."""
+    return " ".join(_WORDS.findall(_RETWEET.sub("", _LINKS.sub(" ", text.lower()))))
+
+
+def leaks(collection: Collection, *, train: str = "train", test: str = "test") -> dict[str, Leak]:
+    """Count what of split `test` also occurs in split `train`.
+
+    Returns:
+        ``pairs`` (the same article and post), ``articles``, ``posts``, ``events`` (of the test
+        articles), ``article_texts`` and ``post_texts`` (equal `same_text_key` under any id; texts
+        without a word are not counted).
+    """
+    known = relevant_pairs(collection.split(train))
+    asked = relevant_pairs(collection.split(test))
+
+    def article_ids(pairs: Sequence[tuple[str, str]]) -> list[str]:
+        return list(dict.fromkeys(article for article, _ in pairs))
+
+    def post_ids(pairs: Sequence[tuple[str, str]]) -> list[str]:
+        return list(dict.fromkeys(post for _, post in pairs))
+
+    def events(pairs: Sequence[tuple[str, str]]) -> list[str]:
+        found = (collection.articles[a].metadata.get("event") for a in article_ids(pairs))
+        return list(dict.fromkeys(str(event) for event in found if event is not None))
+
+    def article_texts(pairs: Sequence[tuple[str, str]]) -> list[str]:
+        keys = (same_text_key(collection.articles[a].full_text) for a in article_ids(pairs))
+        return [key for key in keys if key]
+
+    def post_texts(pairs: Sequence[tuple[str, str]]) -> list[str]:
+        keys = (same_text_key(collection.posts[p].text) for p in post_ids(pairs))
+        return [key for key in keys if key]
+
+    return {
+        "pairs": _leak(known, asked),
+        "articles": _leak(article_ids(known), article_ids(asked)),
+        "posts": _leak(post_ids(known), post_ids(asked)),
+        "events": _leak(events(known), events(asked)),
+        "article_texts": _leak(article_texts(known), article_texts(asked)),
+        "post_texts": _leak(post_texts(known), post_texts(asked)),
+    }
+
+
+def leak_report(
+    collection: Collection,
+    *,
+    by: Sequence[SplitBy] = ("given", "pair", "article", "event"),
+    fractions: Sequence[float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+) -> dict[str, dict[str, Leak]]:
+    """`leaks` of the collection under each way of splitting; ways it does not allow are left out.
+
+    (No ``given`` without the files' own train and test; no ``event`` without events.)
+    """
+    report: dict[str, dict[str, Leak]] = {}
+    for way in by:
+        try:
+            report[way] = leaks(resplit(collection, by=way, fractions=fractions, seed=seed))
+        except InputError:
+            continue
+    return report
+
+
+def leak_table(report: dict[str, dict[str, Leak]]) -> str:
+    """The report as a small Markdown table: one row per way of splitting."""
+    if not report:
+        return "no split with both train and test pairs"
+    columns = list(next(iter(report.values())))
+    rows = [["split by", *(column.replace("_", " ") for column in columns)]]
+    rows += [[way, *(str(counts[column]) for column in columns)] for way, counts in report.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+
+def _leak(known: Iterable[object], asked: Sequence[object]) -> Leak:
+    seen = set(known)
+    return Leak(sum(item in seen for item in asked), len(asked))

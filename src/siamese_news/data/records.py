@@ -1,0 +1,93 @@
+"""What every reader gives: articles, posts and the pairs between them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from siamese_news.errors import InputError
+
+Qrels = dict[str, dict[str, int]]
+"""Article id -> post id -> grade; a grade of 1 or more is relevant."""
+
+# What no TREC file (fields split by white space, UTF-8) could carry in an id.
+_NOT_IN_AN_ID = re.compile(r"[\s\x00\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """One news article."""
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def full_text(self) -> str:
+        """Title, newline, text; the text alone where there is no title."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One social media post. Its text may be empty."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Articles, posts, and per split the judged pairs (qrels)."""
+
+    name: str
+    articles: dict[str, Article]
+    posts: dict[str, Post]
+    qrels: dict[str, Qrels]
+
+    def split(self, name: str) -> Qrels:
+        """The qrels of one split.
+
+        Raises:
+            InputError: where the collection has no such split.
+        """
+        if name not in self.qrels:
+            have = ", ".join(sorted(self.qrels)) or "none"
+            raise InputError(
+                f"collection '{self.name}' has no split '{name}'; it has: {have}. "
+                "Name one of these, or cut new ones with data.split.by=article"
+            )
+        return self.qrels[name]
+
+
+def clean_text(text: str) -> str:
+    """The text without what UTF-8 or C strings cannot carry.
+
+    A NUL becomes a space, a lone surrogate becomes U+FFFD.
+    """
+    if "\x00" in text:
+        text = text.replace("\x00", " ")
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def check_id(value: str, where: str) -> str:
+    """The id unchanged, if every file format we write can carry it.
+
+    Args:
+        value: the id.
+        where: what the message starts with, such as ``posts.jsonl:3: field '_id'``.
+
+    Raises:
+        InputError: for an empty id, and one with white space, a NUL or a lone surrogate.
+    """
+    if not value:
+        raise InputError(f"{where} is empty, expected an id; give every record one")
+    if _NOT_IN_AN_ID.search(value):
+        raise InputError(
+            f"{where} is {value[:80]!r}, which has white space, a NUL or a broken character in it; "
+            "a TREC run could not carry it: replace those characters"
+        )
+    return value

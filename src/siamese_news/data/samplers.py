@@ -1,0 +1,291 @@
+"""Batches of articles with their posts: deterministic, rank-aware, resumable.
+
+A batch is a list of groups (`siamese_news.data.groups`). Both samplers are pure functions of
+(seed, epoch, rank, world): any worker or restart makes the same batches.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Sampler
+
+from siamese_news.data.groups import Batch, conflicts_of, share
+from siamese_news.errors import InputError
+
+
+class _BatchSampler(Sampler[Batch]):
+    """Epoch, position and the share of a rank; a subclass makes the global batches.
+
+    The position moves only when whoever trains says so (`advance`, `load_state_dict`): what
+    a loader's workers have fetched ahead is not yet trained on.
+    """
+
+    def __init__(self, *, seed: int, rank: int, world: int) -> None:
+        if not 0 <= rank < world:
+            raise ValueError(f"rank is {rank} of world {world}, expected 0 <= rank < world")
+        self.seed = int(seed)
+        self.rank = rank
+        self.world = world
+        self.epoch = 0
+        self.batch = 0
+
+    def __len__(self) -> int:
+        """Batches of one epoch: the same for every epoch and rank."""
+        raise NotImplementedError
+
+    def global_batches(self, epoch: int) -> list[Batch]:
+        """The batches of one epoch before they are shared out to the ranks."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Batch]:
+        """This rank's batches of the epoch, from the position on."""
+        for batch in self.global_batches(self.epoch)[self.batch :]:
+            yield share(batch, world=self.world)[self.rank]
+
+    @property
+    def sampler(self) -> "_BatchSampler":
+        """Itself: Lightning calls ``set_epoch`` only on a batch sampler's ``sampler``."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to the start of an epoch; the current epoch keeps its position."""
+        if epoch != self.epoch:
+            self.epoch, self.batch = int(epoch), 0
+
+    def advance(self, batches: int = 1) -> None:
+        """Say that so many more batches of this epoch have been trained on."""
+        self.batch += batches
+
+    def state_dict(self) -> dict[str, int]:
+        """The position: epoch, batches of it trained on, and the batches an epoch has."""
+        return {"epoch": self.epoch, "batch": self.batch, "batches": len(self)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go to a saved position; the end of an epoch is the start of the next.
+
+        Raises:
+            InputError: where the epoch had another number of batches: other data or settings.
+        """
+        saved = int(state.get("batches", len(self)))
+        if saved != len(self):
+            raise InputError(
+                f"the saved run had {saved} batches per epoch, this one has {len(self)}: the "
+                "data, data.batching or the number of processes differ; resume with the same"
+            )
+        self.epoch, self.batch = int(state["epoch"]), int(state["batch"])
+        if self.batch >= len(self):
+            self.epoch, self.batch = self.epoch + 1, 0
+
+
+class ArticleBatchSampler(_BatchSampler):
+    """Batches of distinct articles, each with up to m of its posts.
+
+    An article's posts are shuffled and cut into chunks of at most m, of nearly equal size; every
+    chunk is in one batch of the epoch, so every pair is visited exactly once. An article is at
+    most once in a batch. Two articles that share a post, or a post's text, are never in one batch
+    (over all ranks, as the whole global batch is mined), so no pair looks like a negative.
+    Articles of similar length come together. Batches are equally full: where one article has far
+    more posts than others, an epoch has as many batches as it has chunks, and the others are
+    spread over them; `chunks_per_epoch` bounds that.
+
+    Over several ranks each takes an equal number of articles and of posts of every global batch
+    (an uneven gather fails or hangs); the few left over wait for another epoch's shuffle.
+
+    Args:
+        posts: for each article the indices of its posts (at least one, each once).
+        lengths: for each article its number of tokens.
+        articles_per_batch: per rank. Only where most articles share posts may a batch hold more.
+        posts_per_article: m.
+        chunks_per_epoch: at most so many chunks of an article per epoch; its posts then take turns
+            over the epochs, in one shuffled order. None: all of them in every epoch.
+        text_of: for each post a number that posts of the same text share: such posts count as one
+            when articles that share a post are kept apart. None: every post has its own.
+        seed: of all choices.
+        rank: of this process.
+        world: number of processes.
+
+    Raises:
+        InputError: for no article, sizes below 1, or fewer articles than processes.
+    """
+
+    def __init__(
+        self,
+        *,
+        posts: Sequence[Sequence[int]],
+        lengths: Sequence[int],
+        articles_per_batch: int,
+        posts_per_article: int,
+        chunks_per_epoch: int | None = None,
+        text_of: Sequence[int] | None = None,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        super().__init__(seed=seed, rank=rank, world=world)
+        if len(posts) != len(lengths):
+            raise ValueError(f"{len(posts)} articles have posts, {len(lengths)} have a length")
+        if not posts or any(len(own) == 0 for own in posts):
+            raise InputError("no training pair, or an article without a post; give each one a post")
+        for name, value in (
+            ("articles_per_batch", articles_per_batch),
+            ("posts_per_article", posts_per_article),
+            ("chunks_per_epoch", 1 if chunks_per_epoch is None else chunks_per_epoch),
+        ):
+            if value < 1:
+                raise InputError(f"data.batching.{name} is {value}, expected 1 or more")
+        if len(posts) < world:
+            raise InputError(f"{len(posts)} articles for {world} processes; use fewer processes")
+        self.posts = [np.asarray(own, dtype=np.int64) for own in posts]
+        self.lengths = np.asarray(lengths, dtype=np.int64)
+        self.articles_per_batch = articles_per_batch
+        self.posts_per_article = posts_per_article
+        self.window = None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
+        self.conflicts = conflicts_of(
+            posts if text_of is None else [{text_of[post] for post in own} for own in posts]
+        )
+        self._any_conflict = any(self.conflicts)
+        # Chunks per article: the same in every epoch, so every epoch has equally many batches.
+        taken = [min(len(own), self.window or len(own)) for own in self.posts]
+        self.chunks = np.asarray([-(-n // posts_per_article) for n in taken])
+        total = int(self.chunks.sum())
+        full = -(-total // (articles_per_batch * world))
+        # With so many batches a chunk always finds one that holds no article in conflict with it.
+        room = max(
+            int(self.chunks[article] + sum(self.chunks[other] for other in self.conflicts[article]))
+            for article in range(len(posts))
+        )
+        self._batches = max(full, room)
+        if total // self._batches < world:
+            raise InputError(
+                f"{total} chunks in {self._batches} batches cannot feed {world} processes: one "
+                "article has too many posts; set data.batching.chunks_per_epoch=1"
+            )
+
+    def __len__(self) -> int:
+        """Batches of one epoch."""
+        return self._batches
+
+    def global_batches(self, epoch: int) -> list[Batch]:
+        """The batches of one epoch before they are shared out to the ranks."""
+        rng = np.random.default_rng([self.seed, epoch])
+        order = self._order(rng)
+        batches: list[Batch] = [[] for _ in range(self._batches)]
+        # Chunk j goes to batch j modulo their number: equally full, and the consecutive chunks
+        # of one article (never more than batches) all to different ones.
+        turn = 0
+        capacity = self.articles_per_batch * self.world
+        owners: list[set[int]] = [set() for _ in batches]
+        for article in order:
+            for chunk in self._cut(article, epoch, rng):
+                target = turn % self._batches
+                if self._any_conflict:
+                    target = self._free(article, target, owners, capacity)
+                owners[target].add(article)
+                batches[target].append((article, chunk))
+                turn += 1
+        self._top_up(batches)
+        rng.shuffle(batches)
+        return batches
+
+    def _order(self, rng: np.random.Generator) -> list[int]:
+        """A random order, in layers of one chunk per batch, each layer by length.
+
+        The n-th batch then gets the n-th longest of every layer.
+        """
+        order = rng.permutation(len(self.posts))
+        before = np.cumsum(self.chunks[order]) - self.chunks[order]
+        layer = before // self._batches
+        return order[np.lexsort((self.lengths[order], layer))].tolist()
+
+    def _cut(self, article: int, epoch: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+        own = self.posts[article]
+        if self.window is not None and self.window < len(own):
+            turns = np.random.default_rng([self.seed, 1, article]).permutation(own)
+            start = epoch * self.window
+            own = turns[np.arange(start, start + self.window) % len(turns)]
+        parts = np.array_split(rng.permutation(own), int(self.chunks[article]))
+        return [tuple(part.tolist()) for part in parts]
+
+    def _free(self, article: int, start: int, owners: Sequence[set[int]], capacity: int) -> int:
+        """The next batch with room and no article in conflict; the least full if none has room."""
+        blocked = self.conflicts[article] | {article}
+        least = -1
+        for step in range(self._batches):
+            index = (start + step) % self._batches
+            if owners[index].isdisjoint(blocked):
+                if len(owners[index]) < capacity:
+                    return index
+                if least < 0 or len(owners[index]) < len(owners[least]):
+                    least = index
+        return least
+
+    def _top_up(self, batches: list[Batch]) -> None:
+        """Move chunks to batches with too few articles to share out, or to have a negative."""
+        least = max(2, self.world)
+        for small in [batch for batch in batches if len(batch) < least]:
+            for large in sorted(batches, key=len, reverse=True):
+                while len(small) < least < len(large):
+                    held = {article for article, _ in small}
+                    fits = (g for g in large if held.isdisjoint(self.conflicts[g[0]] | {g[0]}))
+                    group = next(fits, None)
+                    if group is None:
+                        break
+                    large.remove(group)
+                    small.append(group)
+            if len(small) < self.world:
+                raise InputError(
+                    f"a batch has {len(small)} articles for {self.world} processes: too many "
+                    "articles share posts; use fewer processes"
+                )
+
+
+class PairBatchSampler(_BatchSampler):
+    """Random batches of single pairs, as the paper's released code made them (128 pairs).
+
+    Every pair is in one batch of the epoch; an article may come several times in a batch, each
+    time with one post. The last batch may be smaller. Over several ranks each takes an equal
+    share; a remainder that does not divide is left out of that epoch.
+
+    Args:
+        posts: for each article the indices of its posts.
+        pairs_per_batch: per rank.
+        seed: of the shuffle.
+        rank: of this process.
+        world: number of processes.
+
+    Raises:
+        InputError: for fewer pairs than processes, or a size below 1.
+    """
+
+    def __init__(
+        self,
+        *,
+        posts: Sequence[Sequence[int]],
+        pairs_per_batch: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        super().__init__(seed=seed, rank=rank, world=world)
+        if pairs_per_batch < 1:
+            raise InputError(f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1")
+        self.pairs = [(article, post) for article, own in enumerate(posts) for post in own]
+        if len(self.pairs) < world:
+            raise InputError(f"{len(self.pairs)} pairs for {world} processes; use fewer processes")
+        self.pairs_per_batch = pairs_per_batch
+        self._kept = len(self.pairs) // world * world
+
+    def __len__(self) -> int:
+        """Batches of one epoch."""
+        return -(-self._kept // (self.pairs_per_batch * self.world))
+
+    def global_batches(self, epoch: int) -> list[Batch]:
+        """The batches of one epoch before they are shared out to the ranks."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.pairs))
+        chosen = [self.pairs[index] for index in order[: self._kept]]
+        size = self.pairs_per_batch * self.world
+        return [
+            [(article, (post,)) for article, post in chosen[start : start + size]]
+            for start in range(0, len(chosen), size)
+        ]

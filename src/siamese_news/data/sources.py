@@ -1,0 +1,104 @@
+"""Named sources of data, and the evaluation sets cut from them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from siamese_news.data.ast_format import read_ast
+from siamese_news.data.beir import bundled, read_collection
+from siamese_news.data.pairs import relevant_pairs
+from siamese_news.data.records import Article, Collection, Post, Qrels
+from siamese_news.errors import InputError
+
+BUNDLED = "stories"
+VARIABLE = "SIAMESE_NEWS_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """What is ranked, and what is right.
+
+    Attributes:
+        name: ``<collection>/<split>``.
+        articles: the articles that ask.
+        posts: the pool that is ranked for each of them.
+        qrels: article id -> post id -> grade.
+        one_story: all articles are seeds of one story and share the relevant posts, which the
+            qrels list once, under one of them: rank by the mean score over the seeds.
+    """
+
+    name: str
+    articles: list[Article]
+    posts: list[Post]
+    qrels: Qrels
+    one_story: bool = False
+
+
+def open_source(folder: str) -> Collection:
+    """The collection a configuration names.
+
+    Args:
+        folder: ``stories`` is the corpus that ships with the package. Any other name is a folder
+            in the BEIR layout inside ``$SIAMESE_NEWS_DATA``, or a file there in the format of the
+            Adaptive Siamese Transformer's authors (`read_ast`).
+
+    Raises:
+        InputError: where the variable is not set or names no folder; as the readers.
+    """
+    if folder == BUNDLED:
+        return bundled()
+    root = os.environ.get(VARIABLE)
+    if not root:
+        raise InputError(
+            f"the data '{folder}' is looked for in the folder that the environment variable "
+            f"{VARIABLE} names, which is not set; set it (export {VARIABLE}=/path/to/data) or take "
+            f"data={BUNDLED}, which ships with the package"
+        )
+    if not Path(root).is_dir():
+        raise InputError(f"{VARIABLE} is '{root}', which is no folder; set it to one that is there")
+    path = Path(root) / folder
+    if path.is_file():
+        return read_ast(path).collection
+    if not path.is_dir():
+        there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"
+        raise InputError(f"{path}: no such folder or file; {VARIABLE} holds: {there}")
+    return read_collection(path)
+
+
+def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> EvaluationSet:
+    """Cut an evaluation set from a collection.
+
+    Args:
+        collection: with the split that the entry names.
+        entry: ``split``; ``pool``: ``linked`` (default: the posts of the split's qrels) or
+            ``with_unlinked`` (and every post that is in no qrels at all); ``one_story``.
+
+    Raises:
+        InputError: for an unknown split or pool, and a split without a relevant pair.
+    """
+    split = entry["split"]
+    qrels = collection.split(split)
+    if not relevant_pairs(qrels):
+        raise InputError(f"split '{split}' of '{collection.name}' has no relevant pair to find")
+    pool = entry.get("pool", "linked")
+    if pool not in ("linked", "with_unlinked"):
+        raise InputError(f"pool is '{pool}', expected linked or with_unlinked")
+    one_story = bool(entry.get("one_story", False))
+    wanted = {post for judged in qrels.values() for post in judged}
+    if pool == "with_unlinked":
+        linked = {
+            post
+            for other in collection.qrels.values()
+            for judged in other.values()
+            for post in judged
+        }
+        wanted |= collection.posts.keys() - linked
+    return EvaluationSet(
+        name=f"{collection.name}/{split}",
+        articles=[a for a in collection.articles.values() if one_story or a.id in qrels],
+        posts=[post for post in collection.posts.values() if post.id in wanted],
+        qrels=qrels,
+        one_story=one_story,
+    )

@@ -1,0 +1,115 @@
+"""Train, dev and test: as the files give them, or cut anew by pair, article or event."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from siamese_news.data.pairs import relevant_pairs
+from siamese_news.data.records import Collection, Qrels
+from siamese_news.errors import InputError
+
+SPLITS = ("train", "dev", "test")
+SplitBy = Literal["given", "pair", "article", "event"]
+
+
+def resplit(
+    collection: Collection,
+    *,
+    by: SplitBy,
+    fractions: Sequence[float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+) -> Collection:
+    """The same articles and posts with new ``train``, ``dev`` and ``test`` pairs.
+
+    Args:
+        collection: all its splits are pooled first.
+        by: ``"given"`` changes nothing. ``"pair"`` deals single pairs at random, as the paper
+            did (Adaptive Siamese Transformer, section 4): most test articles are then seen in
+            training. ``"article"`` keeps an article's pairs together, ``"event"`` those of all
+            articles with one ``metadata.event``.
+        fractions: shares of the pairs (by pair), articles or events that go to train, dev and
+            test; they sum to 1. A share above 0 gets at least one where there are enough.
+        seed: the same seed gives the same splits, whatever the order of the files.
+
+    Raises:
+        InputError: for another `by`, other fractions, an article without the event it needs, too
+            few units to cut.
+    """
+    if by not in get_args(SplitBy):
+        choices = ", ".join(get_args(SplitBy))
+        raise InputError(f"data.split.by is '{by}', expected one of: {choices}")
+    if by == "given":
+        return collection
+    shares = [float(share) for share in fractions]
+    if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        raise InputError(
+            f"data.split.fractions is {list(fractions)}, expected three numbers of 0 or more "
+            "(train, dev, test) that sum to 1, such as [0.8, 0.1, 0.1]"
+        )
+    pooled = pool_qrels(collection.qrels)
+    unit = _unit(collection, by)
+    pairs = [
+        (article, post, grade)
+        for article, judged in pooled.items()
+        for post, grade in judged.items()
+        if by != "pair" or grade >= 1
+    ]
+    # Sorted, so that the order of lines and files does not matter.
+    units = sorted({unit(article, post) for article, post, _ in pairs}, key=repr)
+    needed = sum(share > 0 for share in shares)
+    if len(units) < needed:
+        raise InputError(
+            f"collection '{collection.name}' has {len(units)} {by}s to split, expected at least "
+            f"{needed}; set data.split.by=given"
+        )
+    order = np.random.default_rng([seed, len(units)]).permutation(len(units))
+    split_of = dict(zip((units[i] for i in order), _deal(len(units), shares), strict=True))
+    qrels: dict[str, Qrels] = {name: {} for name in SPLITS}
+    for article, post, grade in pairs:
+        name = split_of[unit(article, post)]
+        qrels[name].setdefault(article, {})[post] = grade
+    kept = {name: split for name, split in qrels.items() if relevant_pairs(split)}
+    return replace(collection, qrels=kept)
+
+
+def pool_qrels(splits: Mapping[str, Qrels]) -> Qrels:
+    """All splits' pairs as one; where two splits grade one pair, the higher grade counts."""
+    pooled: Qrels = {}
+    for name in sorted(splits):
+        for article, judged in splits[name].items():
+            target = pooled.setdefault(article, {})
+            for post, grade in judged.items():
+                target[post] = max(grade, target.get(post, grade))
+    return pooled
+
+
+def _unit(collection: Collection, by: SplitBy) -> Callable[[str, str], Hashable]:
+    if by == "pair":
+        return lambda article, post: (article, post)
+    if by == "article":
+        return lambda article, post: article
+
+    def event(article: str, post: str) -> Hashable:
+        value = collection.articles[article].metadata.get("event")
+        if value is None:
+            raise InputError(
+                f"collection '{collection.name}': article '{article}' has no metadata.event, "
+                "which data.split.by=event needs; use data.split.by=article"
+            )
+        return str(value)
+
+    return event
+
+
+def _deal(count: int, shares: Sequence[float]) -> list[str]:
+    """`count` split names in order, by largest remainder, at least one for a share above 0."""
+    exact = [count * share for share in shares]
+    sizes = [max(int(value), int(share > 0)) for value, share in zip(exact, shares, strict=True)]
+    while sum(sizes) > count:
+        sizes[sizes.index(max(sizes))] -= 1
+    while sum(sizes) < count:
+        gaps = [value - size if value else -count for value, size in zip(exact, sizes, strict=True)]
+        sizes[gaps.index(max(gaps))] += 1
+    return [name for name, size in zip(SPLITS, sizes, strict=True) for _ in range(size)]

@@ -1,0 +1,35 @@
+"""The bag of words: the honest floor that every other encoder has to beat."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from siamese_news.encoders.base import Encoder, weighted_mean
+
+
+class BagEncoder(Encoder):
+    """Mean of the word vectors, plain or weighted, with an optional linear map.
+
+    Args:
+        input_dim: E.
+        weighting: ``"mean"``, or ``"idf"`` for the mean weighted by `weights`.
+        output_dim: D of a trained linear map; None for none, and then nothing is trained.
+    """
+
+    def __init__(
+        self, *, input_dim: int, weighting: Literal["mean", "idf"], output_dim: int | None
+    ) -> None:
+        super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
+        if weighting not in ("mean", "idf"):
+            raise ValueError(f"BagEncoder got weighting={weighting!r}; expected 'mean' or 'idf'")
+        self.uses_weights = weighting == "idf"
+        self.output: nn.Linear | None = None
+        if output_dim is not None:
+            self.output = nn.Linear(input_dim, output_dim, bias=False)
+            # Starts as the bag itself: cosines are kept.
+            nn.init.orthogonal_(self.output.weight)
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
+        mean = weighted_mean(embeddings, mask, weights if self.uses_weights else None)
+        return mean if self.output is None else self.output(mean)

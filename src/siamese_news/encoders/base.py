@@ -1,0 +1,157 @@
+"""What every encoder is: word vectors in, one vector a text out.
+
+Shape letters: B texts, S tokens, E embedding size, H heads, D output size, W = 2c + 1 window.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from siamese_news.attention import Attention
+from siamese_news.sparsity import Sparsity
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an encoder looked at.
+
+    Attributes:
+        vectors: (B, D).
+        contributions: (B, S), the share of each token in the vector, 0 at padding; for a linear
+            encoder the shares of a text sum to 1.
+        attention: weights (B, H, queries, K) by the name of the attention in the encoder. The keys
+            of a ring are the window from left to right, then e_i if it is a key, then the relay;
+            those of a star are the tokens, then the relay if it attends to itself.
+        alphas: (H,) by the name of the sparsity in the encoder.
+    """
+
+    vectors: Tensor
+    contributions: Tensor
+    attention: dict[str, Tensor]
+    alphas: dict[str, Tensor]
+
+
+class Encoder(nn.Module):
+    """Base of the encoders.
+
+    The real tokens of a text come first, padding after them. Padding and the other texts of a
+    batch never change a result, and a text without a token has a defined vector.
+
+    Args:
+        input_dim: E.
+        output_dim: D.
+
+    Attributes:
+        uses_weights: whether `forward` reads `weights`.
+    """
+
+    uses_weights: bool = False
+
+    def __init__(self, *, input_dim: int, output_dim: int) -> None:
+        super().__init__()
+        if input_dim < 1 or output_dim < 1:
+            raise ValueError(
+                f"{type(self).__name__} got {input_dim=}, {output_dim=}; expected at least 1"
+            )
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Encode a batch.
+
+        Args:
+            embeddings: (B, S, E).
+            mask: (B, S) bool, True = a real token.
+            weights: (B, S), the importance of each token (IDF and the like); None is 1 for all.
+
+        Returns:
+            (B, D).
+        """
+        raise NotImplementedError
+
+    def alphas(self) -> dict[str, Tensor]:
+        """The alpha of each head, (H,), by the name of the sparsity in the encoder."""
+        return {
+            name: module.alphas()
+            for name, module in self.named_modules()
+            if isinstance(module, Sparsity)
+        }
+
+    def explain(
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        weights: Tensor | None = None,
+        towards: Tensor | None = None,
+    ) -> Explanation:
+        """Encode a batch and say what made the vectors.
+
+        Args:
+            embeddings: (B, S, E).
+            mask: (B, S) bool.
+            weights: (B, S).
+            towards: (B, D); a contribution is then the token's share of the dot product of its
+                text's vector with this one, not divided by anything. None is the text's own vector,
+                divided by its squared length.
+
+        Returns:
+            The vectors and their explanation, all detached.
+        """
+        attentions = {
+            name: module for name, module in self.named_modules() if isinstance(module, Attention)
+        }
+        for module in attentions.values():
+            module.record = True
+        try:
+            with torch.enable_grad():
+                inputs = embeddings.detach().requires_grad_()
+                vectors = self(inputs, mask, weights)
+                target = vectors.detach() if towards is None else towards
+                if towards is None:
+                    target = target / target.square().sum(1, keepdim=True).clamp(min=1e-12)
+                # Gradient times input: exact where the encoder is linear.
+                (gradient,) = torch.autograd.grad((vectors * target).sum(), inputs)
+            contributions = (gradient * inputs.detach()).sum(2).masked_fill(~mask, 0.0)
+            recorded = {
+                name: module.recorded.detach()
+                for name, module in attentions.items()
+                if module.recorded is not None
+            }
+        finally:
+            for module in attentions.values():
+                module.record, module.recorded = False, None
+        return Explanation(vectors.detach(), contributions, recorded, self.alphas())
+
+
+def weighted_mean(states: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Mean over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one.
+
+    Args:
+        states: (B, S, E).
+        mask: (B, S) bool.
+        weights: (B, S), not negative; None weighs every token alike. A text whose weights are all
+            zero gives zeros.
+    """
+    shares = mask.to(states.dtype)
+    if weights is not None:
+        shares = shares * weights.to(states.dtype)
+    shares = shares / shares.sum(1, keepdim=True).clamp(min=1e-12)
+    return (shares[:, None] @ states).squeeze(1)
+
+
+def masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """Maximum over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one."""
+    if states.shape[1] == 0:
+        return states.sum(1)
+    # The lowest finite number instead of -inf: no 0 * inf in the gradient of a text without tokens.
+    highest = states.masked_fill(~mask[:, :, None], torch.finfo(states.dtype).min).amax(1)
+    return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
+
+
+def sinusoids(length: int, dim: int, like: Tensor) -> Tensor:
+    """Sinusoidal positions (Vaswani et al. 2017, section 3.5): (length, dim)."""
+    steps = torch.arange(length, device=like.device, dtype=torch.float32)[:, None]
+    rates = 10_000 ** (-torch.arange(0, dim, 2, device=like.device, dtype=torch.float32) / dim)
+    angles = steps * rates
+    return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :dim].to(like.dtype)

@@ -1,0 +1,47 @@
+"""The convolutional encoder of the AST paper's comparison."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.encoders.base import Encoder
+
+
+class CNNEncoder(Encoder):
+    """n-gram filters, ReLU, maximum over the text, linear map (Kim 2014).
+
+    Windows lie inside the text; a text shorter than a window is one window, filled with zeros.
+
+    Args:
+        input_dim: E.
+        filters: how many filters for each n-gram size.
+        ngrams: the n-gram sizes.
+        output_dim: D.
+    """
+
+    def __init__(
+        self, *, input_dim: int, filters: int, ngrams: Sequence[int], output_dim: int
+    ) -> None:
+        super().__init__(input_dim=input_dim, output_dim=output_dim)
+        if not ngrams or min(ngrams) < 1 or filters < 1:
+            raise ValueError(f"CNNEncoder got {ngrams=}, {filters=}; expected sizes of at least 1")
+        self.convolutions = nn.ModuleList(nn.Conv1d(input_dim, filters, size) for size in ngrams)
+        self.output = nn.Linear(filters * len(ngrams), output_dim)
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
+        lengths = mask.sum(1, keepdim=True)
+        states = (embeddings * mask[:, :, None]).transpose(1, 2)
+        features = []
+        for convolution in self.convolutions:
+            assert isinstance(convolution, nn.Conv1d)
+            size = convolution.kernel_size[0]
+            windows = convolution(F.pad(states, (0, max(0, size - states.shape[2]))))
+            starts = torch.arange(windows.shape[2], device=mask.device)
+            outside = (starts > lengths - size) & (starts > 0)
+            # ReLU and maximum change places: fewer numbers to clip.
+            lowest = torch.finfo(windows.dtype).min
+            features.append(windows.masked_fill(outside[:, None], lowest).amax(2).relu())
+        return self.output(torch.cat(features, 1))

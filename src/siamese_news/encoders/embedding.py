@@ -1,0 +1,121 @@
+"""Token ids to word vectors."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+PAD = -1  # as siamese_news.text.PAD; this room imports no other
+
+
+class TokenEmbedding(nn.Module):
+    """Ids to vectors; ids beyond the table have a vector made from the id alone.
+
+    An unknown word hashed to an id >= V gets a fixed unit vector with entries of +-1 / sqrt(E), so
+    the same unknown name in an article and in a post matches itself, without a table.
+
+    Args:
+        matrix: (V, E) float word vectors.
+        trainable: whether the table is a parameter.
+        token_weights: (V,), the importance of each word (IDF and the like); None is 1 for all.
+        unknown_weight: the importance of a word outside the table.
+        project_to: the size of a bias-free linear map behind the table (100 -> 300, say); None for
+            no map.
+        dropout: share of the entries that are dropped in training.
+    """
+
+    matrix: Tensor
+    token_weights: Tensor
+
+    def __init__(
+        self,
+        matrix: Tensor,
+        *,
+        trainable: bool,
+        token_weights: Tensor | None = None,
+        unknown_weight: float = 1.0,
+        project_to: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if matrix.dim() != 2 or 0 in matrix.shape:
+            raise ValueError(
+                f"TokenEmbedding got a matrix of shape {tuple(matrix.shape)}; expected (V, E)"
+            )
+        words, size = matrix.shape
+        if token_weights is None:
+            token_weights = torch.ones(words)
+        if token_weights.shape != (words,):
+            raise ValueError(
+                f"TokenEmbedding got token_weights of shape {tuple(token_weights.shape)} for "
+                f"{words} words; expected ({words},)"
+            )
+        self.trainable = trainable
+        self.unknown_weight = unknown_weight
+        self.project_to = project_to
+        self.output_dim = project_to or size
+        if trainable:
+            self.matrix = nn.Parameter(matrix.detach().clone())
+        else:
+            self.register_buffer("matrix", matrix.detach())
+        self.register_buffer("token_weights", token_weights.to(matrix.dtype))
+        self.dropout = nn.Dropout(dropout)
+        self.project = None if project_to is None else nn.Linear(size, project_to, bias=False)
+        if self.project is not None:
+            # Rows or columns at right angles: at the start cosines are what they were.
+            nn.init.orthogonal_(self.project.weight)
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Look up.
+
+        Args:
+            ids: (B, S) int64, -1 = padding.
+
+        Returns:
+            Embeddings (B, S, E'), zero at padding; mask (B, S) bool; weights (B, S), zero at
+            padding.
+        """
+        words, size = self.matrix.shape
+        mask = ids != PAD
+        known = ids < words
+        rows = ids.clamp(0, words - 1)
+        vectors = nn.functional.embedding(rows, self.matrix)
+        weights = self.token_weights[rows].masked_fill(~known, self.unknown_weight)
+        if not known.all():
+            vectors = vectors.index_put((~known,), hashed_vectors(ids[~known], size).to(vectors))
+        vectors = self.dropout(vectors) * mask[:, :, None]
+        if self.project is not None:
+            vectors = self.project(vectors)
+        return vectors, mask, weights * mask
+
+    def config(self) -> dict[str, Any]:
+        """Plain values to rebuild it with a matrix (V, size)."""
+        return {
+            "size": self.matrix.shape[1],
+            "trainable": self.trainable,
+            "unknown_weight": self.unknown_weight,
+            "project_to": self.project_to,
+            "dropout": self.dropout.p,
+        }
+
+
+def hashed_vectors(ids: Tensor, size: int) -> Tensor:
+    """Unit vectors (N, size) with entries of +-1 / sqrt(size), from the ids (N,) int64 alone."""
+    blocks = torch.arange((size + 63) // 64, device=ids.device)
+    bits = _splitmix64(_splitmix64(ids)[:, None] + blocks)
+    places = torch.arange(64, device=ids.device)
+    signs = ((bits[:, :, None] >> places) & 1).flatten(1)[:, :size]
+    return (signs * 2 - 1).to(torch.float32) / size**0.5
+
+
+def _splitmix64(value: Tensor) -> Tensor:
+    """The splitmix64 generator's mixing (Steele, Lea and Flood 2014); int64 products wrap."""
+    value = value - 0x61C8864680B583EB
+    value = (value ^ _shift(value, 30)) * -0x40A7B892E31B1A47
+    value = (value ^ _shift(value, 27)) * -0x6B2FB644ECCEEE15
+    return value ^ _shift(value, 31)
+
+
+def _shift(value: Tensor, places: int) -> Tensor:
+    """Shift right without copying the sign."""
+    return (value >> places) & ((1 << (64 - places)) - 1)

@@ -1,0 +1,156 @@
+"""The Adaptive Star Transformer, the encoder of the AST paper (section 3)."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.attention import AttentionBackend, RingAttention, Similarity, StarAttention
+from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
+from siamese_news.sparsity import Sparsity
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda states: states,
+    "relu": F.relu,
+    "leaky_relu": F.leaky_relu,
+    "gelu": F.gelu,
+}
+
+
+class StarEncoder(Encoder):
+    """Reads a text in time linear in its length, over a ring of neighbours and one relay.
+
+    In each of T cycles every token h_i attends to its context, its 2c + 1 neighbours and the relay
+    s (Eq. 5 and 6); then the relay attends to every token. Each option is a point that the paper
+    leaves open, or on which its released code differs from it.
+
+    Args:
+        input_dim: E = D.
+        heads: H.
+        head_dim: the size of a head; the paper and the code have E / H.
+        window: c, neighbours on each side.
+        cycles: T; each has weights of its own.
+        context_includes_embedding: whether e_i is a key too; in the released code, not in Eq. 5.
+        relay_attends_itself: whether the keys of the relay are [s; H], as in the released code, or
+            H alone.
+        similarity: ``"dot"`` (scaled, the released code) or ``"cosine"`` (the paper's example).
+        scale: what the similarity is multiplied by; None is 1 / sqrt(head_dim) for ``"dot"`` and 1
+            for ``"cosine"``.
+        bias: whether queries and outputs have a bias.
+        layer_norm: whether tokens are normalised before the ring and once more after the last
+            cycle (Star-Transformer; gone from the released code).
+        activation: after ring and star: ``"none"`` (paper, released code), ``"relu"``,
+            ``"leaky_relu"`` (an earlier state of the code) or ``"gelu"``.
+        residual: ``"none"`` (paper, released code), ``"add"``, or ``"zero_init"``: the update is
+            added through one learned factor for each coordinate that starts at zero, so that the
+            encoder starts as its pooling of the word vectors.
+        positions: ``"none"`` (paper, released code) or ``"sinusoidal"``.
+        pooling: ``"max_relay"`` is (max(H) + s) / 2 as in the paper; ``"mean_relay"`` and
+            ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
+            maximum. The relay starts as the mean of the same kind.
+        dropout: share dropped of the input and of each update in training.
+        sparsity: called with ``heads=H`` for each ring and each star.
+        backend: ``"fast"``, or ``"reference"``: the equations, readable, with copies.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        heads: int,
+        head_dim: int,
+        window: int,
+        cycles: int,
+        context_includes_embedding: bool,
+        relay_attends_itself: bool,
+        similarity: Similarity,
+        scale: float | None,
+        bias: bool,
+        layer_norm: bool,
+        activation: Literal["none", "relu", "leaky_relu", "gelu"],
+        residual: Literal["none", "add", "zero_init"],
+        positions: Literal["none", "sinusoidal"],
+        pooling: Literal["max_relay", "mean_relay", "idf_relay"],
+        dropout: float,
+        sparsity: Callable[..., Sparsity],
+        backend: AttentionBackend = "fast",
+    ) -> None:
+        super().__init__(input_dim=input_dim, output_dim=input_dim)
+        _check("activation", activation, tuple(ACTIVATIONS))
+        _check("residual", residual, ("none", "add", "zero_init"))
+        _check("positions", positions, ("none", "sinusoidal"))
+        _check("pooling", pooling, ("max_relay", "mean_relay", "idf_relay"))
+        if cycles < 1:
+            raise ValueError(f"StarEncoder got cycles={cycles}; expected at least 1")
+        self.context_includes_embedding = context_includes_embedding
+        self.activation = ACTIVATIONS[activation]
+        self.positions = positions
+        self.pooling = pooling
+        self.uses_weights = pooling == "idf_relay"
+        shared = {
+            "dim": input_dim,
+            "heads": heads,
+            "head_dim": head_dim,
+            "sparsity": sparsity,
+            "similarity": similarity,
+            "scale": scale,
+            "bias": bias,
+            "backend": backend,
+        }
+        self.rings = nn.ModuleList(RingAttention(radius=window, **shared) for _ in range(cycles))
+        self.stars = nn.ModuleList(
+            StarAttention(attends_itself=relay_attends_itself, **shared) for _ in range(cycles)
+        )
+        self.residuals = nn.ModuleList(Residual(input_dim, residual) for _ in range(2 * cycles))
+        count = cycles + 1 if layer_norm else 0
+        self.norms = nn.ModuleList(nn.LayerNorm(input_dim) for _ in range(count))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """See `Encoder`. A text without a token is seen by its relay alone, which starts at 0."""
+        if self.positions == "sinusoidal":
+            embeddings = embeddings + sinusoids(mask.shape[1], self.input_dim, embeddings)
+        weights = weights if self.uses_weights else None
+        embeddings = self.dropout(embeddings)
+        nodes = embeddings
+        relay = weighted_mean(embeddings, mask, weights)
+        own = embeddings if self.context_includes_embedding else None
+        for cycle, (ring, star) in enumerate(zip(self.rings, self.stars, strict=True)):
+            update = ring(self._norm(cycle, nodes), mask, relay, own)
+            nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
+            update = star(relay, nodes, mask)
+            relay = self.residuals[2 * cycle + 1](relay, self.dropout(self.activation(update)))
+        nodes = self._norm(-1, nodes)
+        if self.pooling == "max_relay":
+            return (masked_max(nodes, mask) + relay) / 2
+        return (weighted_mean(nodes, mask, weights) + relay) / 2
+
+    def _norm(self, which: int, nodes: Tensor) -> Tensor:
+        return self.norms[which](nodes) if len(self.norms) else nodes
+
+
+class Residual(nn.Module):
+    """How an update joins the state: alone, added, or added through a factor from zero.
+
+    Args:
+        dim: E.
+        kind: see `StarEncoder`.
+    """
+
+    def __init__(self, dim: int, kind: Literal["none", "add", "zero_init"]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.factor = nn.Parameter(torch.zeros(dim)) if kind == "zero_init" else None
+
+    def forward(self, state: Tensor, update: Tensor) -> Tensor:
+        """Both (..., E)."""
+        if self.kind == "none":
+            return update
+        return state + (update if self.factor is None else update * self.factor)
+
+
+def _check(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"StarEncoder got {name}={value!r}; expected one of {', '.join(choices)}")

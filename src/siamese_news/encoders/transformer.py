@@ -1,0 +1,71 @@
+"""The dense Transformer: what the star's linear time is compared with."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from siamese_news.attention import DenseAttention
+from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
+from siamese_news.sparsity import Sparsity
+
+
+class TransformerEncoder(Encoder):
+    """Pre-norm Transformer layers with any sparsity, mean over the tokens; O(S^2).
+
+    Args:
+        input_dim: E = D.
+        layers: how many layers.
+        heads: H.
+        head_dim: the size of a head.
+        hidden_dim: the size of the feed-forward layer.
+        positions: whether sinusoidal positions are added to the embeddings.
+        dropout: share dropped of each update in training.
+        sparsity: called with ``heads=H``, once for each layer.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        layers: int,
+        heads: int,
+        head_dim: int,
+        hidden_dim: int,
+        positions: bool,
+        dropout: float,
+        sparsity: Callable[..., Sparsity],
+    ) -> None:
+        super().__init__(input_dim=input_dim, output_dim=input_dim)
+        self.positions = positions
+        self.attentions = nn.ModuleList(
+            DenseAttention(
+                dim=input_dim,
+                heads=heads,
+                head_dim=head_dim,
+                sparsity=sparsity,
+                similarity="dot",
+                scale=None,
+                bias=True,
+                backend="fast",
+            )
+            for _ in range(layers)
+        )
+        self.feed_forwards = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(input_dim, hidden_dim), nn.GELU(), nn.Linear(hidden_dim, input_dim)
+            )
+            for _ in range(layers)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(input_dim) for _ in range(2 * layers + 1))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
+        nodes = embeddings
+        if self.positions:
+            nodes = nodes + sinusoids(mask.shape[1], self.input_dim, nodes)
+        blocks = zip(self.attentions, self.feed_forwards, strict=True)
+        for layer, (attention, feed_forward) in enumerate(blocks):
+            nodes = nodes + self.dropout(attention(self.norms[2 * layer](nodes), mask))
+            nodes = nodes + self.dropout(feed_forward(self.norms[2 * layer + 1](nodes)))
+        return weighted_mean(self.norms[-1](nodes), mask)

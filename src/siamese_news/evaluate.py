@@ -1,0 +1,148 @@
+"""Evaluate models and peers: ``python -m siamese_news.evaluate model=DIR data=signal1m``.
+
+Writes a TREC run a system, ``evaluation.json`` and ``evaluation.md`` to ``outputs/<stamp>``.
+"""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from siamese_news.errors import InputError
+
+log = logging.getLogger(__name__)
+os.environ.setdefault("SIAMESE_NEWS_STAMP", time.strftime("%Y-%m-%d_%H-%M-%S"))
+
+MEAN_GLOVE = "mean_glove"
+
+
+def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
+    """Evaluate the configured systems on one set and write the results.
+
+    Args:
+        config: the composed configuration (``conf/evaluate.yaml``).
+        out: the folder to write to.
+
+    Returns:
+        The figures of each system by name.
+    """
+    from dataclasses import replace
+
+    import numpy as np
+
+    from siamese_news.data.pairs import same_event_qrels
+    from siamese_news.metrics import randomisation_test
+    from siamese_news.results import evaluate_system, figures, write_results
+    from siamese_news.training.datamodule import LinkDataModule
+
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    if plain["split"] not in ("dev", "test"):
+        raise InputError(f"split is {plain['split']!r}; expected dev or test")
+    if plain["relevance"] not in ("own", "event"):
+        raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
+    data = LinkDataModule(data=plain["data"], seed=plain["seed"])
+    test = data.test if plain["split"] == "test" else data.dev
+    if test is None:
+        raise InputError(f"data={plain['data']['name']} has no {plain['split']} set")
+    if plain["relevance"] == "event":
+        test = replace(test, qrels=same_event_qrels(test.articles, test.posts))
+    results = []
+    for name, kind, blocks in _systems(plain, test):
+        log.info("evaluating %s on %s", name, test.name)
+        results.append(evaluate_system(name, kind, blocks, test, bootstrap=plain["bootstrap"]))
+    if not results:
+        raise InputError("nothing to evaluate: give model=DIR or peers=[bm25]")
+    first = results[0].evaluation.per_article["AP"]
+    tests = {}
+    for result in results[1:]:
+        other = result.evaluation.per_article["AP"]
+        tests[result.system] = randomisation_test(
+            np.array([first[article] for article in first]),
+            np.array([other[article] for article in first]),
+            samples=plain["randomisation"],
+            seed=plain["seed"],
+        )
+    print(write_results(out, results, published=plain["published"], tests=tests))
+    return {result.system: figures(result) for result in results}
+
+
+def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
+    """(name, kind of score, blocks) of the models, then of the peers."""
+    from siamese_news.model import Model
+    from siamese_news.search.systems import ModelSystem, peer
+    from siamese_news.training.build import build_model, build_text
+    from siamese_news.training.datamodule import LinkDataModule
+
+    given = config["model"] or []
+    folders: Sequence[str] = [given] if isinstance(given, str) else given
+    names = [Path(folder).resolve().name for folder in folders]
+    if len(set(names)) < len(names):  # …/0/model, …/1/model
+        names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
+    for folder, name in zip(folders, names, strict=True):
+        model = Model.load(folder)
+        if not config["allow_overlap"]:
+            refuse_overlap(model, test, folder)
+        system = ModelSystem(name, model)
+        yield name, system.kind, system.blocks
+    if not config["peers"]:
+        return
+    text = build_text(config["vectors"], config["task"]["tokenizer"])
+    background: list[str] = []
+    if config["background"]["train"]:
+        other = LinkDataModule(data=config["background"], seed=config["seed"])
+        background = list(other.train_collection_texts())
+    for name in config["peers"]:
+        if name == MEAN_GLOVE:
+            bag = {"_target_": "siamese_news.encoders.BagEncoder", "weighting": "mean"}
+            glove = build_model({**config, "encoder": bag}, text, ())
+            yield name, "cosine", ModelSystem(name, glove).blocks
+        else:
+            found = peer(name, tokenize=text[0], background=background)
+            yield name, found.kind, found.blocks
+
+
+def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
+    """Refuse a test whose articles or posts the model was trained on.
+
+    Articles are compared by id within their collection and by text across collections, posts by
+    id within their collection.
+
+    Raises:
+        InputError: how many overlap, and how to evaluate all the same.
+    """
+    from siamese_news.training.build import fingerprint
+
+    seen = model.trained_on
+    collection = test.name.partition("/")[0]
+    ids = set(seen.get("articles", {}).get(collection, ()))
+    prints = set(seen.get("fingerprints", ()))
+    articles = sum(a.id in ids or fingerprint(a.full_text) in prints for a in test.articles)
+    known = set(seen.get("posts", {}).get(collection, ()))
+    posts = sum(post.id in known for post in test.posts)
+    if articles or posts:
+        raise InputError(
+            f"{folder} was trained on {articles} of the {len(test.articles)} articles and {posts} "
+            f"of the {len(test.posts)} posts of {test.name}; evaluate on other data, or say "
+            "allow_overlap=true (a split by pair overlaps by design)"
+        )
+
+
+@hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
+def main(config: DictConfig) -> None:
+    """Entry point; a user's mistake ends in one line, not a traceback."""
+    try:
+        evaluate(config, Path(HydraConfig.get().runtime.output_dir))
+    except InputError as error:
+        log.error("%s", error)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

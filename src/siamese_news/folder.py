@@ -1,0 +1,158 @@
+"""The model folder: plain values, safetensors, words, a card and checksums; loading runs no code.
+
+Layout: ``config.json`` (plain values), ``model.safetensors``, ``vocab.txt``, ``README.md`` (model
+card) and ``SHA256SUMS``, in the format of ``sha256sum``.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from siamese_news.errors import InputError
+from siamese_news.text.vocabulary import Vocabulary
+
+FORMAT = 1
+_FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
+_SUMS = "SHA256SUMS"
+
+
+def write_folder(
+    path: str | Path,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    words: Sequence[str],
+    card: str,
+) -> None:
+    """Write a model folder; it appears whole or not at all, and replaces an earlier one.
+
+    Args:
+        path: the folder. If it exists it must be a model folder.
+        config: plain values (JSON) from which the model is rebuilt.
+        tensors: the state, name to tensor.
+        words: the vocabulary in the order of its ids.
+        card: the model card, Markdown.
+
+    Raises:
+        InputError: `path` exists and is not a model folder.
+        ValueError: `config` holds a key that starts with an underscore (``_target_`` and the like).
+    """
+    target = Path(path)
+    if target.exists() and not (target / _SUMS).is_file():
+        raise InputError(f"{target}: exists and is not a model folder; name another folder")
+    hidden = _hidden_key(config)
+    if hidden:
+        raise ValueError(f"a model folder holds plain values only; config has {hidden!r}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        document = json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False) + "\n"
+        (staged / "config.json").write_text(document, encoding="utf-8")
+        state = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(state, str(staged / "model.safetensors"))
+        Vocabulary(words, unknown="drop").save(staged / "vocab.txt")
+        (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
+        sums = "".join(f"{_sha256(staged / name)}  {name}\n" for name in _FILES)
+        (staged / _SUMS).write_text(sums, encoding="utf-8")
+        os.chmod(staged, 0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+            os.replace(target, old / target.name)
+            os.replace(staged, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(staged, target)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]]:
+    """Read and verify a model folder; nothing in it is executed.
+
+    Returns:
+        Its config, its tensors by name and its words.
+
+    Raises:
+        InputError: a file is missing, changed, unlisted (a pickle, say) or malformed, or the
+            config carries a ``_target_``.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such model folder; give a folder that training wrote")
+    _verify(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{folder / 'config.json'}: not JSON ({error})") from error
+    if not isinstance(config, dict) or config.pop("format", None) != FORMAT:
+        raise InputError(
+            f'{folder / "config.json"}: expected an object with "format": {FORMAT}; '
+            "the folder was written by another version"
+        )
+    hidden = _hidden_key(config)
+    if hidden:
+        raise InputError(
+            f"{folder / 'config.json'}: holds {hidden!r}; a model folder names no code to run, "
+            "so it is refused"
+        )
+    try:
+        tensors = load_file(str(folder / "model.safetensors"))
+    except SafetensorError as error:
+        raise InputError(f"{folder / 'model.safetensors'}: not safetensors ({error})") from error
+    return config, tensors, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
+
+
+def folder_sha256(path: str | Path) -> str:
+    """The SHA-256 of a model folder's checksum file: one name for the exact model."""
+    return _sha256(Path(path) / _SUMS)
+
+
+def _verify(folder: Path) -> None:
+    if not (folder / _SUMS).is_file():
+        raise InputError(f"{folder}: has no {_SUMS}; it is no model folder, or not a whole one")
+    listed: dict[str, str] = {}
+    for number, line in enumerate((folder / _SUMS).read_text(encoding="utf-8").splitlines(), 1):
+        digest, _, name = line.partition("  ")
+        if name not in _FILES or len(digest) != 64:
+            raise InputError(f"{folder / _SUMS}:{number}: unexpected line {line!r}")
+        listed[name] = digest
+    for name in _FILES:
+        if name not in listed or not (folder / name).is_file():
+            raise InputError(f"{folder}: {name} is missing; copy the model folder again")
+    for item in sorted(folder.iterdir()):
+        if item.name not in (*_FILES, _SUMS):
+            raise InputError(
+                f"{item}: does not belong in a model folder (pickles are never loaded); remove it"
+            )
+    for name, digest in listed.items():
+        if _sha256(folder / name) != digest:
+            raise InputError(f"{folder / name}: differs from {_SUMS}; copy the model folder again")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _hidden_key(value: Any) -> str | None:
+    """The first key that starts with an underscore, at any depth."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if str(key).startswith("_"):
+                return str(key)
+            if found := _hidden_key(item):
+                return found
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if found := _hidden_key(item):
+                return found
+    return None

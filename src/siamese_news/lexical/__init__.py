@@ -1,0 +1,7 @@
+"""Lexical peers: BM25, TF-IDF, query likelihood and RM3 over token lists."""
+
+from siamese_news.lexical.bm25 import BM25
+from siamese_news.lexical.likelihood import RM3, QueryLikelihood
+from siamese_news.lexical.tfidf import TfIdf
+
+__all__ = ["BM25", "RM3", "QueryLikelihood", "TfIdf"]

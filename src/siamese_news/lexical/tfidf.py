@@ -1,0 +1,97 @@
+"""TF-IDF cosine, with the IDF of the pool or of background text."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+
+from siamese_news.errors import InputError
+
+LEAD = 100
+"""How many tokens the lead of an article has."""
+
+
+class TfIdf:
+    """Cosine of TF-IDF vectors (scikit-learn's smoothed IDF, sublinear tf, no stop words)."""
+
+    kind = "cosine"
+
+    def __init__(
+        self,
+        *,
+        idf: Literal["pool", "background"] = "pool",
+        max_article_tokens: int | None = None,
+        lead: float = 0.0,
+    ) -> None:
+        """Set the options.
+
+        Args:
+            idf: where document frequencies come from. With "background" a word that the
+                background lacks gets the greatest IDF (document frequency 0, smoothed).
+            max_article_tokens: read only so many tokens of an article.
+            lead: weight of the score of the article's first 100 tokens, added to its score.
+
+        Raises:
+            InputError: for an option out of range.
+        """
+        if idf not in ("pool", "background"):
+            raise InputError(f"idf={idf!r}; expected 'pool' or 'background'")
+        if lead < 0 or (max_article_tokens is not None and max_article_tokens < 1):
+            raise InputError(
+                f"lead={lead}, max_article_tokens={max_article_tokens}; expected lead >= 0 and "
+                "max_article_tokens >= 1 or None"
+            )
+        self.idf, self.max_article_tokens, self.lead = idf, max_article_tokens, lead
+        if lead:
+            self.kind = "cosine + weighted lead cosine"
+
+    def fit(
+        self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
+    ) -> "TfIdf":
+        """Index P posts.
+
+        Words that no post has still lengthen an article's vector if the background has them.
+
+        Args:
+            posts: P token lists.
+            background: token lists for idf="background".
+
+        Raises:
+            InputError: where no text has a word, or idf="background" lacks its texts.
+        """
+        other: list[list[str]] = []
+        if self.idf == "background":
+            other = [] if background is None else list(background)
+            if not other:
+                raise InputError("idf='background' needs background texts; give them or idf='pool'")
+        self._vectorizer: Any = TfidfVectorizer(
+            analyzer=_content, sublinear_tf=True, dtype=np.float32
+        )
+        try:
+            self._vectorizer.fit([*posts, *other])
+        except ValueError as error:
+            raise InputError(f"no post has a word that is not a stop word ({error})") from None
+        if other:
+            reference = TfidfVectorizer(analyzer=_content, sublinear_tf=True, dtype=np.float32)
+            known = {}
+            if any(map(_content, other)):
+                reference.fit(other)
+                known = dict(zip(reference.get_feature_names_out(), reference.idf_, strict=True))
+            greatest = np.log(1.0 + len(other)) + 1.0
+            words = self._vectorizer.get_feature_names_out()
+            self._vectorizer.idf_ = np.array([known.get(w, greatest) for w in words], np.float32)
+        self._posts = self._vectorizer.transform(posts).tocsr()
+        return self
+
+    def scores(self, articles: Sequence[list[str]], start: int, stop: int) -> np.ndarray:
+        """Scores of the posts [start, stop) for A articles: (A, stop - start) float32."""
+        posts = self._posts[start:stop].T
+        vectors = self._vectorizer.transform([a[: self.max_article_tokens] for a in articles])
+        if self.lead:
+            vectors = vectors + self.lead * self._vectorizer.transform([a[:LEAD] for a in articles])
+        return np.asarray((vectors @ posts).toarray(), dtype=np.float32)
+
+
+def _content(tokens: Sequence[str]) -> list[str]:
+    return [token for token in tokens if token not in ENGLISH_STOP_WORDS]

@@ -1,0 +1,34 @@
+"""Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
+
+from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
+from siamese_news.metrics.counts import RankingCounts
+from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
+from siamese_news.metrics.figures import ranking_figures
+from siamese_news.metrics.length import LengthGroup, by_length
+from siamese_news.metrics.ranking import ranked, rounded
+from siamese_news.metrics.relevance import Relevance
+from siamese_news.metrics.runs import evaluate_run, means
+from siamese_news.metrics.statistics import bootstrap_interval, randomisation_test
+from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
+
+__all__ = [
+    "ALL_ROWS",
+    "PAPER_ROWS",
+    "Blocks",
+    "Evaluation",
+    "LengthGroup",
+    "RankingCounts",
+    "RankingTop",
+    "Relevance",
+    "blocks_of",
+    "bootstrap_interval",
+    "by_length",
+    "cosine_blocks",
+    "evaluate_blocks",
+    "evaluate_run",
+    "means",
+    "randomisation_test",
+    "ranked",
+    "ranking_figures",
+    "rounded",
+]

@@ -1,0 +1,37 @@
+"""Score blocks: the whole article x post matrix, a few columns at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+Blocks = Callable[[], Iterable[tuple[int, np.ndarray]]]
+
+COLUMNS = 65_536
+
+
+def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:
+    """Blocks from a function that scores the posts of the columns [start, stop).
+
+    Args:
+        scores: (start, stop) -> (A, stop - start) float32.
+        n_posts: P, how many posts there are.
+
+    Returns:
+        A restartable source of (first column, (A, n) scores).
+    """
+
+    def blocks() -> Iterator[tuple[int, np.ndarray]]:
+        for start in range(0, n_posts, COLUMNS):
+            yield start, scores(start, min(start + COLUMNS, n_posts))
+
+    return blocks
+
+
+def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
+    """Blocks of cosine similarities of unit vectors.
+
+    Args:
+        articles: (A, D) float32.
+        posts: (P, D) float32.
+    """
+    return blocks_of(lambda start, stop: articles @ posts[start:stop].T, len(posts))

@@ -1,0 +1,168 @@
+"""All figures of one scored article x post matrix, from two passes over its blocks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from siamese_news.metrics.blocks import Blocks
+from siamese_news.metrics.counts import RankingCounts
+from siamese_news.metrics.relevance import Relevance
+from siamese_news.metrics.runs import means
+from siamese_news.metrics.statistics import percentile_interval, resample_counts
+from siamese_news.metrics.top import ALL_ROWS, RankingTop
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """What `evaluate_blocks` found.
+
+    Attributes:
+        pooled: P@r, mRP7, mRP8, AP (micro) and AUC over all article-post pairs.
+        ceilings: for each of P@r, mRP7, mRP8 the best value that the number of relevant pairs
+            allows.
+        macro: means of `per_article` over the articles that have a relevant post; AP is MAP.
+        per_article: metric -> article id -> value. ``AP`` looks at the full ranking, ``AP@d``
+            at the top d that `run` keeps: what trec_eval says of the written run.
+        intervals: ``macro/<metric>``, ``pooled/AP``, ``pooled/AUC`` -> 95% percentile bootstrap
+            over articles.
+        counts: articles, articles_without_relevant, posts, pairs, relevant, relevant_missing.
+        notes: what was left out and why.
+        run: article id -> post id -> score, best first, the top `depth` of each article.
+    """
+
+    pooled: dict[str, float]
+    ceilings: dict[str, float]
+    macro: dict[str, float]
+    per_article: dict[str, dict[str, float]]
+    intervals: dict[str, tuple[float, float]]
+    counts: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+    run: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; without the run, which is written as a TREC file."""
+        return {
+            "pooled": dict(self.pooled),
+            "ceilings": dict(self.ceilings),
+            "macro": dict(self.macro),
+            "per_article": {name: dict(values) for name, values in self.per_article.items()},
+            "intervals": {name: list(bounds) for name, bounds in self.intervals.items()},
+            "counts": dict(self.counts),
+            "notes": list(self.notes),
+        }
+
+
+def evaluate_blocks(
+    blocks: Blocks,
+    *,
+    article_ids: Sequence[str],
+    post_ids: Sequence[str],
+    qrels: Mapping[str, Mapping[str, int]],
+    thresholds: Sequence[int] = ALL_ROWS,
+    depth: int = 1000,
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
+    """Evaluate scores of unique articles x unique posts that need not fit into memory.
+
+    A relevant post that is not among `post_ids` counts in per-article denominators (as in
+    trec_eval) and is not a pair of the pooled figures. An article without a relevant post
+    stands in the pooled figures and drops out of the per-article means.
+
+    Args:
+        blocks: called once for each of two passes; yields (first column, (A, n) scores), and
+            over a pass every column once.
+        article_ids: (A,) distinct ids.
+        post_ids: (P,) distinct ids.
+        qrels: article id -> post id -> grade, relevant = grade >= 1, no grade = not relevant.
+        thresholds: the r of the pooled P@r.
+        depth: how many posts per article `run` keeps.
+        bootstrap: resamples of the articles for the intervals, 0 for none.
+        seed: of the resampling.
+
+    Returns:
+        The figures.
+
+    Raises:
+        InputError: for an id used twice, a score that is not finite, or no relevant pair.
+        ValueError: where blocks do not cover the matrix exactly once in either pass.
+    """
+    relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
+    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth)
+    _stream(blocks, top.update, relevance.shape[1])
+    counts = RankingCounts(relevance=relevance, relevant_keys=top.relevant_keys)
+    _stream(blocks, counts.update, relevance.shape[1])
+
+    per_article = counts.per_article()
+    per_article[f"AP@{depth}"] = _cut_precision(relevance, counts.ranks(), depth)
+    with_relevant = len(per_article["AP"])
+    articles, posts = relevance.shape
+    intervals, notes = _intervals(per_article, counts, bootstrap, seed)
+    return Evaluation(
+        pooled={**top.compute(), **counts.compute()},
+        ceilings=top.ceilings(),
+        macro=means(per_article),
+        per_article=per_article,
+        intervals=intervals,
+        counts={
+            "articles": articles,
+            "articles_without_relevant": articles - with_relevant,
+            "posts": posts,
+            "pairs": articles * posts,
+            "relevant": len(relevance.articles),
+            "relevant_missing": relevance.missing,
+        },
+        notes=notes,
+        run=top.run(),
+    )
+
+
+def _stream(blocks: Blocks, update: Callable[[int, np.ndarray], None], width: int) -> None:
+    covered = np.zeros(width, dtype=bool)
+    for first, scores in blocks():
+        update(first, scores)
+        part = covered[first : first + scores.shape[1]]
+        if part.any():
+            raise ValueError(f"the block at column {first} repeats a column; expected each once")
+        part[:] = True
+    if not covered.all():
+        raise ValueError(
+            f"blocks covered {int(covered.sum())} of {width} columns; expected all of them each "
+            "time blocks() is called"
+        )
+
+
+def _cut_precision(relevance: Relevance, ranks: np.ndarray, depth: int) -> dict[str, float]:
+    """AP of the ranking cut at `depth`, by article."""
+    result = {}
+    for row, article in enumerate(relevance.article_ids):
+        total = len(relevance.all_grades[row])
+        if total:
+            own = np.sort(ranks[relevance.articles == row])
+            own = own[own <= depth]
+            result[article] = float((np.arange(1, len(own) + 1) / own).sum() / total)
+    return result
+
+
+def _intervals(
+    per_article: Mapping[str, Mapping[str, float]], counts: RankingCounts, samples: int, seed: int
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    if not samples:
+        return {}, ["no bootstrap intervals: bootstrap=0"]
+    notes = ["pooled P@r and mRP have no interval: a resample would need another pass"]
+    intervals = {}
+    for name, values in per_article.items():
+        if values:
+            data = np.array(list(values.values()))
+            draws = resample_counts(len(data), samples, seed) @ data / len(data)
+            intervals[f"macro/{name}"] = percentile_interval(draws)
+    if counts.resamples:
+        weights = resample_counts(counts.relevance.shape[0], samples, seed)
+        for name, draws in counts.weighted(weights).items():
+            if np.isfinite(draws).any():
+                intervals[f"pooled/{name}"] = percentile_interval(draws)
+    else:
+        notes.append("pooled AP and AUC have no interval: too many relevant pairs to keep counts")
+    return intervals, notes

@@ -1,0 +1,109 @@
+"""The one ranking rule: scores to 6 decimals, ties by post id descending (trec_eval's order).
+
+A score and the rank of its id fit together into one 64-bit key, so that a ranking, a count of
+the posts above a post, or a top list is a comparison of integers, with no tie left.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from siamese_news.errors import InputError
+
+NOTHING = np.iinfo(np.int64).min
+"""A key below that of every post."""
+
+_LOW = np.int64(0xFFFFFFFF)
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+
+
+def rounded(scores: np.ndarray) -> np.ndarray:
+    """Round scores to 6 decimals as a reader of a TREC run sees them.
+
+    trec_eval keeps scores as 32-bit floats, so beside the 6 decimals that a run file holds two
+    scores above 16 also tie where float32 cannot tell them apart. The result printed with 6
+    decimals and read again is the result: a written run has exactly these ties.
+
+    Args:
+        scores: any shape.
+
+    Returns:
+        float32 of the same shape, never -0.
+
+    Raises:
+        InputError: for NaN, infinity or a score outside float32.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(np.asarray(scores, dtype=np.float64) * 1e6)
+        result = (steps / 1e6).astype(np.float32) + np.float32(0.0)
+    if not np.isfinite(result).all():
+        bad = np.asarray(scores)[~np.isfinite(result)].ravel()[0]
+        raise InputError(f"a score is {bad!r}; expected finite numbers within float32")
+    return result
+
+
+def id_ranks(ids: Sequence[str]) -> np.ndarray:
+    """Rank of each id in ascending order: the greater, the earlier it stands among ties.
+
+    Args:
+        ids: (P,) distinct ids.
+
+    Returns:
+        (P,) int64.
+
+    Raises:
+        InputError: where an id occurs twice.
+    """
+    if len(set(ids)) != len(ids):
+        seen: set[str] = set()
+        twice = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        raise InputError(f"id {twice!r} is used twice; ids must be distinct")
+    ranks = np.empty(len(ids), dtype=np.int64)
+    ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return ranks
+
+
+def order_of(scores: np.ndarray) -> np.ndarray:
+    """Integers (int64, 32 bits used) in the order of float32 scores, equal where those are."""
+    bits = np.ascontiguousarray(scores, dtype=np.float32).view(np.int32)
+    return np.where(bits >= 0, bits, bits ^ _MAGNITUDE).astype(np.int64)
+
+
+def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Keys that order posts by rounded score, then by id.
+
+    Args:
+        scores: (..., n), rounded here.
+        ranks: (n,) from `id_ranks`.
+
+    Returns:
+        (..., n) int64; the greatest key ranks first.
+    """
+    return (order_of(rounded(scores)) << 32) | ranks
+
+
+def scores_of(keys: np.ndarray) -> np.ndarray:
+    """Give back the rounded float32 scores that are in `keys`."""
+    order = (keys >> 32).astype(np.int32)
+    return np.where(order >= 0, order, order ^ _MAGNITUDE).astype(np.int32).view(np.float32)
+
+
+def ranks_of(keys: np.ndarray) -> np.ndarray:
+    """Give back the id ranks that are in `keys`."""
+    return keys & _LOW
+
+
+def ranked(scores: Mapping[str, float], *, depth: int | None = None) -> list[tuple[str, float]]:
+    """Order one query's posts: rounded score descending, then id descending.
+
+    Args:
+        scores: post id -> score.
+        depth: keep this many, or all.
+
+    Returns:
+        (id, rounded score), best first.
+    """
+    ids = list(scores)
+    keys = sort_keys(np.fromiter(scores.values(), np.float64, len(ids)), id_ranks(ids))
+    order = np.argsort(-keys)[:depth]
+    return [(ids[i], float(s)) for i, s in zip(order, scores_of(keys[order]), strict=True)]

@@ -1,0 +1,94 @@
+"""Which pairs of an article x post matrix are relevant, and how."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from siamese_news.errors import InputError
+from siamese_news.metrics.ranking import id_ranks
+
+
+class Relevance:
+    """Relevant pairs (grade >= 1) of unique articles x unique posts.
+
+    Attributes:
+        article_ids: (A,) ids.
+        post_ids: (P,) ids.
+        article_ranks: (A,) ranks of the article ids in ascending order.
+        post_ranks: (P,) ranks of the post ids in ascending order.
+        articles: (R,) row of each relevant pair in the matrix, pairs ordered by column.
+        columns: (R,) column of each, ascending.
+        grades: (R,) grade of each.
+        all_grades: for each of the A articles the grades of all its relevant posts, also of
+            those outside the pool: trec_eval counts them in its denominators.
+    """
+
+    def __init__(
+        self,
+        *,
+        article_ids: Sequence[str],
+        post_ids: Sequence[str],
+        qrels: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        """Look the ids of the qrels up in the matrix.
+
+        Articles of the qrels that are not in the matrix are not evaluated.
+
+        Args:
+            article_ids: (A,) distinct ids, the rows.
+            post_ids: (P,) distinct ids, the columns.
+            qrels: article id -> post id -> grade; a post without a grade is not relevant.
+
+        Raises:
+            InputError: where an id is used twice, or no pair of the matrix is relevant.
+        """
+        self.article_ids, self.post_ids = article_ids, post_ids
+        self.article_ranks, self.post_ranks = id_ranks(article_ids), id_ranks(post_ids)
+        column_of = {post: column for column, post in enumerate(post_ids)}
+        pairs: list[tuple[int, int, int]] = []
+        self.all_grades: list[np.ndarray] = []
+        for row, article in enumerate(article_ids):
+            grades = {post: g for post, g in qrels.get(article, {}).items() if g >= 1}
+            self.all_grades.append(np.array(list(grades.values()), dtype=np.int64))
+            pairs += [(column_of[p], row, g) for p, g in grades.items() if p in column_of]
+        if not pairs:
+            raise InputError(
+                f"the qrels ({len(qrels)} articles) call no pair of these {len(article_ids)} "
+                f"articles and {len(post_ids)} posts relevant (grade >= 1); expected at least "
+                "one; check that articles, posts and qrels belong together"
+            )
+        table = np.array(sorted(pairs), dtype=np.int64)
+        self.columns, self.articles, self.grades = table.T.copy()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(A, P)."""
+        return len(self.article_ids), len(self.post_ids)
+
+    @property
+    def missing(self) -> int:
+        """How many relevant posts of these articles are not in the pool."""
+        return sum(map(len, self.all_grades)) - len(self.articles)
+
+    def within(self, start: int, stop: int) -> slice:
+        """The relevant pairs whose column is in [start, stop)."""
+        low, high = np.searchsorted(self.columns, [start, stop])
+        return slice(int(low), int(high))
+
+    def contains(self, articles: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Whether each (row, column) is a relevant pair."""
+        width = self.shape[1]
+        return np.isin(articles * width + columns, self.articles * width + self.columns)
+
+    def check(self, first: int, scores: np.ndarray) -> None:
+        """Refuse a block that does not fit the matrix.
+
+        Raises:
+            ValueError: where it does not have A rows or leaves the P columns.
+        """
+        rows, width = self.shape
+        if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:
+            raise ValueError(
+                f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
+                f"{width} columns: rows are unique articles, columns unique posts"
+            )

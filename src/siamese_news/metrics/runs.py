@@ -1,0 +1,54 @@
+"""Figures of TREC runs against qrels, per query, as trec_eval gives them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from siamese_news.metrics.figures import ranking_figures
+from siamese_news.metrics.ranking import ranked
+
+Run = Mapping[str, Mapping[str, float]]
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+def evaluate_run(
+    run: Run, qrels: Qrels, *, ks: Sequence[int] = (10, 30), depth: int = 1000
+) -> dict[str, dict[str, float]]:
+    """Figures of every query of `qrels` that has a relevant post (grade >= 1).
+
+    A post without a grade is not relevant; a relevant post that the run lacks counts in the
+    denominators; a query that the run lacks scores 0; a query without relevant posts drops out.
+
+    Args:
+        run: query id -> post id -> score; queries that `qrels` lacks are left out.
+        qrels: query id -> post id -> grade.
+        ks: cuts of precision.
+        depth: ranks beyond it are not looked at.
+
+    Returns:
+        metric name (see `ranking_figures`) -> query id -> value.
+
+    Raises:
+        InputError: for a score that is not finite.
+    """
+    table: dict[str, dict[str, float]] = {}
+    for query, judged in qrels.items():
+        grades = {post: grade for post, grade in judged.items() if grade >= 1}
+        if not grades:
+            continue
+        order = ranked(run.get(query, {}), depth=depth)
+        hits = [(rank, grades[post]) for rank, (post, _) in enumerate(order, 1) if post in grades]
+        pairs = np.array(hits, dtype=np.int64).reshape(-1, 2)
+        figures = ranking_figures(
+            pairs[:, 0], pairs[:, 1], np.array(list(grades.values())), ks=ks, depth=depth
+        )
+        for name, value in figures.items():
+            table.setdefault(name, {})[query] = value
+    return table
+
+
+def means(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Mean of every metric over its queries; the mean of AP is MAP."""
+    return {
+        name: float(np.mean(list(values.values()))) for name, values in per_query.items() if values
+    }

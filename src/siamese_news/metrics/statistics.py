@@ -1,0 +1,102 @@
+"""Intervals and tests over queries or articles."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+_CHUNK = 1 << 22  # numbers held at once
+
+
+def resample_counts(n: int, samples: int, seed: int) -> np.ndarray:
+    """How often each of `n` items is drawn in each bootstrap sample: (samples, n) int64."""
+    generator = np.random.default_rng(seed)
+    return generator.multinomial(n, np.full(n, 1.0 / n), size=samples)
+
+
+def bootstrap_interval(
+    values: Sequence[float] | np.ndarray,
+    *,
+    samples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    statistic: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean (Efron 1979).
+
+    Args:
+        values: (n,) one value per article or query, n >= 1.
+        samples: how many resamples.
+        level: coverage, between 0 and 1.
+        seed: of the resampling.
+        statistic: (samples, n) draw counts -> (samples,) instead of the mean.
+
+    Returns:
+        The lower and the upper bound.
+
+    Raises:
+        ValueError: without values, or for options out of range.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or not len(data):
+        raise ValueError(f"values has shape {data.shape}; expected (n,) with n >= 1")
+    if samples < 1 or not 0 < level < 1:
+        raise ValueError(f"samples={samples}, level={level}; expected >= 1 and within (0, 1)")
+    counts = resample_counts(len(data), samples, seed)
+    draws = counts @ data / len(data) if statistic is None else statistic(counts)
+    return percentile_interval(draws, level)
+
+
+def percentile_interval(draws: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """The middle `level` share of `draws` (NaN draws left out)."""
+    tail = 100 * (1 - level) / 2
+    low, high = np.nanpercentile(draws, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def randomisation_test(
+    first: Sequence[float] | np.ndarray,
+    second: Sequence[float] | np.ndarray,
+    *,
+    samples: int = 100_000,
+    exact_up_to: int = 16,
+    seed: int = 0,
+) -> float:
+    """Fisher's two-sided paired randomisation test of a difference in means.
+
+    Under the null hypothesis the two values of a query may be exchanged. With few differing
+    queries all exchanges are enumerated; else `samples` of them are drawn and the observed one
+    is counted as one more, so that p is never 0 (Smucker, Allan and Carterette, CIKM 2007).
+
+    Args:
+        first: (n,) values of one system by query.
+        second: (n,) values of the other, same queries in the same order.
+        samples: how many random exchanges.
+        exact_up_to: enumerate when at most this many queries differ.
+        seed: of the drawing.
+
+    Returns:
+        p: the share of exchanges whose absolute difference is at least the observed one.
+
+    Raises:
+        ValueError: where the two do not match or are empty.
+    """
+    a, b = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    if a.shape != b.shape or a.ndim != 1 or not len(a):
+        raise ValueError(f"got shapes {a.shape} and {b.shape}; expected one value per query each")
+    differences = a - b
+    differences = differences[differences != 0]
+    n = len(differences)
+    # Sums in another order differ by rounding; an exchange that ties must count.
+    bar = abs(differences.sum()) - 1e-12 * max(1.0, np.abs(differences).sum())
+    if n <= exact_up_to:
+        patterns = np.arange(1 << n)
+        signs = 1.0 - 2.0 * ((patterns[:, None] >> np.arange(n)) & 1)
+        return float((np.abs(signs @ differences) >= bar).mean())
+    generator = np.random.default_rng(seed)
+    count, left = 0, samples
+    while left:
+        size = min(left, max(1, _CHUNK // n))
+        signs = generator.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0
+        count += int((np.abs(signs @ differences) >= bar).sum())
+        left -= size
+    return (count + 1) / (samples + 1)

@@ -1,0 +1,216 @@
+"""The model: text in, vectors out. It loads and saves the model folder."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from siamese_news import __version__
+from siamese_news.data.collate import pad
+from siamese_news.encoders import Encoder, TokenEmbedding, build_encoder
+from siamese_news.errors import InputError
+from siamese_news.folder import read_folder, write_folder
+from siamese_news.text import Tokenizer, Vocabulary
+
+Side = Literal["article", "post"]
+Precision = Literal["float32", "bfloat16"]
+
+# Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
+BLOCK = 8192
+
+
+class Model(nn.Module):
+    """A shared (Siamese) encoder with its tokeniser, vocabulary and word vectors.
+
+    Args:
+        tokenizer: text to tokens.
+        vocabulary: tokens to ids.
+        embedding: ids to vectors.
+        encoder: vectors to one vector a text.
+        limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
+            and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
+        config: plain values that name the encoder's class and options; kept in the folder.
+        trained_on: what the weights have seen: ``articles`` and ``posts`` by collection name and
+            ``fingerprints`` of the articles' text. Evaluation refuses a test that overlaps.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        embedding: TokenEmbedding,
+        encoder: Encoder,
+        limits: Mapping[str, Any],
+        config: Mapping[str, Any],
+        trained_on: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        if limits["keep"] not in ("first", "last"):
+            raise InputError(f"limits.keep is {limits['keep']!r}; expected 'first' or 'last'")
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.embedding = embedding
+        self.encoder = encoder
+        self.limits = dict(limits)
+        self.config = dict(config)
+        self.trained_on: dict[str, Any] = dict(trained_on or {})
+
+    @property
+    def output_dim(self) -> int:
+        """D, the size of a vector."""
+        return self.encoder.output_dim
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalised."""
+        embeddings, mask, weights = self.embedding(ids)
+        if self.encoder.uses_weights:
+            return self.encoder(embeddings, mask, weights)
+        return self.encoder(embeddings, mask)
+
+    def ids(self, text: str, side: Side) -> np.ndarray:
+        """The token ids (S,) that the encoder reads of a text."""
+        limit = self.limits[f"{side}_tokens"]
+        ids = self.vocabulary.ids(self.tokenizer(text))
+        if limit is None:
+            return ids
+        return ids[-limit:] if self.limits["keep"] == "last" else ids[:limit]
+
+    def encode_articles(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode articles; see `encode_posts`."""
+        return self._encode(texts, "article", batch_tokens, precision)
+
+    def encode_posts(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_tokens: int = 4096,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode posts into unit vectors, whose products are cosine similarities.
+
+        A text without a known token gives the zero vector: its cosine with everything is 0. In
+        float32 a result does not depend on the order or the number of texts (beyond 1e-6).
+
+        Args:
+            texts: the texts.
+            batch_tokens: how many tokens, padding included, go through the encoder at once.
+            precision: ``"bfloat16"`` runs the matrix products in bfloat16.
+
+        Returns:
+            (B, D) float32.
+
+        Raises:
+            InputError: `texts` is a single string or holds something that is no text.
+        """
+        return self._encode(texts, "post", batch_tokens, precision)
+
+    def _encode(
+        self, texts: Sequence[str], side: Side, batch_tokens: int, precision: Precision
+    ) -> np.ndarray:
+        if isinstance(texts, str):
+            raise InputError(f"encode_{side}s got one string; expected a list of texts: [text]")
+        for row, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"encode_{side}s: item {row} is {type(text).__name__}, expected str"
+                )
+        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
+        device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
+        training = self.training
+        self.eval()
+        try:
+            with (
+                torch.inference_mode(),
+                torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
+            ):
+                for start in range(0, len(texts), BLOCK):
+                    block = [self.ids(text, side) for text in texts[start : start + BLOCK]]
+                    for rows in length_batches([len(ids) for ids in block], batch_tokens):
+                        batch = pad([block[row] for row in rows]).to(device)
+                        encoded = nn.functional.normalize(self(batch).float(), dim=-1)
+                        vectors[[start + row for row in rows]] = encoded.cpu().numpy()
+        finally:
+            self.train(training)
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"encode_{side}s: the model gives NaN or infinity; its weights are broken, "
+                "train it again with a smaller learning rate"
+            )
+        return vectors
+
+    def save(self, folder: str | Path, *, card: str) -> None:
+        """Write the model folder, whole or not at all.
+
+        Args:
+            folder: where; an earlier model folder there is replaced.
+            card: the model card, Markdown.
+        """
+        config = {
+            "kind": "encoder",
+            "version": __version__,
+            "score": "cosine",
+            "tokenizer": self.tokenizer.config(),
+            "unknown": self.vocabulary.unknown,
+            "embedding": self.embedding.config(),
+            "encoder": self.config,
+            "limits": self.limits,
+            "trained_on": self.trained_on,
+        }
+        write_folder(folder, config, self.state_dict(), self.vocabulary.words, card)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Model":
+        """Load a model folder. No code from it runs.
+
+        Raises:
+            InputError: the folder is not whole, was changed, or is no encoder's.
+        """
+        config, tensors, words = read_folder(folder)
+        if config.get("kind") != "encoder":
+            raise InputError(
+                f"{folder}: holds a {config.get('kind')!r} model, expected an 'encoder'"
+            )
+        try:
+            options = dict(config["embedding"])
+            embedding = TokenEmbedding(
+                torch.zeros(len(words), options.pop("size")),
+                token_weights=torch.ones(len(words)),
+                **options,
+            )
+            model = cls(
+                tokenizer=Tokenizer(words=words, **config["tokenizer"]),
+                vocabulary=Vocabulary(words, unknown=config["unknown"]),
+                embedding=embedding,
+                encoder=build_encoder({"input_dim": embedding.output_dim, **config["encoder"]}),
+                limits=config["limits"],
+                config=config["encoder"],
+                trained_on=config["trained_on"],
+            )
+            model.load_state_dict(tensors)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise InputError(f"{folder}: config and weights do not fit ({error})") from error
+        return model.eval()
+
+
+def length_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows in order of length, in batches of at most `budget` padded tokens (at least one row)."""
+    rows: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: (lengths[row], row)):
+        # Ascending, so the newest row is the longest and sets the padded width.
+        if rows and (len(rows) + 1) * max(lengths[row], 1) > budget:
+            yield rows
+            rows = []
+        rows.append(row)
+    if rows:
+        yield rows
+

@@ -1,0 +1,71 @@
+"""What stands beside every result: command, code, versions and machine."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "entmax", "pytorch-metric-learning")
+
+
+def provenance() -> dict[str, object]:
+    """Plain values that say how a result came about.
+
+    Returns:
+        ``command``, ``date`` (UTC), ``revision`` (git, with ``+changes`` for an unclean tree, or
+        ``unknown``), ``python``, ``versions`` and ``machine``.
+    """
+    return {
+        "command": command(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in _PACKAGES},
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+    }
+
+
+def command() -> str:
+    """The command line as a user would type it."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    program = f"python -m {spec.name}" if spec and spec.name else Path(sys.argv[0]).name
+    return " ".join([program, *sys.argv[1:]])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _revision() -> str:
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], cwd=here, capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+
+    try:
+        # Only a checkout of this project counts, not one it happens to be installed inside.
+        if not (Path(git("rev-parse", "--show-toplevel")) / "src" / "siamese_news").is_dir():
+            return "unknown"
+        changes = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changes else "")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,90 @@
+"""What a ranker reads: queries and posts as vectors, padded, with masks."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A batch of (query, post) pairs.
+
+    Shapes: B pairs, G distinct queries, Q query tokens, S post tokens, E embedding size. Masks are
+    True at real tokens; padding may stand on either side and changes no score.
+
+    Attributes:
+        query: (G, Q, E) vectors of the distinct queries.
+        query_mask: (G, Q) bool.
+        post: (B, S, E).
+        post_mask: (B, S) bool.
+        group: (B,) int64, the row of `query` each post is ranked for. None: G is 1 (one query for
+            all posts) or B (row by row).
+        query_weights: (G, Q) weights of the query tokens (IDF), or None.
+        features: (B, N) extra features for the head, or None.
+        query_trigrams: (G, C) int64 character trigram ids, -1 = padding, or None.
+        post_trigrams: (B, C') int64, likewise.
+        url_trigrams: (B, C'') int64, likewise.
+    """
+
+    query: Tensor
+    query_mask: Tensor
+    post: Tensor
+    post_mask: Tensor
+    group: Tensor | None = None
+    query_weights: Tensor | None = None
+    features: Tensor | None = None
+    query_trigrams: Tensor | None = None
+    post_trigrams: Tensor | None = None
+    url_trigrams: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the shapes do not belong together."""
+        groups, posts = len(self.query), len(self.post)
+        if self.query.shape[:2] != self.query_mask.shape:
+            raise ValueError(
+                f"query is {tuple(self.query.shape)} but query_mask {tuple(self.query_mask.shape)};"
+                " expected (G, Q, E) and (G, Q)"
+            )
+        if self.post.shape[:2] != self.post_mask.shape:
+            raise ValueError(
+                f"post is {tuple(self.post.shape)} but post_mask {tuple(self.post_mask.shape)};"
+                " expected (B, S, E) and (B, S)"
+            )
+        if self.group is None and groups not in (1, posts):
+            raise ValueError(
+                f"{groups} queries for {posts} posts without `group`; give one query, one per "
+                "post, or `group` (B,)"
+            )
+
+    def per_post(self, values: Tensor) -> Tensor:
+        """Spread (G, ...) values of the queries to their posts: (B, ...), a view where G is 1."""
+        if self.group is not None:
+            return values[self.group]
+        if len(values) == len(self.post):
+            return values
+        return values.expand(len(self.post), *values.shape[1:])
+
+
+def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Drop the columns in which no row of the batch has a real token; at least one column stays."""
+    real = mask.any(dim=0)
+    if bool(real.all()):
+        return values, mask
+    keep = real.nonzero().squeeze(1)
+    if len(keep) == 0:
+        return values[:, :1], mask[:, :1]
+    first, last = int(keep[0]), int(keep[-1]) + 1
+    return values[:, first:last].contiguous(), mask[:, first:last].contiguous()
+
+
+def zero_padding(values: Tensor, mask: Tensor) -> Tensor:
+    """Vectors with the padding set to zero, whatever stood there (NaN included)."""
+    return torch.where(mask.unsqueeze(-1), values, values.new_zeros(()))
+
+
+def left_aligned(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Move the real tokens of every row to its left end, in their order."""
+    order = (~mask).to(torch.int8).argsort(dim=1, stable=True)
+    index = order if values.dim() == 2 else order.unsqueeze(-1).expand_as(values)
+    return values.gather(1, index), mask.gather(1, order)

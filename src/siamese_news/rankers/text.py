@@ -1,0 +1,249 @@
+"""A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from siamese_news.encoders.embedding import TokenEmbedding
+from siamese_news.errors import InputError
+from siamese_news.folder import read_folder, write_folder
+from siamese_news.rankers import MPHCNN, Pair, build_ranker
+from siamese_news.rankers.texts import EncodedTexts
+from siamese_news.rankers.trigrams import text_trigrams
+from siamese_news.text.tokens import Tokenizer
+from siamese_news.text.vocabulary import Vocabulary
+
+KIND = "reranker"
+#: What `TextRanker.score` gives.
+SCORE = "log relevance probability"
+EXACT_FEATURES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdBatch:
+    """Pairs as ids, -1 = padding.
+
+    Attributes:
+        query_ids: (G, Q) word ids of the distinct queries.
+        post_ids: (B, S).
+        group: (B,) row of the query for each post.
+        query_trigrams: (G, C), for rankers with characters.
+        post_trigrams: (B, C').
+        url_trigrams: (B, C'').
+        labels: (B,) int64 0 or 1, where known.
+        rows: (B,) int64, which pairs of the data these are.
+    """
+
+    query_ids: Tensor
+    post_ids: Tensor
+    group: Tensor
+    query_trigrams: Tensor | None = None
+    post_trigrams: Tensor | None = None
+    url_trigrams: Tensor | None = None
+    labels: Tensor | None = None
+    rows: Tensor | None = None
+
+    def to(self, device: torch.device | str) -> "IdBatch":
+        """The batch on another device."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return IdBatch(**{k: v if v is None else v.to(device) for k, v in values.items()})
+
+
+def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:
+    """Exact matches of query words in the post: (B, 4).
+
+    Share of query words found; the same by IDF; saturated frequency by IDF (as in BM25 without
+    length); logarithm of the post's length.
+
+    Args:
+        query_ids: (B, Q), -1 = padding.
+        post_ids: (B, S), likewise.
+        weights: (B, Q) IDF of the query words.
+    """
+    real = query_ids >= 0
+    same = (query_ids[:, :, None] == post_ids[:, None]) & real[:, :, None]
+    frequency = same.sum(dim=2).float()
+    weights = weights.float() * real
+    total = weights.sum(dim=1).clamp(min=1e-6)
+    found = (frequency > 0).float()
+    return torch.stack(
+        [
+            found.sum(dim=1) / real.sum(dim=1).clamp(min=1),
+            (found * weights).sum(dim=1) / total,
+            (frequency / (frequency + 1) * weights).sum(dim=1) / total,
+            torch.log1p((post_ids >= 0).sum(dim=1).float()) / 4,
+        ],
+        dim=1,
+    )
+
+
+class TextRanker(nn.Module):
+    """Embedding, optional exact-match features and a ranker, with the vocabulary they go by."""
+
+    def __init__(
+        self,
+        *,
+        vocabulary: Vocabulary,
+        embedding: TokenEmbedding,
+        ranker: Mapping[str, Any],
+        exact_match: bool,
+        tokenizer: Mapping[str, Any] | None = None,
+        embedding_config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Put it together.
+
+        Args:
+            vocabulary: words and their ids.
+            embedding: their vectors and IDF weights.
+            ranker: plain values for `build_ranker`, without ``input_dim`` and ``features``.
+            exact_match: whether the head reads `exact_features`.
+            tokenizer: arguments of `Tokenizer` for raw text.
+            embedding_config: plain values to rebuild the embedding: ``trainable`` and so on.
+        """
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.embedding = embedding
+        self.exact_match = exact_match
+        self.ranker_config = dict(ranker)
+        self.tokenizer_config = dict(tokenizer or {})
+        self.embedding_config = dict(embedding_config or {})
+        self.ranker = build_ranker(
+            {
+                **ranker,
+                "input_dim": embedding.output_dim,
+                "features": EXACT_FEATURES if exact_match else 0,
+            }
+        )
+
+    @property
+    def buckets(self) -> int | None:
+        """Trigram buckets, for rankers with a character level."""
+        return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
+
+    def encode(
+        self, token_lists: Sequence[Sequence[str]]
+    ) -> tuple[EncodedTexts, EncodedTexts | None]:
+        """Word ids and, where the ranker reads them, trigram ids of tokenised texts."""
+        words = EncodedTexts.from_lists([self.vocabulary.ids(tokens) for tokens in token_lists])
+        if self.buckets is None:
+            return words, None
+        return words, EncodedTexts.from_lists(
+            [text_trigrams(tokens, self.buckets) for tokens in token_lists]
+        )
+
+    def pair(self, batch: IdBatch) -> Pair:
+        """Look the ids up."""
+        query, query_mask, weights = self.embedding(batch.query_ids)
+        post, post_mask, _ = self.embedding(batch.post_ids)
+        features = None
+        if self.exact_match:
+            features = exact_features(
+                batch.query_ids[batch.group], batch.post_ids, weights[batch.group]
+            )
+        return Pair(
+            query=query, query_mask=query_mask, post=post, post_mask=post_mask,
+            group=None if len(query) == 1 else batch.group,
+            query_weights=weights, features=features, query_trigrams=batch.query_trigrams,
+            post_trigrams=batch.post_trigrams, url_trigrams=batch.url_trigrams,
+        )  # fmt: skip
+
+    def forward(self, batch: IdBatch) -> Tensor:
+        """Log-probabilities (B, 2) of (not relevant, relevant)."""
+        log_probabilities: Tensor = self.ranker(self.pair(batch))
+        return log_probabilities
+
+    @torch.no_grad()
+    def score(
+        self,
+        query: Sequence[str],
+        posts: Sequence[Sequence[str]],
+        *,
+        urls: Sequence[str] | None = None,
+        batch_size: int = 512,
+    ) -> NDArray[np.float32]:
+        """Scores (n,) of tokenised posts for one tokenised query: log p(relevant).
+
+        Posts are scored in batches of similar length; padding changes no score.
+        """
+        self.eval()
+        query_words, query_trigrams = self.encode([query])
+        words, trigrams = self.encode(posts)
+        links = None
+        if trigrams is not None and self.ranker.url is not None:
+            texts = [[url] if url else [] for url in urls or [""] * len(posts)]
+            assert self.buckets is not None
+            links = EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
+        scores = np.zeros(len(posts), np.float32)
+        order = np.argsort(words.lengths, kind="stable")
+        first = np.zeros(1, np.int64)
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            batch = IdBatch(
+                query_ids=torch.from_numpy(query_words.padded(first)),
+                post_ids=torch.from_numpy(words.padded(rows)),
+                group=torch.zeros(len(rows), dtype=torch.int64),
+                query_trigrams=_tensor(query_trigrams, first),
+                post_trigrams=_tensor(trigrams, rows),
+                url_trigrams=_tensor(links, rows),
+            )
+            scores[rows] = self(batch)[:, 1].float().numpy()
+        return scores
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokeniser for raw text."""
+        return Tokenizer(words=self.vocabulary.words, **self.tokenizer_config)
+
+    def save(self, path: str | Path, *, card: str) -> None:
+        """Write a model folder."""
+        config = {
+            "kind": KIND,
+            "score": SCORE,
+            "ranker": self.ranker_config,
+            "exact_match": self.exact_match,
+            "unknown": self.vocabulary.unknown,
+            "tokenizer": self.tokenizer_config,
+            "embedding": self.embedding_config,
+        }
+        write_folder(path, config, self.state_dict(), self.vocabulary.words, card)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "TextRanker":
+        """Read a model folder; nothing in it is executed.
+
+        Raises:
+            InputError: no such folder, not a reranker, or files that do not belong together.
+        """
+        config, tensors, words = read_folder(path)
+        if config.get("kind") != KIND:
+            raise InputError(
+                f"{path}: holds a model of kind {config.get('kind')!r}, expected {KIND!r}; "
+                "train one with task=rerank"
+            )
+        try:
+            embedding = TokenEmbedding(
+                tensors["embedding.table"],
+                token_weights=tensors["embedding.token_weights"],
+                **config["embedding"],
+            )
+            model = cls(
+                vocabulary=Vocabulary(words, unknown=config["unknown"]),
+                embedding=embedding,
+                ranker=config["ranker"],
+                exact_match=config["exact_match"],
+                tokenizer=config["tokenizer"],
+                embedding_config=config["embedding"],
+            )
+            model.load_state_dict(tensors)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise InputError(f"{path}: config and tensors do not fit ({error})") from error
+        return model.eval()
+
+
+def _tensor(texts: EncodedTexts | None, rows: NDArray[np.int64]) -> Tensor | None:
+    return None if texts is None else torch.from_numpy(texts.padded(rows))

@@ -1,0 +1,124 @@
+"""The maximum over windows of a weighted convolution, with a backward pass as sparse as a maximum.
+
+A convolution is linear in the tokens of its window: with token weights c, the value of window t is
+
+    y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
+
+So u is computed once per post, and every query token only rescales it: no kernel per query token
+exists anywhere, although the paper writes one (samCNN, section 2.3).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+
+def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
+    """Which windows may win the maximum.
+
+    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them.
+
+    Args:
+        mask: (N, S) bool, True = real token; the real tokens of a row stand together.
+        width: tokens per window.
+        full: True counts every window with a real token, the text being zero padded by
+            width - 1 on both ends. False counts the windows that lie inside the text; a text
+            shorter than a window counts the one that starts at its first token.
+
+    Returns:
+        (N, T) bool.
+    """
+    covered = pad(mask, (width - 1, width - 1)).unfold(1, width, 1)
+    if full:
+        return covered.any(dim=2)
+    short = mask.sum(dim=1, keepdim=True) < width
+    first = mask & (mask.cumsum(dim=1) == 1)
+    return covered.all(dim=2) | (pad(first, (width - 1, 0)) & short)
+
+
+def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+    """Maximum over the windows of a convolution whose input tokens are weighted per query token.
+
+    Args:
+        projected: (N, S, J, F), token s through row j of the kernel: u[s, j] = W_j p_s.
+        weights: (N, Q, S), the weight of token s for query token q; zero at padding.
+        valid: (N, S + J - 1) bool from `window_valid`.
+
+    Returns:
+        (N, Q, F); zero for a row without a valid window.
+
+    Raises:
+        ValueError: where the shapes do not belong together.
+    """
+    rows, tokens, width, _ = projected.shape
+    if weights.shape[::2] != (rows, tokens) or valid.shape != (rows, tokens + width - 1):
+        raise ValueError(
+            f"window_max got projected {tuple(projected.shape)}, weights {tuple(weights.shape)} "
+            f"and valid {tuple(valid.shape)}; expected (N, S, J, F), (N, Q, S) and (N, S + J - 1)"
+        )
+    result: Tensor = _WindowMax.apply(projected, weights.to(projected.dtype), valid)
+    return result
+
+
+class _WindowMax(torch.autograd.Function):
+    """Only the winning window of each (row, query token, filter) has a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+        rows, tokens, width, filters = projected.shape
+        queries = weights.shape[1]
+        shape = (rows, queries, filters)
+        remember = any(ctx.needs_input_grad)
+        best = projected.new_full(shape, -torch.inf)
+        winner = torch.zeros(shape, dtype=torch.int64) if remember else None
+        winner = winner.to(projected.device) if winner is not None else None
+        value, term = torch.empty_like(best), torch.empty_like(best)
+        everywhere = valid.all(dim=0).tolist()
+        anywhere = valid.any(dim=0).tolist()
+        # Over windows, not over query tokens: the slabs (N, Q, F) stay in the cache.
+        for window in range(tokens + width - 1):
+            if not anywhere[window]:
+                continue
+            target = value
+            for j in range(width):
+                token = window - (width - 1) + j
+                if 0 <= token < tokens:
+                    weight = weights[:, :, token, None]
+                    torch.mul(weight, projected[:, token, None, j], out=target)
+                    if target is term:
+                        value += term
+                    target = term
+            if not everywhere[window]:
+                value.masked_fill_(~valid[:, window, None, None], -torch.inf)
+            if winner is not None:
+                winner.masked_fill_(value > best, window)
+            torch.maximum(best, value, out=best)
+        empty = ~valid.any(dim=1)
+        if bool(empty.any()):
+            best[empty] = 0
+        if winner is not None:
+            ctx.save_for_backward(projected, weights, winner, empty)
+        return best
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        projected, weights, winner, empty = ctx.saved_tensors
+        tokens, width = projected.shape[1], projected.shape[2]
+        gradient = gradients[0]
+        if bool(empty.any()):
+            gradient = gradient.masked_fill(empty[:, None, None], 0)
+        to_projected = torch.zeros_like(projected) if ctx.needs_input_grad[0] else None
+        to_weights = torch.zeros_like(weights) if ctx.needs_input_grad[1] else None
+        for j in range(width):
+            token = winner - (width - 1 - j)
+            outside = (token < 0) | (token >= tokens)
+            token = token.clamp_(0, tokens - 1)
+            part = gradient.masked_fill(outside, 0)
+            if to_projected is not None:
+                scaled = part * weights.gather(2, token)
+                to_projected[:, :, j].scatter_add_(1, token, scaled)
+            if to_weights is not None:
+                to_weights.scatter_add_(2, token, part * projected[:, :, j].gather(1, token))
+        return to_projected, to_weights, None

@@ -1,0 +1,1 @@
+"""siamese_news.search."""

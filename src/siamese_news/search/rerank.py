@@ -1,0 +1,85 @@
+"""Rerank posts for one keyword query with a saved ranker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.lexical import BM25
+from siamese_news.metrics import ranked
+from siamese_news.rankers.text import SCORE, TextRanker
+
+FirstStage = Literal["none", "bm25"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """One post of the answer.
+
+    Attributes:
+        rank: from 1.
+        post: the post.
+        score: log p(relevant), rounded to 6 decimals as everywhere.
+    """
+
+    rank: int
+    post: Post
+    score: float
+
+
+#: The kind of score that `rerank_posts` gives.
+KIND = SCORE
+
+
+def rerank_posts(
+    model: TextRanker,
+    query: str,
+    posts: Sequence[Post],
+    *,
+    top: int | None = None,
+    first_stage: FirstStage = "none",
+    candidates: int = 1000,
+) -> list[Reranked]:
+    """Posts in the order of their probability of relevance to the query.
+
+    A post without a known word has a score like any other. Ties go by post id, descending.
+
+    Args:
+        model: from `TextRanker.load`.
+        query: keywords, raw text.
+        posts: with distinct ids.
+        top: keep this many; None keeps all.
+        first_stage: "bm25" reranks only the best `candidates` posts of BM25 over `posts`.
+        candidates: how many those are.
+
+    Raises:
+        InputError: a query without a word that the model knows, no posts, or an id that comes
+            twice.
+    """
+    tokenizer = model.tokenizer()
+    words = tokenizer(query)
+    if not len(model.vocabulary.ids(words)):
+        raise InputError(
+            f"query {query!r} has no word that the model knows (tokens: {words}); "
+            "expected keywords such as 'oscars snub affleck'"
+        )
+    if not posts:
+        raise InputError("there is no post to rerank; expected at least one")
+    tokens = [tokenizer(post.text) for post in posts]
+    chosen = list(range(len(posts)))
+    if first_stage == "bm25" and len(posts) > candidates:
+        lexical = BM25()
+        lexical.fit(tokens, None)
+        scores = lexical.scores([words], 0, len(posts))[0]
+        chosen = np.argsort(-scores, kind="stable")[:candidates].tolist()
+    by_id = {posts[i].id: posts[i] for i in chosen}
+    if len(by_id) != len(chosen):
+        raise InputError("two posts have the same id; expected distinct ids")
+    urls = [str(posts[i].metadata.get("url") or "") for i in chosen]
+    values = model.score(words, [tokens[i] for i in chosen], urls=urls)
+    scored = dict(zip((posts[i].id for i in chosen), values.tolist(), strict=True))
+    order = ranked(scored, depth=top)
+    return [Reranked(rank, by_id[post], score) for rank, (post, score) in enumerate(order, 1)]

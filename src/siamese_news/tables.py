@@ -1,0 +1,34 @@
+"""Markdown tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+    """A Markdown table; numbers to four decimals, as the papers print them.
+
+    Args:
+        rows: one mapping a row; a missing value prints as an en dash.
+        columns: which and in what order; by default all, in order of first appearance.
+    """
+    if columns is None:
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+    numeric = {
+        column: all(isinstance(row.get(column), int | float | None) for row in rows)
+        for column in columns
+    }
+    lines = [
+        "| " + " | ".join(columns) + " |",
+        "|" + "|".join("---:" if numeric[column] else "---" for column in columns) + "|",
+    ]
+    for row in rows:
+        lines.append("| " + " | ".join(_cell(row.get(column)) for column in columns) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,20 @@
+"""Text into tokens, tokens into ids, words into vectors; no torch."""
+
+from siamese_news.text.hashtags import HashtagSplitter
+from siamese_news.text.postprocess import remove_top_components, unit_length
+from siamese_news.text.tokens import Tokenizer
+from siamese_news.text.vectors import WordVectors, load_vectors
+from siamese_news.text.vocabulary import PAD, UNK, Vocabulary, stable_hash
+
+__all__ = [
+    "PAD",
+    "UNK",
+    "HashtagSplitter",
+    "Tokenizer",
+    "Vocabulary",
+    "WordVectors",
+    "load_vectors",
+    "remove_top_components",
+    "stable_hash",
+    "unit_length",
+]

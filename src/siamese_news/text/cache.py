@@ -1,0 +1,126 @@
+"""Word vectors converted once: one safetensors file per content, read memory-mapped."""
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from siamese_news.errors import InputError
+from siamese_news.files import atomic_write
+
+CONVERTER = 1  # raise it when the same source would give other words or other numbers
+
+Converted = tuple[Sequence[str], NDArray[np.float32]]
+
+
+def cache_folder(cache_dir: str | Path | None = None) -> Path:
+    """`cache_dir`, else ``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
+    if cache_dir is not None:
+        return Path(cache_dir)
+    named = os.environ.get("SIAMESE_NEWS_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
+
+
+def content_sha256(files: Sequence[Path], folder: Path) -> str:
+    """SHA-256 of the files' bytes, remembered in `folder` by path, size and time of change."""
+    stats = [file.stat() for file in files]
+    stamps = [
+        [str(file.resolve()), stat.st_size, stat.st_mtime_ns]
+        for file, stat in zip(files, stats, strict=True)
+    ]
+    key = hashlib.sha256(json.dumps([stamp[0] for stamp in stamps]).encode()).hexdigest()
+    note = folder / f"{key[:32]}.stamp.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(note.read_text(encoding="utf-8"))
+        if known["stamps"] == stamps and len(known["sha256"]) == 64:
+            return str(known["sha256"])
+    started = time.time_ns()
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            part = hashlib.file_digest(opened, "sha256")
+        # One file keeps its own SHA-256; several are hashed together.
+        digest = part if len(files) == 1 else digest
+        if len(files) > 1:
+            digest.update(part.digest())
+    sha256 = digest.hexdigest()
+    # A file changed this very moment may change again within the clock's grain: hash it next time.
+    if all(started - stat.st_mtime_ns > 2_000_000_000 for stat in stats):
+        with suppress(OSError), atomic_write(note, "w") as stream:
+            json.dump({"stamps": stamps, "sha256": sha256}, stream)
+    return sha256
+
+
+def cached(sha256: str, folder: Path, convert: Callable[[], Converted]) -> Converted:
+    """The words and the memory-mapped matrix of `sha256`; made with `convert` where not yet there.
+
+    The file takes its place only when whole, so an interrupted conversion leaves nothing that would
+    be read, and processes that convert at the same time write the same bytes. A damaged file is
+    made anew.
+
+    Raises:
+        InputError: where the cache cannot be written.
+    """
+    path = folder / f"{sha256}.v{CONVERTER}.safetensors"
+    found = _read(path)
+    if found is not None:
+        return found
+    words, matrix = convert()
+    try:
+        _write(path, words, matrix)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: the cache of word vectors cannot be written ({error}); free some space or "
+            "set SIAMESE_NEWS_CACHE to a folder that can be written"
+        ) from error
+    found = _read(path)
+    if found is None:
+        raise InputError(f"{path}: cannot be read back after writing; check the disk")
+    return found
+
+
+def _write(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
+    """Write the safetensors format by hand, so that the matrix is never copied in memory."""
+    text = "\n".join(words).encode("utf-8")
+    size = math.prod(matrix.shape) * 4
+    header: dict[str, object] = {
+        "__metadata__": {"count": str(len(words)), "converter": str(CONVERTER)},
+        "matrix": {"dtype": "F32", "shape": list(matrix.shape), "data_offsets": [0, size]},
+        "words": {"dtype": "U8", "shape": [len(text)], "data_offsets": [size, size + len(text)]},
+    }
+    head = json.dumps(header, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)  # the matrix starts at a multiple of 8
+    with atomic_write(path, "wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        block = max(1, (1 << 22) // max(1, matrix.shape[1]))
+        for start in range(0, len(matrix), block):
+            file.write(np.ascontiguousarray(matrix[start : start + block], "<f4").tobytes())
+        file.write(text)
+
+
+def _read(path: Path) -> Converted | None:
+    """The file's words and mapped matrix, or None where it is missing, cut short or not ours."""
+    if not path.is_file():
+        return None
+    try:
+        # safetensors checks the header against the file's length.
+        with safe_open(path, framework="numpy") as file:
+            if set(file.keys()) != {"matrix", "words"}:
+                return None
+            shape = tuple(file.get_slice("matrix").get_shape())
+            words = file.get_tensor("words").tobytes().decode("utf-8").split("\n")
+        with path.open("rb") as opened:
+            offset = 8 + int.from_bytes(opened.read(8), "little")
+    except (SafetensorError, OSError, UnicodeDecodeError, KeyError):
+        return None
+    if len(shape) != 2 or len(words) != shape[0]:
+        return None
+    return words, np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)

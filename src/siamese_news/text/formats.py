@@ -1,0 +1,182 @@
+"""GloVe and word2vec files, read with gensim, and what is wrong with one that cannot be read."""
+
+import gzip
+import re
+import zlib
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+from siamese_news.files import open_binary
+from siamese_news.text.cache import Converted
+
+Format = Literal["glove text", "word2vec text", "word2vec binary"]
+
+_HEADER = re.compile(rb"\s*(\d{1,12})[ \t]+(\d{1,6})\s*")
+_LINE = 1 << 20  # bytes; no vector is written longer
+_EXPECTED = "expected a GloVe text, word2vec text or word2vec binary file, plain or .gz"
+_PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth", ".joblib")
+
+
+def detect_format(path: Path) -> tuple[Format, int, int]:
+    """Format, number of words (0 where the file does not say) and width, from the first lines.
+
+    Raises:
+        InputError: for an empty file, a pickle, or anything else that holds no word vectors.
+    """
+    # A pickle runs code when it is loaded, so none is opened.
+    if path.suffix.lower() in _PICKLES or path.name.lower().endswith(".npy"):
+        raise InputError(
+            f"{path}: {path.suffix} files may run code when loaded; {_EXPECTED}: in gensim, "
+            "KeyedVectors.load(...).save_word2vec_format(...) writes one"
+        )
+    if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
+        raise InputError(f"{path}: unpack it first; {_EXPECTED}")
+    try:
+        with open_binary(path) as file:
+            first = file.readline(_LINE)
+            second = file.readline(_LINE)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({error}); get the file again") from error
+    if not first.strip():
+        raise InputError(f"{path}:1: empty; {_EXPECTED}")
+    if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":
+        raise InputError(f"{path}: is a pickle, which may run code when loaded; {_EXPECTED}")
+    header = _HEADER.fullmatch(first)
+    if header is not None:
+        count, width = int(header[1]), int(header[2])
+        if not count or not width:
+            raise InputError(f"{path}:1: {count} words of width {width}; expected 1 or more")
+        _check_promise(path, count, width)
+        text = _floats(second) is not None
+        return ("word2vec text" if text else "word2vec binary"), count, width
+    values = _floats(first)
+    if not values:
+        raise InputError(f"{path}:1: starts with {first[:40]!r}; {_EXPECTED}")
+    return "glove text", 0, values
+
+
+def read_vector_file(path: Path) -> Converted:
+    """Words and (V, E) float32 vectors of a file; of a word that comes twice, the first.
+
+    Raises:
+        InputError: with the line or the word, for a vector of the wrong width, one that holds NaN
+            or infinity, a file that is cut short.
+    """
+    from gensim.models import KeyedVectors
+
+    kind, count, width = detect_format(path)
+    try:
+        vectors = KeyedVectors.load_word2vec_format(
+            str(path),
+            binary=kind == "word2vec binary",
+            no_header=kind == "glove text",
+            unicode_errors="replace",
+        )
+    except (ValueError, EOFError, OSError, IndexError, zlib.error) as error:
+        if kind != "word2vec binary":
+            _blame(path, kind, width)
+        raise InputError(
+            f"{path}: cannot be read as {kind} of width {width} ({error}); the file is damaged or "
+            "cut short: get it again"
+        ) from error
+    # gensim repeats a single number over the whole vector and reads no line beyond the header's
+    # count, both without a word.
+    if kind != "word2vec binary":
+        _blame(path, kind, width, count=count, widths_only=True)
+    # Where a word came twice, gensim leaves None and empty rows at the end.
+    words = [word for word in vectors.index_to_key if word is not None]
+    matrix = np.asarray(vectors.vectors[: len(words)], np.float32)
+    check_vectors(path, words, matrix)
+    return words, matrix
+
+
+def check_vectors(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
+    """Refuse NaN and infinity in a vector, and words that a list of lines cannot hold."""
+    for start in range(0, len(words), 65_536):
+        finite = np.isfinite(matrix[start : start + 65_536]).all(axis=1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            raise InputError(
+                f"{path}: the vector of {words[row]!r} (word {row + 1}) holds NaN or infinity; "
+                "remove the word or get the file again"
+            )
+    for row, word in enumerate(words):
+        if not word or "\n" in word:
+            raise InputError(
+                f"{path}: word {row + 1} is {word!r}, expected a word without a line feed; the "
+                "file is damaged: get it again"
+            )
+
+
+def _check_promise(path: Path, count: int, width: int) -> None:
+    """Refuse a header that would allocate far more than the file can hold."""
+    size = path.stat().st_size
+    # Deflate packs 1032 to 1 at best; a value takes two bytes at least.
+    possible = size * 1032 if path.suffix == ".gz" else size
+    if count * width * 2 > possible:
+        raise InputError(
+            f"{path}:1: promises {count} words of width {width}, more than its {size} bytes can "
+            "hold; the file is cut short: get it again"
+        )
+
+
+def _floats(line: bytes) -> int | None:
+    """How many numbers follow the word in a line of text; None where it is no such line."""
+    parts = line.rstrip().split(b" ")
+    try:
+        line.decode("utf-8")
+        for part in parts[1:]:
+            float(part)
+    except ValueError:
+        return None
+    return len(parts) - 1 if len(parts) > 1 else None
+
+
+def _blame(
+    path: Path, kind: Format, width: int, *, count: int = 0, widths_only: bool = False
+) -> None:
+    """Raise an error that names the first bad line of a text file, if it has one."""
+    number = 0
+    try:
+        with open_binary(path) as file:
+            start = 1 if kind == "glove text" else 2
+            for number, line in _numbered(file, start):
+                line = line.rstrip()
+                if count and number > count + 1 and line:
+                    raise InputError(
+                        f"{path}:{number}: one line more than the {count} words that the first "
+                        "line promises; correct the first line"
+                    )
+                if widths_only and line.count(b" ") == width:
+                    continue
+                if not line and count and number > count + 1:
+                    continue
+                parts = line.split(b" ")
+                word = parts[0].decode("utf-8", "replace")
+                if len(parts) - 1 != width:
+                    raise InputError(
+                        f"{path}:{number}: {len(parts) - 1} numbers after {word!r}, expected "
+                        f"{width} as in the first line; correct or remove the line"
+                    )
+                for part in parts[1:]:
+                    try:
+                        float(part)
+                    except ValueError:
+                        raise InputError(
+                            f"{path}:{number}: {part[:40]!r} in the vector of {word!r} is no "
+                            "number; correct or remove the line"
+                        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}:{number}: cannot be read beyond this line ({error}); get the file again"
+        ) from error
+
+
+def _numbered(file: IO[bytes] | gzip.GzipFile, start: int) -> enumerate[bytes]:
+    return enumerate(islice(file, start - 1, None), start)

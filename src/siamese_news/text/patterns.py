@@ -1,0 +1,120 @@
+"""What a token looks like: the one compiled pattern, and how a chunk of text is cleaned for it.
+
+A *chunk* is a piece of text without whitespace. No alternative of the pattern matches whitespace,
+so a text may be cut at whitespace first and its chunks tokenised, and remembered, one by one.
+"""
+
+import html
+import re
+import unicodedata
+from itertools import groupby
+
+
+def _ranges(code_points: list[int]) -> str:
+    """A character class body of these ascending code points, as ranges."""
+    parts = []
+    for _, group in groupby(enumerate(code_points), lambda pair: pair[1] - pair[0]):
+        run = [code for _, code in group]
+        parts.append(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}")
+    return "".join(parts)
+
+
+# Combining marks are not \w for `re`, yet Hindi, Thai and decomposed accents are made of them.
+# Variation selectors and the keycap mark are left to the emoji.
+_MARKS = _ranges(
+    [
+        code
+        for code in range(0x300, 0xFB1F)
+        if unicodedata.category(chr(code))[0] == "M"
+        and not 0xFE00 <= code <= 0xFE0F
+        and code != 0x20E3
+    ]
+)
+_IN = rf"[\w{_MARKS}]"  # inside a word
+_START = r"[^\W_]"  # a word starts with a letter or a digit
+_LETTER = r"[^\W\d_]"
+_TLD = r"(?:com|org|net|gov|edu|info|tv|co|us|uk|ca|au|de|fr|eu|io|ly|me|gl|be|fm|in|it|al|tl|st)"
+
+# One pictograph, its variation selector, skin tone and tags (the flags of England and Scotland).
+_PICTURE = (
+    r"[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe"
+    r"\u2600-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+    r"\ufe0f?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*+"
+)
+
+# Titles, companies and months whose dot belongs to the word, as GloVe has them.
+_DOTTED = (
+    "mr|mrs|ms|dr|jr|sr|st|prof|gov|sen|rep|gen|lt|sgt|col|capt|maj|rev|hon|"
+    "inc|corp|co|ltd|bros|vs|etc|jan|feb|aug|sept|oct|nov|dec"
+)
+
+_DOTTED_ANY = rf"(?i:(?:{_DOTTED})\.)"
+
+# `plain` and `joined` are what `word` would find too, and `sign` what `mark` would: they come first
+# because they are most of a text, and the other alternatives take long to fail.
+# Every repetition over mixed characters is possessive or bounded: time is linear in the text.
+PATTERN = re.compile(
+    rf"""
+    (?!\Z)(?:
+    (?P<plain>(?-i:[A-Za-z]++(?=[,!?;"'()\]*…]?\Z)
+        | (?=[A-Za-z]{{2,}}+\.\Z)(?!{_DOTTED_ANY})[A-Za-z]++))
+  | (?P<joined>(?-i:[A-Za-z]++(?:['-][A-Za-z]++)++(?=[,!?".]?\Z)))
+  | (?P<sign>[,!?"(){{}}%] | [:;.]\Z)
+  | (?P<mention>(?<!{_IN})@\w++)
+  | (?P<hashtag>(?<![\w&])\#(?=[\d_]*+{_LETTER}){_IN}++)
+  | (?P<url>https?:[^\s"<>]*(?<![).,!?;']) | www\.[^\s"<>]++ | pic\.twitter\.com/[^\s"<>]*+
+        | (?<![\w@.-])(?:[a-z0-9-]{{1,63}}\.){{1,4}}{_TLD}/[^\s"<>]*+)
+  | (?P<mail>(?<![\w.+-])[\w.+-]{{1,64}}@(?:[a-z0-9-]{{1,63}}\.){{1,4}}[a-z]++)
+  | (?P<emoji>[\U0001f1e6-\U0001f1ff]{{2}} | [0-9#*]\ufe0f?\u20e3
+        | {_PICTURE}(?:\u200d{_PICTURE})*+)
+  | (?P<smile>(?<!\w)[:;=]['-]?(?:[()\[\]|/\\*]++|[DPpOo3](?!\w)) | </?3++(?!\w))
+  | (?P<abbreviation>(?<!{_IN})(?:(?:{_LETTER}\.)++(?:{_LETTER}(?!{_IN}))?+(?<=..\S)
+        | (?-i:[B-HJ-Z])\.(?!{_IN}) | (?:{_DOTTED})\.(?!{_IN})))
+  | (?P<number>\d++(?:[.,:/-]\d++)*+{_IN}*+(?:['-]{_START}{_IN}*+)*+
+        | (?<![\w.])\.\d++)
+  | (?P<domain>(?<![\w.-])(?:[a-z0-9-]{{2,63}}\.){{1,4}}(?:com|org|net|gov|edu)(?!{_IN}))
+  | (?P<word>(?<!{_IN})'(?:em|til|cause|n|tis|twas|\d0s)(?!{_IN})
+        | [a-z]{{1,3}}&[a-z]{{1,3}}(?!{_IN})
+        | {_START}{_IN}*+(?:['-]{_START}{_IN}*+)*+)
+  | (?P<dots>\.{{2,}}+ | …++)
+  | (?P<dash>-{{2,}}+)
+  | (?P<mark>[^\w\s]))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
+# Quotes, hyphens and full-width signs in the form that the pattern and GloVe know.
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("’‘‛ʼ＇", "'"),
+        **dict.fromkeys("“”„‟«»", '"'),
+        **dict.fromkeys("‐‑", "-"),
+        "＃": "#",
+        "＠": "@",
+    }
+)
+# Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
+# it holds an emoji together, and the tags U+E0020.. stay for the flags.
+_INVISIBLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    rf"\ufeff\ufff0-\uffff\ud800-\udfff]++|(?<={_IN})\u200d"
+)
+
+
+def clean(chunk: str) -> str:
+    """Make a chunk ready for the pattern: references resolved, NFC, nothing invisible.
+
+    ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.
+    """
+    if "&" in chunk and ";" in chunk:
+        chunk = _REFERENCE.sub(lambda match: html.unescape(match[0]), chunk)
+    if chunk.isascii() and chunk.isprintable():
+        return chunk
+    chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
+    return unicodedata.normalize("NFC", chunk).translate(_PLAIN)
+
+
+def visible(mark: str) -> bool:
+    """Whether a lone mark is worth a token: not a stray joiner, selector or combining mark."""
+    return mark.isascii() or unicodedata.category(mark) not in ("Mn", "Mc", "Me", "Cf", "Cc", "Cs")

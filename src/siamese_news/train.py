@@ -1,0 +1,77 @@
+"""Train a model: ``python -m siamese_news.train [group=option] [key=value] [-m]``.
+
+The options are the files of ``conf/``; ``--help`` lists them. Results go to ``outputs/<stamp>``,
+those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over the jobs.
+"""
+
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from siamese_news.errors import InputError
+from siamese_news.files import atomic_write
+from siamese_news.sweep import ROW, write_row
+
+log = logging.getLogger(__name__)
+
+# Before Hydra composes: processes that DDP starts inherit it and write to the same folder.
+os.environ.setdefault("SIAMESE_NEWS_STAMP", time.strftime("%Y-%m-%d_%H-%M-%S"))
+
+
+def train(config: DictConfig, out: Path) -> dict[str, Any]:
+    """Run the configured task and return its row of the comparison table.
+
+    Args:
+        config: the composed configuration.
+        out: the folder for everything the run writes.
+    """
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    with atomic_write(out / "config.yaml") as stream:
+        stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
+    if plain["task"]["name"] == "rerank":
+        from siamese_news.training import rerank
+
+        return rerank.run(plain, out)
+    from siamese_news.training import link
+
+    return link.run(plain, out)
+
+
+@hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
+def main(config: DictConfig) -> None:
+    """Entry point; a user's mistake ends in one line, not a traceback."""
+    settings = HydraConfig.get()
+    out = Path(settings.runtime.output_dir)
+    try:
+        if settings.mode == RunMode.MULTIRUN:
+            _refuse_ddp(config)
+            if (out / ROW).is_file():
+                log.info("%s has its result; job skipped", out)
+                return
+        row = train(config, out)
+    except InputError as error:
+        log.error("%s", error)
+        sys.exit(2)
+    if int(os.environ.get("LOCAL_RANK", 0)) == 0:
+        write_row(out, row)
+
+
+def _refuse_ddp(config: DictConfig) -> None:
+    """Each process that strategy ddp starts would run the whole sweep again."""
+    if config.trainer.strategy == "ddp" and config.trainer.devices != 1:
+        raise InputError(
+            "trainer.strategy=ddp cannot run in a multirun: every process it starts would run "
+            "the whole sweep again; use trainer=ddp_spawn, or launch one job a process"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""A model from its configuration: vectors, tokeniser, vocabulary, IDF weights and encoder."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from hydra.utils import instantiate
+
+from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
+from siamese_news.errors import InputError
+from siamese_news.model import Model
+from siamese_news.sparsity import SPARSITIES
+from siamese_news.text import (
+    UNK,
+    Tokenizer,
+    Vocabulary,
+    load_vectors,
+    remove_top_components,
+    unit_length,
+)
+
+
+def build_text(
+    vectors: Mapping[str, Any], tokenizer: Mapping[str, Any]
+) -> tuple[Tokenizer, Vocabulary, np.ndarray]:
+    """The text side of a model: tokeniser, vocabulary and word matrix (V, E).
+
+    Args:
+        vectors: an option of ``conf/vectors``.
+        tokenizer: keyword arguments of `Tokenizer`.
+    """
+    loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
+    # A copy: the cache is mapped read-only, and loading a checkpoint writes into the table.
+    words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)
+    if vectors["remove_components"]:
+        matrix = remove_top_components(matrix, vectors["remove_components"])
+    if vectors["unit_length"]:
+        matrix = unit_length(matrix)
+    if vectors["unknown"] == "unk" and UNK not in words:
+        words.append(UNK)
+        matrix = np.vstack([matrix, matrix.mean(axis=0)])
+    return (
+        Tokenizer(words=words, **tokenizer),
+        Vocabulary(words, unknown=vectors["unknown"]),
+        matrix,
+    )
+
+
+def idf_weights(
+    tokenizer: Tokenizer, vocabulary: Vocabulary, texts: Iterable[str]
+) -> tuple[torch.Tensor, float]:
+    """Inverse document frequency ln((1 + N) / (1 + df)) of every word over N texts.
+
+    Returns:
+        (V,) weights and the weight of a word outside the vocabulary; all 1 without texts.
+    """
+    counted = 0
+
+    def tokens() -> Iterable[list[str]]:
+        nonlocal counted
+        for text in texts:
+            counted += 1
+            yield tokenizer(text)
+
+    frequencies = vocabulary.document_frequencies(tokens())
+    if counted == 0:
+        return torch.ones(len(vocabulary)), 1.0
+    weights = np.log((1.0 + counted) / (1.0 + frequencies))
+    return torch.from_numpy(weights.astype(np.float32)), float(np.log(1.0 + counted))
+
+
+def build_model(
+    config: Mapping[str, Any],
+    text: tuple[Tokenizer, Vocabulary, np.ndarray],
+    idf_texts: Iterable[str],
+) -> Model:
+    """Build an untrained model.
+
+    Args:
+        config: the resolved configuration (``vectors``, ``encoder``, ``data.limits``).
+        text: what `build_text` gave.
+        idf_texts: the texts whose document frequencies weigh the words.
+    """
+    tokenizer, vocabulary, matrix = text
+    vectors = config["vectors"]
+    weights, unknown_weight = idf_weights(tokenizer, vocabulary, idf_texts)
+    embedding = TokenEmbedding(
+        torch.from_numpy(np.ascontiguousarray(matrix)),
+        trainable=vectors["trainable"],
+        token_weights=weights,
+        unknown_weight=unknown_weight,
+        project_to=vectors["project_to"],
+        dropout=vectors["dropout"],
+    )
+    # hydra imports the class, which is when a class of another package registers itself.
+    encoder: Encoder = instantiate(config["encoder"], input_dim=embedding.output_dim)
+    return Model(
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        embedding=embedding,
+        encoder=encoder,
+        limits=config["data"]["limits"],
+        config={**plain_config(config["encoder"]), "input_dim": embedding.output_dim},
+    )
+
+
+def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
+    """An option with ``_target_`` as the plain values a model folder holds: ``class`` and numbers.
+
+    Raises:
+        InputError: the class is not in the table that loading a folder goes by.
+    """
+    plain: dict[str, Any] = {}
+    for key, value in option.items():
+        if key == "_target_":
+            name = str(value).rpartition(".")[2]
+            if name not in ENCODERS and name not in SPARSITIES:
+                raise InputError(
+                    f"encoder class {value} is not in siamese_news.encoders.ENCODERS, so its model "
+                    "folder could not be loaded; add it there: "
+                    f"ENCODERS[{name!r}] = {name}"
+                )
+            plain["class"] = name
+        elif key != "_partial_":
+            plain[key] = plain_config(value) if isinstance(value, Mapping) else value
+    return plain
+
+
+def fingerprint(text: str) -> str:
+    """A short hash of an article's text, whatever its case and white space."""
+    return hashlib.blake2b(" ".join(text.lower().split()).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,60 @@
+"""Callbacks of the link task: the dev figure that selects the model, and the learned alphas."""
+
+from typing import Any
+
+import pytorch_lightning as pl
+
+from siamese_news.metrics import evaluate_blocks
+from siamese_news.metrics.blocks import cosine_blocks
+from siamese_news.training.datamodule import EvaluationSet
+from siamese_news.training.module import LinkModule
+
+
+def dev_figures(module: LinkModule, dev: EvaluationSet) -> dict[str, float]:
+    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
+    model = module.model
+    result = evaluate_blocks(
+        cosine_blocks(
+            model.encode_articles([article.full_text for article in dev.articles]),
+            model.encode_posts([post.text for post in dev.posts]),
+        ),
+        article_ids=[article.id for article in dev.articles],
+        post_ids=[post.id for post in dev.posts],
+        qrels=dev.qrels,
+        bootstrap=0,
+    )
+    return {
+        "dev/map": result.macro["AP"],
+        "dev/micro_ap": result.pooled["AP"],
+        "dev/auc": result.pooled["AUC"],
+    }
+
+
+class DevEvaluation(pl.Callback):
+    """Evaluates the model on the dev set after each epoch and logs it.
+
+    The set is encoded through the model's own encoding path, not a loader, so every rank sees the
+    whole of it and gets the same figures. Place it before callbacks that read the figures.
+
+    Args:
+        dev: the evaluation set.
+    """
+
+    def __init__(self, dev: EvaluationSet) -> None:
+        self.dev = dev
+        self.history: list[dict[str, float]] = []
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log dev/map, dev/micro_ap and dev/auc."""
+        assert isinstance(pl_module, LinkModule)
+        figures = dev_figures(pl_module, self.dev)
+        self.history.append(figures)
+        pl_module.log_dict(figures, prog_bar=True, rank_zero_only=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The figures so far."""
+        return {"history": self.history}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up the figures of the run that is resumed."""
+        self.history = list(state_dict["history"])

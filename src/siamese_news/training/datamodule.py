@@ -1,0 +1,232 @@
+"""Training batches and evaluation sets for one configuration of data."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from siamese_news.data.collate import GroupDataset, collate
+from siamese_news.data.options import check_options
+from siamese_news.data.records import Collection
+from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
+from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
+from siamese_news.data.splits import resplit
+from siamese_news.data.training_set import TrainingSet, training_set
+from siamese_news.errors import InputError
+
+
+class IdsOf(Protocol):
+    """What the data module needs of a vocabulary."""
+
+    def ids(self, tokens: list[str]) -> np.ndarray:
+        """Ids of the tokens, int64."""
+
+
+class LinkDataModule(pl.LightningDataModule):
+    """Articles and their posts: tokenised once, batched, resumable to the batch.
+
+    The position in an epoch is part of a checkpoint through this module's own state (the states
+    of loaders are lost where an optimiser asks for ``trainer.estimated_stepping_batches``). It
+    counts batches that were trained on, so batches which workers fetched ahead are not skipped.
+
+    Build the trainer with ``use_distributed_sampler=False``: the sampler knows the ranks.
+
+    Args:
+        data: plain values, as conf/data/*.yaml: ``name``; ``train``, a list of ``{folder,
+            split}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or None;
+            ``split`` (`resplit`); ``batching``; ``limits``.
+        seed: of the batches. (The splits have their own, ``data.split.seed``.)
+        num_workers: processes that pad batches; 0 does it in this one.
+
+    Raises:
+        InputError: for unknown, missing or impossible options.
+    """
+
+    def __init__(self, *, data: Mapping[str, Any], seed: int, num_workers: int = 0) -> None:
+        super().__init__()
+        check_options(data)
+        self.data = dict(data)
+        self.seed = seed
+        self.num_workers = num_workers
+        self._collections: dict[str, Collection] = {}
+        self._dataset: GroupDataset | None = None
+        self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
+        self._saved: dict[str, Any] | None = None
+
+    # What there is.
+
+    def collection(self, folder: str) -> Collection:
+        """A source after splitting; read once."""
+        if folder not in self._collections:
+            split = self.data["split"]
+            self._collections[folder] = resplit(
+                open_source(folder),
+                by=split["by"],
+                fractions=split["fractions"],
+                seed=split["seed"],
+            )
+        return self._collections[folder]
+
+    @cached_property
+    def train_set(self) -> TrainingSet:
+        """The training pairs of all sources.
+
+        Raises:
+            InputError: where the configuration has no training source.
+        """
+        if not self.data["train"]:
+            raise InputError(
+                f"data '{self.data['name']}' is for evaluation only: it names no training source; "
+                "train with other data, such as data=stories"
+            )
+        return training_set(
+            (entry["folder"], self.collection(entry["folder"]), entry["split"])
+            for entry in self.data["train"]
+        )
+
+    @cached_property
+    def dev(self) -> EvaluationSet | None:
+        """What early stopping is judged by; None where there is none."""
+        return self._evaluation("dev")
+
+    @cached_property
+    def test(self) -> EvaluationSet | None:
+        """What the results are measured on; None where there is none."""
+        return self._evaluation("test")
+
+    @cached_property
+    def _text_groups(self) -> list[int]:
+        return self.train_set.text_groups()
+
+    def train_collection_texts(self) -> Iterator[str]:
+        """All training texts, articles first, for document frequencies."""
+        return self.train_set.texts()
+
+    @property
+    def trained_article_ids(self) -> set[str]:
+        """Ids of the training articles."""
+        return {article.id for article in self.train_set.articles}
+
+    @property
+    def trained_post_ids(self) -> set[str]:
+        """Ids of the training posts."""
+        return {post.id for post in self.train_set.posts}
+
+    # Batches.
+
+    def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: IdsOf) -> None:
+        """Turn every training text into token ids, once.
+
+        Args:
+            tokenizer: text -> tokens.
+            vocabulary: tokens -> ids.
+        """
+        limits = self.data["limits"]
+        last = limits["keep"] == "last"
+
+        def ids(text: str, limit: int | None) -> np.ndarray:
+            found = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
+            if limit is not None:
+                found = found[-limit:] if last else found[:limit]
+            # Half the memory, unless hashed words need the range.
+            small = not found.size or int(found.max()) < 2**31
+            return found.astype(np.int32) if small else found.copy()
+
+        train = self.train_set
+        self._dataset = GroupDataset(
+            articles=[ids(a.full_text, limits["article_tokens"]) for a in train.articles],
+            posts=[ids(p.text, limits["post_tokens"]) for p in train.posts],
+        )
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Batches per epoch and process, for learning-rate schedules."""
+        return len(self._make_sampler())
+
+    def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+        """Batches as `collate` makes them, of this process's share.
+
+        Raises:
+            RuntimeError: before `prepare`.
+            InputError: where a saved position is of other data.
+        """
+        sampler = self._make_sampler()
+        if self._saved is not None:
+            sampler.load_state_dict(self._saved)
+            self._saved = None
+        self._sampler = sampler
+        return DataLoader(
+            self._prepared(),  # type: ignore[arg-type]
+            batch_sampler=sampler,
+            collate_fn=collate,
+            num_workers=self.num_workers,
+            persistent_workers=self.num_workers > 0,
+            # Its own generator: else every epoch would draw from the global one.
+            generator=torch.Generator().manual_seed(self.seed),
+        )
+
+    # Position.
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position in the epoch, and what it is a position in."""
+        if self._sampler is None:
+            return dict(self._saved or {})
+        state: dict[str, Any] = {**self._sampler.state_dict()}
+        if self.trainer is not None:
+            # `processed` counts a batch as soon as its optimiser step is done: right at
+            # on_train_batch_end, and where a step is interrupted.
+            progress: Any = self.trainer.fit_loop.epoch_loop.batch_progress.current
+            state["batch"] = progress.processed
+            # At an epoch's end Lightning makes the next epoch's iterator before it tells the
+            # sampler the epoch, so the position itself must be in the next epoch.
+            if progress.processed >= self.trainer.num_training_batches:
+                state.update(epoch=state["epoch"] + 1, batch=0)
+        return {**state, "name": self.data["name"], "seed": self.seed}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up a saved position when the loader is built.
+
+        Raises:
+            InputError: where it is a position in other data.
+        """
+        for key, mine in (("name", self.data["name"]), ("seed", self.seed)):
+            if key in state_dict and state_dict[key] != mine:
+                raise InputError(
+                    f"the saved run had {key} {state_dict[key]!r}, this one has {mine!r}; "
+                    "resume with the settings of the saved run"
+                )
+        self._saved = dict(state_dict) or None
+
+    # Parts.
+
+    def _prepared(self) -> GroupDataset:
+        if self._dataset is None:
+            raise RuntimeError(
+                "LinkDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
+            )
+        return self._dataset
+
+    def _evaluation(self, side: str) -> EvaluationSet | None:
+        entry = self.data[side]
+        return None if entry is None else evaluation_set(self.collection(entry["folder"]), entry)
+
+    def _make_sampler(self) -> ArticleBatchSampler | PairBatchSampler:
+        batching = self.data["batching"]
+        common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
+        if self.trainer is not None:
+            common.update(rank=self.trainer.global_rank, world=self.trainer.world_size)
+        if batching["kind"] == "pairs":
+            return PairBatchSampler(pairs_per_batch=batching["pairs_per_batch"], **common)
+        return ArticleBatchSampler(
+            lengths=[len(article) for article in self._prepared().articles],
+            articles_per_batch=batching["articles_per_batch"],
+            posts_per_article=batching["posts_per_article"],
+            chunks_per_epoch=batching["chunks_per_epoch"],
+            text_of=self._text_groups,
+            **common,
+        )

@@ -1,0 +1,39 @@
+"""The global batch under distributed training; without a process group everything is a no-op."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def world_size() -> int:
+    """The number of training processes; 1 without a process group."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def gather_rows(rows: Tensor) -> Tensor:
+    """Concatenate every rank's rows in rank order; the gradient flows into this rank's own.
+
+    Ranks may hold different numbers of rows: they are padded for the exchange and cut again, so an
+    uneven last batch neither hangs nor aborts. Every rank gets the same tensor, so every rank
+    computes the same loss; the sum of the ranks' gradients is the gradient of that loss.
+
+    Args:
+        rows: (N, ...), where N may differ between ranks.
+
+    Returns:
+        (sum of N, ...).
+    """
+    size = world_size()
+    if size == 1:
+        return rows
+    count = torch.tensor([rows.shape[0]], device=rows.device)
+    counts = [torch.zeros_like(count) for _ in range(size)]
+    dist.all_gather(counts, count)
+    lengths = [int(c) for c in counts]
+    padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
+    padded[: rows.shape[0]] = rows.detach()
+    parts = [torch.zeros_like(padded) for _ in range(size)]
+    dist.all_gather(parts, padded)
+    kept = [part[:length] for part, length in zip(parts, lengths, strict=True)]
+    kept[dist.get_rank()] = rows  # the others carry no gradient
+    return torch.cat(kept)

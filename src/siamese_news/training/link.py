@@ -1,0 +1,163 @@
+"""The link task: train a siamese model on (article, post) pairs, select on dev, report the test."""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from hydra.utils import instantiate
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
+from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+
+from siamese_news.errors import InputError
+from siamese_news.model import Model
+from siamese_news.results import evaluate_model, figures, model_card, write_results
+from siamese_news.training.build import build_model, build_text, fingerprint
+from siamese_news.training.callbacks import DevEvaluation, dev_figures
+from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.module import LinkModule
+
+log = logging.getLogger(__name__)
+# Devices, tips and batch limits are no news; warnings are.
+logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+
+
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Train, select, evaluate and save.
+
+    Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
+    checkpoints to ``out/checkpoints`` and the CSV and TensorBoard logs to ``out/logs``.
+
+    Args:
+        config: the resolved configuration, plain values.
+        out: the folder of the run.
+
+    Returns:
+        One row of the comparison table.
+    """
+    task = config["task"]
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    started = time.monotonic()
+    data = LinkDataModule(data=config["data"], seed=config["seed"])
+    if config["init"]:
+        model = Model.load(config["init"])
+        model.limits = dict(config["data"]["limits"])
+        data.prepare(model.tokenizer, model.vocabulary)
+    else:
+        text = build_text(config["vectors"], task["tokenizer"])
+        data.prepare(text[0], text[1])
+        model = build_model(config, text, data.train_collection_texts())
+    module = LinkModule(
+        model=model,
+        objective=instantiate(config["objective"]),
+        optimizer=instantiate(task["optimizer"]),
+        settings=dict(config),
+    )
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    epochs = 0
+    if trained:
+        epochs = _fit(module, data, config, out)
+        _remember_training(model, data)
+    else:
+        log.info("the encoder has nothing to fit; it is evaluated as it is")
+    row: dict[str, Any] = {
+        "encoder": _label(config, "encoder"),
+        "sparsity": _label(config, "sparsity") if "sparsity" in model.config else None,
+        "data": config["data"]["name"],
+        "seed": config["seed"],
+        "parameters": trained,
+        "epochs": epochs,
+        "minutes": round((time.monotonic() - started) / 60, 2),
+    }
+    if data.dev is not None:
+        row |= {
+            name.replace("/", " "): value for name, value in dev_figures(module, data.dev).items()
+        }
+    if data.test is not None:
+        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
+    model.save(out / "model", card=model_card(config, row))
+    return row
+
+
+def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path) -> int:
+    """Fit and put the selected weights into the module; returns the epochs trained."""
+    task, options = config["task"], dict(config["trainer"])
+    options.pop("threads")
+    callbacks: list[Callback] = [RichProgressBar(leave=False)]
+    monitor = task["monitor"] if data.dev is not None else None
+    if data.dev is not None:
+        callbacks.append(DevEvaluation(data.dev))
+    if monitor:
+        if task["patience"]:
+            callbacks.append(
+                EarlyStopping(
+                    monitor, mode="max", patience=task["patience"], check_on_train_epoch_end=True
+                )
+            )
+    checkpoint = ModelCheckpoint(
+        dirpath=out / "checkpoints",
+        filename="best",
+        monitor=monitor,
+        mode="max",
+        save_top_k=1,
+        save_last=True,
+        save_on_train_epoch_end=True,
+        enable_version_counter=False,
+    )
+    callbacks.append(checkpoint)
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=task["epochs"],
+        limit_train_batches=task["batches"],
+        gradient_clip_val=task["gradient_clip"],
+        callbacks=callbacks,
+        logger=[
+            CSVLogger(str(out), name="logs", version="csv"),
+            TensorBoardLogger(str(out), name="logs", version="tensorboard"),
+        ],
+        use_distributed_sampler=False,  # the data module's sampler knows its rank
+        num_sanity_val_steps=0,
+        enable_model_summary=False,
+        log_every_n_steps=5,
+        default_root_dir=str(out),
+    )
+    resume = config["resume"]
+    if resume and not Path(resume).is_file():
+        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+    if trainer.interrupted:
+        raise KeyboardInterrupt(f"training stopped; go on with resume={out}/checkpoints/last.ckpt")
+    if checkpoint.best_model_path:
+        saved = torch.load(checkpoint.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
+    module.to("cpu")
+    return trainer.current_epoch
+
+
+def _remember_training(model: Model, data: LinkDataModule) -> None:
+    """Add what was trained on to what the model already knew."""
+    seen = model.trained_on
+    articles, posts = seen.setdefault("articles", {}), seen.setdefault("posts", {})
+    for entry in data.data["train"]:
+        collection = data.collection(entry["folder"])
+        pairs = collection.split(entry["split"])
+        _add(articles, collection.name, pairs)
+        _add(posts, collection.name, (post for judged in pairs.values() for post in judged))
+    prints = (fingerprint(article.full_text) for article in data.train_set.articles)
+    seen["fingerprints"] = sorted({*seen.get("fingerprints", []), *prints})
+
+
+def _add(known: dict[str, list[str]], collection: str, ids: Iterable[str]) -> None:
+    known[collection] = sorted({*known.get(collection, []), *ids})
+
+
+def _label(config: Mapping[str, Any], group: str) -> str:
+    """The name of a group's option, as given on the command line, or its class."""
+    return str(config.get("labels", {}).get(group) or config[group]["_target_"].rpartition(".")[2])

@@ -1,0 +1,176 @@
+"""The reranking collection: topics by year, candidate posts, graded judgements, and its folds."""
+
+import os
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, text_of
+from siamese_news.data.trec import read_qrels, read_run
+from siamese_news.errors import InputError
+
+VARIABLE = "SIAMESE_NEWS_DATA"
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RerankCollection:
+    """Topics and the posts to rerank for each.
+
+    Attributes:
+        name: of the folder.
+        queries: topic id -> text, tokenised (split at spaces).
+        years: topic id -> year, the fold it belongs to.
+        posts: post id -> text, likewise tokenised.
+        urls: post id -> URL, "" where it has none.
+        candidates: topic id -> post id -> score of the first stage (query likelihood).
+        qrels: topic id -> post id -> grade; relevant is a grade >= 1.
+        runs: folder of the peers' runs, ``<name>.<year>.txt.gz``.
+    """
+
+    name: str
+    queries: dict[str, str]
+    years: dict[str, int]
+    posts: dict[str, str]
+    urls: dict[str, str]
+    candidates: Run
+    qrels: Qrels
+    runs: Path
+
+    def of_year(self, year: int) -> list[str]:
+        """Topics of a year, in their order."""
+        return [query for query in self.queries if self.years[query] == year]
+
+    def peer(self, name: str, years: Iterable[int]) -> Run:
+        """A peer's run over some years.
+
+        Raises:
+            InputError: no such run; or a topic of these years is missing in it.
+        """
+        run: Run = {}
+        for year in years:
+            path = self.runs / f"{name}.{year}.txt.gz"
+            found = read_run(path)
+            if missing := [query for query in self.of_year(year) if query not in found]:
+                raise InputError(
+                    f"{path}: topic {missing[0]} is missing ({len(missing)} in all); expected "
+                    f"every topic of {year}: is it the run of another year?"
+                )
+            run.update(found)
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Topics by role.
+
+    Attributes:
+        year: the test year.
+        train: topics trained on.
+        dev: topics held out of the training years for selection and tuning.
+        test: all topics of the test year.
+    """
+
+    year: int
+    train: list[str]
+    dev: list[str]
+    test: list[str]
+
+
+def read_reranking(name: str) -> RerankCollection:
+    """Read the collection `name` in ``$SIAMESE_NEWS_DATA``.
+
+    It holds ``queries.jsonl.gz`` (with ``metadata.year``), ``corpus.jsonl.gz``,
+    ``runs/candidates.<year>.txt.gz`` and ``qrels.microblog<year>.txt.gz``.
+
+    Raises:
+        InputError: a file is missing or malformed; a topic without a year or candidates; a
+            candidate that is no post of the corpus.
+    """
+    root = os.environ.get(VARIABLE)
+    if not root or not (Path(root) / name).is_dir():
+        raise InputError(
+            f"the collection '{name}' is looked for in the folder that {VARIABLE} names, which is "
+            f"{root!r}; set it to the folder that holds '{name}'"
+        )
+    folder = Path(root) / name
+    queries, years = {}, {}
+    path = folder / "queries.jsonl.gz"
+    for line, record in read_jsonl(path):
+        where = f"{path}:{line}"
+        query = id_of(record, ["_id"], where)
+        year = metadata_of(record, where).get("year")
+        if not isinstance(year, int):
+            raise InputError(f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013")
+        queries[query], years[query] = text_of(record, ["text"], where), year
+    posts, urls = {}, {}
+    path = folder / "corpus.jsonl.gz"
+    for line, record in read_jsonl(path):
+        where = f"{path}:{line}"
+        post = id_of(record, ["_id"], where)
+        posts[post] = text_of(record, ["text"], where)
+        urls[post] = str(metadata_of(record, where).get("url") or "")
+    candidates: Run = {}
+    qrels: Qrels = {}
+    for year in sorted(set(years.values())):
+        path = folder / "runs" / f"candidates.{year}.txt.gz"
+        for query, run in read_run(path).items():
+            if query not in queries:
+                raise InputError(f"{path}: topic {query} is not in {folder / 'queries.jsonl.gz'}")
+            if unknown := run.keys() - posts.keys():
+                raise InputError(
+                    f"{path}: post {min(unknown)} of topic {query} is not in the corpus; "
+                    "candidates and corpus must belong together"
+                )
+            candidates[query] = run
+        qrels |= read_qrels(folder / f"qrels.microblog{year}.txt.gz")
+    if empty := [query for query in queries if query not in candidates]:
+        raise InputError(f"{folder / 'runs'}: topic {empty[0]} has no candidate post to rerank")
+    return RerankCollection(name, queries, years, posts, urls, candidates, qrels, folder / "runs")
+
+
+def make_fold(collection: RerankCollection, year: int, *, share: float, seed: int) -> Fold:
+    """Hold one year out for the test, and a share of each other year's topics for validation.
+
+    Args:
+        collection: what is split.
+        year: the test year.
+        share: of every training year's topics, drawn by `seed` (15% after Rao et al.).
+        seed: of the draw; the draw of a year does not depend on the fold.
+
+    Raises:
+        InputError: no topic of that year, no other year, or no relevant post to train on or to
+            select by.
+    """
+    years = sorted(set(collection.years.values()))
+    if year not in years:
+        raise InputError(f"fold={year}: no such year in '{collection.name}'; it has {years}")
+    train: list[str] = []
+    dev: list[str] = []
+    for other in years:
+        if other == year:
+            continue
+        topics = collection.of_year(other)
+        held = set(random.Random(f"{seed}-{other}").sample(topics, round(share * len(topics))))
+        dev += [query for query in topics if query in held]
+        train += [query for query in topics if query not in held]
+    for role, topics in (("training", train), ("validation", dev)):
+        if not has_relevant(topics, collection.candidates, collection.qrels):
+            raise InputError(
+                f"fold={year}: the {len(topics)} {role} topics have no relevant candidate; "
+                "expected at least one (grade >= 1 in the qrels)"
+            )
+    return Fold(year, train, dev, collection.of_year(year))
+
+
+def has_relevant(
+    topics: Iterable[str], run: Mapping[str, Mapping[str, float]], qrels: Qrels
+) -> bool:
+    """Whether any topic has a relevant post in the run."""
+    return any(
+        grade >= 1 and post in run[query]
+        for query in topics
+        for post, grade in qrels.get(query, {}).items()
+    )

@@ -1,0 +1,58 @@
+"""Fixtures shared by every room."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _folder(variable: str) -> Path:
+    value = os.environ.get(variable)
+    if not value or not Path(value).is_dir():
+        pytest.skip(f"{variable} does not name a folder; see the README, section Data")
+    return Path(value)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of the shared collections (BEIR layout)."""
+    return _folder("SIAMESE_NEWS_DATA")
+
+
+@pytest.fixture(scope="session")
+def vectors_dir() -> Path:
+    """The folder of word vectors."""
+    return _folder("SIAMESE_NEWS_VECTORS")
+
+
+WORDS = [
+    "the", "a", "of", "in", "flood", "river", "water", "town", "bridge", "rescue", "fire", "smoke",
+    "train", "strike", "vote", "mayor", "rain", "boat", "street", "night", "help", "news",
+]  # fmt: skip
+
+
+@pytest.fixture
+def tiny_model():
+    """A mean of random word vectors: small, untrained, and everything a model has."""
+    import torch
+
+    from siamese_news.encoders import BagEncoder, TokenEmbedding
+    from siamese_news.model import Model
+    from siamese_news.text import Tokenizer, Vocabulary
+
+    generator = torch.Generator().manual_seed(0)
+    embedding = TokenEmbedding(
+        torch.randn(len(WORDS), 8, generator=generator),
+        trainable=False,
+        token_weights=torch.linspace(0.5, 2.0, len(WORDS)),
+    )
+    options = {"class": "BagEncoder", "input_dim": 8, "weighting": "idf", "output_dim": None}
+    return Model(
+        tokenizer=Tokenizer(words=WORDS),
+        vocabulary=Vocabulary(WORDS, unknown="drop"),
+        embedding=embedding,
+        encoder=BagEncoder(input_dim=8, weighting="idf", output_dim=None),
+        limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
+        config=options,
+        trained_on={"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}, "fingerprints": []},
+    ).eval()

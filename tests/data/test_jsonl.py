@@ -1,0 +1,211 @@
+import gzip
+import json
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from siamese_news.data.articles import read_articles
+from siamese_news.data.jsonl import read_jsonl, read_lines
+from siamese_news.data.posts import read_posts
+from siamese_news.errors import InputError
+
+GOOD = '{"_id": "1", "text": "a post"}\n'
+
+
+def write(folder, content, name="posts.jsonl"):
+    path = folder / name
+    data = content if isinstance(content, bytes) else content.encode()
+    if name.endswith(".gz"):
+        data = gzip.compress(data)
+    if name.endswith(".zst"):
+        data = zstandard.ZstdCompressor().compress(data)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_plain_and_compressed_read_alike(tmp_path, ending):
+    path = write(tmp_path, GOOD + "\r\n" + GOOD.replace("1", "2"), f"posts.jsonl{ending}")
+    assert [(p.id, p.text) for p in read_posts(path)] == [("1", "a post"), ("2", "a post")]
+
+
+def test_bom_and_crlf(tmp_path):
+    path = write(tmp_path, b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    assert [p.id for p in read_posts(path)] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{not json}", r":2: not JSON"),
+        ('{"_id": "2", "text": "x"', r":2: not JSON"),
+        ('["a"]', r":2: a JSON list, expected an object"),
+        ("7", r":2: a JSON number"),
+        ("NaN", r":2: a JSON"),
+        ('{"text": "x"}', r":2: field '_id', 'id_str', 'id' \(any one of them\) is missing"),
+        ('{"_id": "2"}', r":2: field 'full_text', 'text' \(any one of them\) is missing"),
+        ('{"_id": "2", "text": 5}', r":2: field 'text' is a number, expected a string"),
+        ('{"_id": "2", "text": null}', r":2: field 'text' is a null"),
+        ('{"_id": "2", "text": NaN}', r":2: field 'text' has NaN"),
+        ('{"_id": NaN, "text": ""}', r":2: field '_id' has NaN"),
+        ('{"_id": "2", "text": "", "metadata": {"a": [Infinity]}}', r":2: field 'metadata' has In"),
+        ('{"_id": "2", "text": "", "metadata": 3}', r":2: field 'metadata' is a number"),
+        ('{"_id": 1.5, "text": ""}', r":2: field '_id' is a number"),
+        ('{"_id": true, "text": ""}', r":2: field '_id' is a boolean"),
+        ('{"_id": "", "text": ""}', r":2: field '_id' is empty"),
+        ('{"_id": "a b", "text": ""}', r":2: field '_id' is 'a b', which has white space"),
+        ('{"_id": "a\\u0000", "text": ""}', r":2: field '_id' is"),
+        ('{"_id": "\\ud800", "text": ""}', r":2: field '_id' is"),
+        ('{"_id": "1", "text": "again"}', r":2: field '_id' is '1', already used"),
+        ('{"_id": 1, "text": "again"}', r":2: field '_id' is '1', already used"),
+        ("[" * 100_000, r":2: (nested too deeply|not JSON)"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, line, message):
+    path = write(tmp_path, GOOD + line + "\n")
+    with pytest.raises(InputError, match=r"posts\.jsonl" + message):
+        list(read_posts(path))
+
+
+def test_missing_empty_and_blank_files(tmp_path):
+    with pytest.raises(InputError, match=r"no\.jsonl: no such file"):
+        list(read_jsonl(tmp_path / "no.jsonl"))
+    with pytest.raises(InputError, match="is empty"):
+        list(read_jsonl(write(tmp_path, "")))
+    with pytest.raises(InputError, match="no record"):
+        list(read_jsonl(write(tmp_path, "\n \n")))
+    with pytest.raises(InputError, match="no record"):
+        list(read_jsonl(write(tmp_path, "", "posts.jsonl.gz")))
+    with pytest.raises(InputError, match="is a folder"):
+        list(read_jsonl(tmp_path))
+
+
+def test_truncated_and_damaged_gzip(tmp_path):
+    lines = "".join(json.dumps({"_id": str(n), "text": str(n**9)}) + "\n" for n in range(5000))
+    path = write(tmp_path, lines, "posts.jsonl.gz")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"posts\.jsonl\.gz:\d+: .*damaged or cut off"):
+        list(read_posts(path))
+    path.write_bytes(whole[:5000] + bytes(50) + whole[5050:])
+    with pytest.raises(InputError, match=r"posts\.jsonl\.gz:\d+:"):
+        list(read_posts(path))
+    path.write_text("no gzip at all")
+    with pytest.raises(InputError, match="damaged"):
+        list(read_posts(path))
+
+
+def test_damaged_zst(tmp_path):
+    path = tmp_path / "posts.jsonl.zst"
+    path.write_bytes(b"no zst at all")
+    with pytest.raises(InputError, match="damaged"):
+        list(read_posts(path))
+
+
+def test_a_line_may_not_fill_the_memory(tmp_path):
+    path = write(tmp_path, GOOD + "x" * 5000 + "\n")
+    with pytest.raises(InputError, match=r":2: the line is longer than 1,000 bytes"):
+        list(read_lines(path, cap=1000))
+    exact = write(tmp_path, "x" * 999 + "\n")
+    assert len(list(read_lines(exact, cap=1000))) == 1
+
+
+def test_bytes_that_are_not_utf8(tmp_path):
+    with pytest.raises(InputError, match=r":2: byte 2 is not UTF-8"):
+        list(read_lines(write(tmp_path, b"ab\nab\xff\n")))
+
+
+def test_ids_keep_every_digit(tmp_path):
+    number = 2**53 + 1
+    content = f'{{"_id": {number}, "text": "a"}}\n{{"_id": {"9" * 6000}, "text": "b"}}\n'
+    first, second = read_posts(write(tmp_path, content))
+    assert first.id == "9007199254740993"
+    assert type(first.id) is str
+    assert second.id == "9" * 6000
+
+
+def test_metadata_numbers_are_numbers(tmp_path):
+    content = '{"_id": "1", "text": "a", "metadata": {"n": 9007199254740993, "l": [1, 2.5]}}\n'
+    (post,) = read_posts(write(tmp_path, content))
+    assert post.metadata == {"n": 9007199254740993, "l": [1, 2.5]}
+
+
+def test_texts_are_cleaned(tmp_path):
+    content = b'{"_id": "1", "text": "a\\u0000b \\ud83d c \\ud83d\\ude00 d\x00e"}\n'
+    (post,) = read_posts(write(tmp_path, content))
+    assert post.text == "a b \ufffd c \U0001f600 d e"
+    post.text.encode()
+
+
+def test_a_long_post_and_an_empty_one_are_read(tmp_path):
+    content = json.dumps({"id": "1", "text": "x" * 10**6}) + '\n{"id": "2", "text": ""}\n'
+    assert [len(p.text) for p in read_posts(write(tmp_path, content))] == [10**6, 0]
+
+
+def test_fields_of_tweet_dumps(tmp_path):
+    content = '{"id": 10, "id_str": "11", "text": "cut…", "full_text": "not cut"}\n'
+    (post,) = read_posts(write(tmp_path, content))
+    assert (post.id, post.text) == ("11", "not cut")
+
+
+def test_articles_from_text_files(tmp_path):
+    one = write(tmp_path, "\nThe title\n\nFirst.\nSecond.\n", "the story.txt")
+    two = write(tmp_path, "Only one line.", "b.v2.txt.gz")
+    first, second = read_articles([one, two])
+    assert (first.id, first.title, first.text) == ("the-story", "The title", "First.\nSecond.")
+    assert first.full_text == "The title\nFirst.\nSecond."
+    assert (second.id, second.title, second.text) == ("b.v2", "", "Only one line.")
+    assert second.full_text == second.text
+
+
+def test_articles_from_records(tmp_path):
+    content = (
+        '{"url": "https://a.example/1", "article": "Body", "title": null}\n'
+        '{"_id": "x", "text": "T", "title": "H"}\n'
+    )
+    first, second = read_articles([write(tmp_path, content, "seeds.jsonl")])
+    assert (first.id, first.text, first.title) == ("https://a.example/1", "Body", "")
+    assert second.full_text == "H\nT"
+
+
+def test_articles_that_are_refused(tmp_path):
+    with pytest.raises(InputError, match="the article is empty"):
+        read_articles([write(tmp_path, " \n", "a.txt")])
+    with pytest.raises(InputError, match=r"q\.jsonl:1: field 'text' is empty"):
+        read_articles([write(tmp_path, '{"_id": "1", "text": " "}', "q.jsonl")])
+    with pytest.raises(InputError, match=r"ends in '\.pdf'"):
+        read_articles([write(tmp_path, "x", "a.pdf")])
+    with pytest.raises(InputError, match="no article came"):
+        read_articles([])
+    a = write(tmp_path, "x", "a.txt")
+    with pytest.raises(InputError, match=r"'a', already used at .*a\.txt"):
+        read_articles([a, a])
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+records = st.fixed_dictionaries(
+    {}, optional={"_id": values, "text": values, "title": values, "metadata": values}
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(content=st.binary(max_size=200) | st.lists(records, max_size=3), ascii_only=st.booleans())
+def test_whatever_comes_is_read_or_refused_by_line(tmp_path_factory, content, ascii_only):
+    if isinstance(content, list):
+        lines = "".join(json.dumps(r, ensure_ascii=ascii_only) + "\n" for r in content)
+        content = lines.encode("utf-8", "surrogatepass")
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    path.write_bytes(content)
+    for read in (read_posts, lambda p: read_articles([p])):
+        try:
+            for record in read(path):
+                f"{record.id}\t{record.text}".encode()
+                assert len(record.id.split()) == 1
+        except InputError as error:
+            assert str(error).startswith(str(path))

@@ -1,0 +1,204 @@
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siamese_news.data.groups import conflicts_of, share
+from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
+from siamese_news.errors import InputError
+
+own_posts = st.lists(st.integers(1, 9), min_size=2, max_size=14)
+
+
+def separate(counts):
+    """Articles with so many posts each, none shared."""
+    starts = np.cumsum([0, *counts])
+    return [list(range(a, b)) for a, b in pairwise(starts)]
+
+
+def make(posts, **options):
+    options = {"articles_per_batch": 4, "posts_per_article": 3, "seed": 5, **options}
+    lengths = [7 + 13 * n % 50 for n in range(len(posts))]
+    return ArticleBatchSampler(posts=posts, lengths=lengths, **options)
+
+
+def pairs_of(batches):
+    return Counter((a, p) for batch in batches for a, posts in batch for p in posts)
+
+
+shared = st.lists(
+    st.lists(st.integers(0, 25), min_size=1, max_size=6, unique=True), min_size=2, max_size=12
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(counts=own_posts, size=st.integers(2, 6), m=st.integers(1, 4), epoch=st.integers(0, 3))
+def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
+    posts = separate(counts)
+    sampler = make(posts, articles_per_batch=size, posts_per_article=m)
+    batches = sampler.global_batches(epoch)
+    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert len(batches) == len(sampler)
+    sizes = [len(batch) for batch in batches]
+    assert max(sizes) <= size
+    if not any(n == 1 for n in sizes):
+        assert max(sizes) - min(sizes) <= 2
+    for batch in batches:
+        assert len({a for a, _ in batch}) == len(batch)
+        assert all(1 <= len(own) <= m for _, own in batch)
+
+
+@settings(max_examples=80, deadline=None)
+@given(posts=shared, epoch=st.integers(0, 2))
+def test_articles_that_share_a_post_are_never_together(posts, epoch):
+    sampler = make(posts)
+    batches = sampler.global_batches(epoch)
+    assert len(batches) == len(sampler)
+    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    for batch in batches:
+        articles = [a for a, _ in batch]
+        assert len(set(articles)) == len(articles)
+        for article, _ in batch:
+            for other, given_posts in batch:
+                assert other == article or not set(posts[article]) & set(given_posts)
+
+
+def test_posts_of_equal_text_count_as_shared():
+    posts = separate([1] * 8)
+    sampler = make(posts, articles_per_batch=8, text_of=[0, 0, 1, 2, 3, 4, 5, 6])
+    for batch in sampler.global_batches(0):
+        assert not {0, 1} <= {a for a, _ in batch}
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=own_posts, world=st.integers(2, 3), epoch=st.integers(0, 2))
+def test_ranks_are_disjoint_and_equal(counts, world, epoch):
+    posts = separate(counts)
+    try:
+        samplers = [make(posts, rank=rank, world=world) for rank in range(world)]
+    except InputError:
+        return
+    for sampler in samplers:
+        sampler.set_epoch(epoch)
+    per_rank = [list(sampler) for sampler in samplers]
+    assert {len(batches) for batches in per_rank} == {len(samplers[0])}
+    seen = Counter()
+    for step in zip(*per_rank, strict=True):
+        assert len({len(batch) for batch in step}) == 1
+        assert len({sum(len(own) for _, own in batch) for batch in step}) == 1
+        assert all(own for batch in step for _, own in batch)
+        articles = [a for batch in step for a, _ in batch]
+        assert len(set(articles)) == len(articles)
+        seen.update(pairs_of(step))
+    assert set(seen.values()) == {1}
+
+
+def test_share_keeps_all_where_it_divides():
+    batch = [(n, (2 * n, 2 * n + 1)) for n in range(6)]
+    ranks = share(batch, world=3)
+    assert sorted(group for rank in ranks for group in rank) == batch
+    assert share(batch, world=1) == [batch]
+
+
+@pytest.mark.parametrize("kind", ["articles", "pairs"])
+def test_same_seed_same_batches_and_another_epoch_differs(kind):
+    posts = separate([5, 9, 3, 7, 4, 4, 8, 2])
+
+    def sampler(seed):
+        if kind == "articles":
+            return make(posts, seed=seed)
+        return PairBatchSampler(posts=posts, pairs_per_batch=6, seed=seed)
+
+    first, again, other = sampler(1), sampler(1), sampler(2)
+    assert list(first) == list(again)
+    assert list(first) != list(other)
+    again.set_epoch(1)
+    assert list(first) != list(again)
+    assert len(list(first)) == len(list(again)) == len(first)
+
+
+@settings(max_examples=40, deadline=None)
+@given(counts=own_posts, epoch=st.integers(0, 2), data=st.data())
+def test_resume_equals_uninterrupted(counts, epoch, data):
+    posts = separate(counts)
+    whole = make(posts)
+    whole.set_epoch(epoch)
+    expected = list(whole)
+    done = data.draw(st.integers(0, len(whole)))
+    whole.advance(done)
+    resumed = make(posts)
+    resumed.load_state_dict(whole.state_dict())
+    if done < len(whole):
+        resumed.set_epoch(epoch)
+        assert list(resumed) == expected[done:]
+    else:
+        assert (resumed.epoch, resumed.batch) == (epoch + 1, 0)
+    resumed.set_epoch(epoch + 1)
+    assert len(list(resumed)) == len(resumed)
+
+
+def test_a_position_in_other_data_is_refused():
+    state = make(separate([3] * 20)).state_dict()
+    with pytest.raises(InputError, match="batches per epoch"):
+        make(separate([3] * 40)).load_state_dict(state)
+
+
+def test_a_dominant_article_takes_turns():
+    posts = separate([60, 2, 2, 2, 2, 2])
+    assert len(make(posts)) == 20
+    capped = make(posts, chunks_per_epoch=2)
+    assert len(capped) == 2
+    seen = set()
+    for epoch in range(10):
+        batches = capped.global_batches(epoch)
+        taken = [p for batch in batches for a, own in batch for p in own if a == 0]
+        assert len(set(taken)) == len(taken) == 6
+        assert all(len(batch) >= 3 for batch in batches)
+        seen.update(taken)
+    assert len(seen) == 60
+
+
+def test_batches_hold_articles_of_similar_length():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(10, 1000, 400)
+    sampler = ArticleBatchSampler(
+        posts=separate([1] * 400), lengths=lengths, articles_per_batch=10, posts_per_article=1
+    )
+    spread = [np.ptp([lengths[a] for a, _ in batch]) for batch in sampler.global_batches(0)]
+    assert np.mean(spread) < 250  # of 990; random batches: about 810
+
+
+def test_pair_batches_hold_every_pair_once_and_ranks_share():
+    posts = separate([5, 9, 3, 7])
+    sampler = PairBatchSampler(posts=posts, pairs_per_batch=5)
+    batches = list(sampler)
+    assert [len(batch) for batch in batches] == [5, 5, 5, 5, 4]
+    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    ranks = [
+        list(PairBatchSampler(posts=posts, pairs_per_batch=5, rank=r, world=2)) for r in (0, 1)
+    ]
+    assert [len(b) for b in ranks[0]] == [len(b) for b in ranks[1]] == [5, 5, 2]
+    assert pairs_of(ranks[0] + ranks[1]) == pairs_of(batches)
+
+
+@pytest.mark.parametrize(
+    ("posts", "options", "message"),
+    [
+        ([], {}, "no training pair"),
+        ([[0], []], {}, "without a post"),
+        ([[0], [1]], {"articles_per_batch": 0}, "articles_per_batch is 0"),
+        ([[0], [1]], {"chunks_per_epoch": 0}, "chunks_per_epoch is 0"),
+        ([[0], [1]], {"world": 3}, "2 articles for 3 processes"),
+        ([list(range(50)), [50]], {"world": 2}, "chunks_per_epoch=1"),
+    ],
+)
+def test_impossible_sizes_are_refused(posts, options, message):
+    with pytest.raises(InputError, match=message):
+        make(posts, **options)
+
+
+def test_conflicts_by_hand():
+    assert conflicts_of([[0, 1], [1, 2], [3], [2]]) == [{1}, {0, 3}, set(), {1}]

@@ -1,0 +1,248 @@
+"""Ring and star against naive Python loops, and the fast backend against the readable one."""
+
+import math
+
+import pytest
+import torch
+
+from siamese_news import attention
+from siamese_news.attention import DenseAttention, RingAttention, StarAttention
+from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
+
+OPTIONS = {
+    "dim": 6,
+    "heads": 3,
+    "head_dim": 2,
+    "sparsity": AdaptiveEntmax,
+    "similarity": "dot",
+    "scale": None,
+    "bias": True,
+    "backend": "fast",
+}
+
+
+def mha(module, query, keys):
+    """Multi-head attention of one query (E,) over a list of key states, head by head."""
+    if not keys:
+        return module.output.bias.clone()
+    heads = []
+    alphas = [module.sparsity.alpha[h] for h in range(module.heads)]
+    for head in range(module.heads):
+        rows = slice(head * module.head_dim, (head + 1) * module.head_dim)
+        q = module.query.weight[rows] @ query + module.query.bias[rows]
+        scores = []
+        for key in keys:
+            k = module.key.weight[rows] @ key
+            similarity = q @ k
+            if module.similarity == "cosine":
+                similarity = similarity / (q.norm() * k.norm())
+            scores.append(similarity * module.scale)
+        weights = attention_row(torch.stack(scores), alphas[head])
+        heads.append(
+            sum(w * (module.value.weight[rows] @ key) for w, key in zip(weights, keys, strict=True))
+        )
+    return module.output.weight @ torch.cat(heads) + module.output.bias
+
+
+def attention_row(scores, alpha):
+    from entmax import entmax_bisect
+
+    return entmax_bisect(scores, alpha, dim=-1, n_iter=100)
+
+
+def make(kind, **options):
+    torch.manual_seed(5)
+    return kind(**{**OPTIONS, **options}).double()
+
+
+def batch(lengths=(7, 1, 0, 4), dim=6):
+    torch.manual_seed(2)
+    width = max(lengths) + 2
+    nodes = torch.randn(len(lengths), width, dim, dtype=torch.float64)
+    mask = torch.arange(width) < torch.tensor(lengths)[:, None]
+    relay = torch.randn(len(lengths), dim, dtype=torch.float64)
+    return nodes, mask, relay
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 9])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("backend", ["fast", "reference"])
+def test_ring_against_a_loop(radius, own, similarity, backend):
+    ring = make(RingAttention, radius=radius, similarity=similarity, backend=backend)
+    nodes, mask, relay = batch()
+    embeddings = torch.randn_like(nodes)
+    updated = ring(nodes, mask, relay, embeddings if own else None)
+    for text, length in enumerate((7, 1, 0, 4)):
+        for i in range(length):
+            context = [nodes[text, j] for j in range(i - radius, i + radius + 1) if 0 <= j < length]
+            context += [embeddings[text, i]] if own else []
+            truth = mha(ring, nodes[text, i], [*context, relay[text]])
+            torch.testing.assert_close(updated[text, i], truth, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("itself", [False, True])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("backend", ["fast", "reference"])
+def test_star_against_a_loop(itself, similarity, backend):
+    star = make(StarAttention, attends_itself=itself, similarity=similarity, backend=backend)
+    nodes, mask, relay = batch()
+    updated = star(relay, nodes, mask)
+    for text, length in enumerate((7, 1, 0, 4)):
+        keys = [*nodes[text, :length], *([relay[text]] if itself else [])]
+        truth = mha(star, relay[text], keys)
+        torch.testing.assert_close(updated[text], truth, rtol=0, atol=1e-12)
+
+
+def test_dense_against_a_loop():
+    dense = make(DenseAttention)
+    nodes, mask, _ = batch()
+    updated = dense(nodes, mask)
+    for text, length in enumerate((7, 1, 0, 4)):
+        for i in range(length):
+            truth = mha(dense, nodes[text, i], list(nodes[text, :length]))
+            torch.testing.assert_close(updated[text, i], truth, rtol=0, atol=1e-12)
+
+
+def test_dense_softmax_is_the_same_recorded_or_not():
+    dense = make(DenseAttention, sparsity=Softmax)
+    nodes, mask, _ = batch()
+    quick = dense(nodes, mask)
+    dense.record = True
+    torch.testing.assert_close(dense(nodes, mask)[mask], quick[mask], rtol=0, atol=1e-12)
+    assert quick.isfinite().all()
+
+
+@pytest.mark.parametrize("sparsity", SPARSITIES.values())
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("radius", [0, 2, 20])
+def test_ring_backends_agree(sparsity, own, similarity, radius):
+    results = []
+    for backend in ("fast", "reference"):
+        ring = make(
+            RingAttention, radius=radius, similarity=similarity, backend=backend, sparsity=sparsity
+        )
+        nodes, mask, relay = batch()
+        inputs = [nodes.requires_grad_(), relay.requires_grad_(), torch.randn_like(nodes)]
+        inputs[2].requires_grad_()
+        updated = ring(nodes, mask, relay, inputs[2] if own else None)[mask]
+        torch.manual_seed(9)
+        wanted = [*inputs[: 2 + own], *ring.parameters()]
+        grads = torch.autograd.grad((updated * torch.randn_like(updated)).sum(), wanted)
+        results.append((updated, grads))
+    (fast, fast_grads), (slow, slow_grads) = results
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
+    for one, other in zip(fast_grads, slow_grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("sparsity", SPARSITIES.values())
+@pytest.mark.parametrize("itself", [False, True])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_star_backends_agree(sparsity, itself, similarity):
+    results = []
+    for backend in ("fast", "reference"):
+        star = make(
+            StarAttention,
+            attends_itself=itself,
+            similarity=similarity,
+            backend=backend,
+            sparsity=sparsity,
+        )
+        nodes, mask, relay = batch()
+        inputs = [nodes.requires_grad_(), relay.requires_grad_()]
+        updated = star(relay, nodes, mask)
+        torch.manual_seed(9)
+        loss = (updated * torch.randn_like(updated)).sum()
+        results.append((updated, torch.autograd.grad(loss, [*inputs, *star.parameters()])))
+    (fast, fast_grads), (slow, slow_grads) = results
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
+    for one, other in zip(fast_grads, slow_grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("tile", [1, 2, 5, 7, 1000])
+@pytest.mark.parametrize("radius", [0, 2, 11])
+def test_tiles_change_nothing(monkeypatch, tile, radius):
+    ring = make(RingAttention, radius=radius)
+    nodes, mask, relay = batch((7, 1, 0, 4, 9, 3))
+    whole = ring(nodes, mask, relay, nodes)
+    monkeypatch.setattr(attention, "TILE", tile)
+    with torch.no_grad():
+        tiled = ring(nodes, mask, relay, nodes)
+    torch.testing.assert_close(tiled, whole, rtol=0, atol=1e-13)
+
+
+def test_holes_in_the_mask_are_no_keys():
+    ring = make(RingAttention, radius=2)
+    nodes, mask, relay = batch((9,))
+    mask[0, 3] = False
+    changed = nodes.clone()
+    changed[0, 3] += 100
+    before, after = ring(nodes, mask, relay), ring(changed, mask, relay)
+    torch.testing.assert_close(before[mask], after[mask], rtol=0, atol=0)
+
+
+def test_recorded_weights_are_the_same_for_both_backends():
+    recorded = []
+    for backend in ("fast", "reference"):
+        ring = make(RingAttention, radius=2, backend=backend)
+        ring.record = True
+        nodes, mask, relay = batch()
+        ring(nodes, mask, relay, nodes)
+        recorded.append(ring.recorded.transpose(1, 2)[mask])
+    assert recorded[0].shape == (12, 3, 7)
+    torch.testing.assert_close(*recorded, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["fast", "reference"])
+def test_gradcheck(backend):
+    ring = make(RingAttention, radius=1, backend=backend)
+    star = make(StarAttention, attends_itself=True, backend=backend)
+    nodes, mask, relay = batch((3, 1))
+    inputs = (nodes.requires_grad_(), relay.requires_grad_())
+    torch.autograd.gradcheck(lambda n, r: ring(n, mask, r, n)[mask], inputs)
+    torch.autograd.gradcheck(lambda n, r: star(r, n, mask), inputs)
+
+
+@pytest.mark.parametrize("kind", [RingAttention, StarAttention])
+def test_autocast_keeps_scores_in_float32(kind):
+    extra = {"radius": 2} if kind is RingAttention else {"attends_itself": True}
+    module = make(kind, **extra).float()
+    seen = []
+    module.sparsity.register_forward_hook(lambda m, i, o: seen.append(o.dtype))
+    nodes, mask, relay = (part.float() if part.dtype != torch.bool else part for part in batch())
+    run = (
+        (lambda: module(nodes, mask, relay))
+        if kind is RingAttention
+        else (lambda: module(relay, nodes, mask))
+    )
+    exact = run()
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = run()
+    rough.float().sum().backward()
+    assert seen == [torch.float32] * 2
+    assert torch.cosine_similarity(rough.float().flatten(), exact.flatten(), 0) > 0.999
+    assert all(p.grad.isfinite().all() for p in module.parameters())
+
+
+def test_default_scales():
+    assert make(RingAttention, radius=1).scale == pytest.approx(1 / math.sqrt(2))
+    assert make(RingAttention, radius=1, similarity="cosine").scale == 1
+    assert make(RingAttention, radius=1, scale=3.0).scale == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"similarity": "l2"}, "'cosine'"),
+        ({"backend": "quick"}, "'reference'"),
+        ({"heads": 0}, "heads=0"),
+        ({"radius": -1}, "radius=-1"),
+        ({"scale": -1.0}, "scale=-1.0"),
+    ],
+)
+def test_wrong_options_say_what_is_right(options, words):
+    with pytest.raises(ValueError, match=words):
+        make(RingAttention, **{"radius": 2, **options})

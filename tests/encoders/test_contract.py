@@ -1,0 +1,191 @@
+"""One contract over every encoder of conf/, and over attention encoders x sparsity."""
+
+from pathlib import Path
+
+import pytest
+import siamese_news.conf
+import torch
+from omegaconf import OmegaConf
+
+from siamese_news.encoders import ENCODERS, build_encoder
+from siamese_news.errors import InputError
+from siamese_news.sparsity import SPARSITIES
+
+CONF = Path(siamese_news.conf.__file__).parent
+FILES = {path.stem: OmegaConf.load(path) for path in sorted((CONF / "encoder").glob("*.yaml"))}
+KINDS = sorted(path.stem for path in (CONF / "sparsity").glob("*.yaml"))
+ZOO = [
+    (name, kind)
+    for name, options in FILES.items()
+    for kind in (KINDS if "sparsity" in options else ["softmax"])
+]
+zoo = pytest.mark.parametrize(("name", "kind"), ZOO)
+
+
+@pytest.fixture
+def encoder(name, kind, config):
+    torch.manual_seed(3)
+    built = build_encoder(config(name, kind, 6)).double()
+    with torch.no_grad():
+        for key, parameter in built.named_parameters():
+            if key.endswith("factor"):  # the update starts at zero: let it count
+                parameter.normal_()
+    return built
+
+
+@zoo
+def test_shape_and_finite(encoder, texts):
+    embeddings, mask, weights = texts([7, 1, 0, 4])
+    vectors = encoder(embeddings, mask, weights)
+    assert vectors.shape == (4, encoder.output_dim)
+    assert vectors.isfinite().all()
+    assert encoder(embeddings, mask).isfinite().all()
+
+
+@zoo
+def test_every_parameter_gets_a_gradient(encoder, texts):
+    if not list(encoder.parameters()):
+        return  # a frozen bag
+    vectors = encoder(*texts([7, 5, 0, 1, 6]))
+    (vectors * torch.randn_like(vectors)).sum().backward()
+    for key, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.isfinite().all(), key
+        assert parameter.grad.abs().sum() > 0, key
+
+
+@zoo
+def test_padding_changes_nothing(encoder, texts):
+    lengths = [7, 1, 0, 4]
+    short = encoder(*texts(lengths))
+    padded = encoder(*texts(lengths, extra=5, garbage=3.0))
+    torch.testing.assert_close(short, padded, rtol=0, atol=1e-12)
+
+
+@zoo
+def test_padding_changes_no_gradient(encoder, texts):
+    lengths = [7, 1, 0, 4]
+    grads = []
+    for extra in (0, 5):
+        encoder.zero_grad()
+        embeddings, mask, weights = texts(lengths, extra=extra, garbage=1.0)
+        embeddings.requires_grad_()
+        encoder(embeddings, mask, weights).square().sum().backward()
+        assert (embeddings.grad[~mask] == 0).all()
+        grads.append([embeddings.grad[:, :7], *[p.grad.clone() for p in encoder.parameters()]])
+    for short, padded in zip(*grads, strict=True):
+        torch.testing.assert_close(short, padded, rtol=0, atol=1e-11)
+
+
+@zoo
+def test_batch_composition_changes_nothing(encoder, texts):
+    embeddings, mask, weights = texts([7, 1, 0, 4])
+    together = encoder(embeddings, mask, weights)
+    order = torch.tensor([2, 0, 3, 1])
+    shuffled = encoder(embeddings[order], mask[order], weights[order])
+    torch.testing.assert_close(together[order], shuffled, rtol=0, atol=1e-12)
+    for row, length in enumerate([7, 1, 0, 4]):
+        cut = slice(0, max(length, 1))
+        alone = encoder(
+            embeddings[row : row + 1, cut], mask[row : row + 1, cut], weights[row : row + 1, cut]
+        )
+        torch.testing.assert_close(together[row : row + 1], alone, rtol=0, atol=1e-12)
+
+
+@zoo
+def test_without_gradients_nothing_changes(encoder, texts):
+    inputs = texts([7, 1, 0, 4])
+    with torch.inference_mode():
+        quick = encoder(*inputs)
+    torch.testing.assert_close(encoder(*inputs), quick, rtol=0, atol=1e-12)
+
+
+@zoo
+def test_float32_padding(encoder, texts):
+    encoder = encoder.float()
+    inputs = texts([30, 2, 17], dtype=torch.float32)
+    padded = texts([30, 2, 17], dtype=torch.float32, extra=9)
+    torch.testing.assert_close(encoder(*inputs), encoder(*padded), rtol=0, atol=1e-6)
+
+
+@zoo
+def test_empty_batch_and_no_columns(encoder):
+    nothing = torch.zeros(0, 4, 6, dtype=torch.float64)
+    assert encoder(nothing, nothing.new_zeros(0, 4).bool()).shape == (0, encoder.output_dim)
+    columns = torch.zeros(2, 0, 6, dtype=torch.float64)
+    assert encoder(columns, columns.new_zeros(2, 0).bool()).isfinite().all()
+
+
+@zoo
+def test_gradcheck(encoder, texts):
+    embeddings, mask, weights = texts([4, 1, 0])
+    torch.autograd.gradcheck(
+        lambda inputs: encoder(inputs, mask, weights), embeddings.requires_grad_()
+    )
+
+
+@zoo
+def test_non_contiguous_input(encoder, texts):
+    embeddings, mask, weights = texts([7, 1, 0, 4])
+    strided = embeddings.permute(2, 0, 1).contiguous().permute(1, 2, 0)
+    torch.testing.assert_close(
+        encoder(strided, mask, weights), encoder(embeddings, mask, weights), rtol=0, atol=1e-12
+    )
+
+
+@zoo
+def test_explain(encoder, texts):
+    embeddings, mask, weights = texts([7, 1, 0, 4])
+    explanation = encoder.explain(embeddings, mask, weights)
+    torch.testing.assert_close(explanation.vectors, encoder(embeddings, mask, weights))
+    assert explanation.contributions.shape == mask.shape
+    assert (explanation.contributions[~mask] == 0).all()
+    for key, attention in explanation.attention.items():
+        assert attention.shape[:2] == (4, 3), key
+        real = mask if attention.shape[2] == mask.shape[1] else mask.any(1, keepdim=True)
+        sums = attention.sum(-1).transpose(1, 2)[real]
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+    for alphas in explanation.alphas.values():
+        assert ((alphas >= 1) & (alphas <= 2)).all()
+    assert all(not getattr(module, "record", False) for module in encoder.modules())
+
+
+def test_a_linear_encoder_is_explained_exactly(config, texts):
+    encoder = build_encoder(config("bag_idf", "softmax", 6)).double()
+    shares = encoder.explain(*texts([7, 1, 0, 4])).contributions.sum(1)
+    torch.testing.assert_close(shares, torch.tensor([1.0, 1, 0, 1], dtype=torch.float64))
+
+
+def test_frozen_identity_bag_is_the_mean(texts):
+    encoder = build_encoder(
+        {"class": "BagEncoder", "input_dim": 6, "weighting": "mean", "output_dim": None}
+    )
+    embeddings, mask, weights = texts([3, 0])
+    vectors = encoder(embeddings, mask, weights)
+    torch.testing.assert_close(vectors[0], embeddings[0].mean(0))
+    assert (vectors[1] == 0).all()
+    assert not list(encoder.parameters())
+
+
+def test_tables_are_those_of_conf():
+    targets = {options["_target_"] for options in FILES.values()}
+    assert targets == {f"siamese_news.encoders.{name}" for name in ENCODERS}
+    targets = {OmegaConf.load(CONF / f"sparsity/{kind}.yaml")["_target_"] for kind in KINDS}
+    assert targets == {f"siamese_news.sparsity.{name}" for name in SPARSITIES}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"class": "Star"}, "StarEncoder"),
+        ({"class": None}, "StarEncoder"),
+        ({"sparsity": {"class": "Relu"}}, "AdaptiveEntmax"),
+        ({"wings": 2}, "wings"),
+        ({"pooling": "min"}, "max_relay"),
+        ({"similarity": "l2"}, "cosine"),
+        ({"cycles": 0}, "cycles=0"),
+    ],
+)
+def test_wrong_options_say_what_is_right(config, change, words):
+    with pytest.raises(InputError, match=words):
+        build_encoder({**config("star", "adaptive", 6), **change})

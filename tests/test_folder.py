@@ -1,0 +1,120 @@
+"""The model folder: whole, checked, and no code in it."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from siamese_news.errors import InputError
+from siamese_news.folder import folder_sha256, read_folder, write_folder
+from siamese_news.model import Model
+
+TEXTS = ["Flood in the river town", "the mayor and the vote", "", "zzzz", "🔥🔥", "fire " * 100]
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "model", card="# card")
+    return tmp_path / "model"
+
+
+def test_a_model_comes_back_as_it_was(folder, tiny_model):
+    loaded = Model.load(folder)
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "README.md", "SHA256SUMS", "config.json", "model.safetensors", "vocab.txt",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(loaded.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
+    np.testing.assert_array_equal(loaded.encode_articles(TEXTS), tiny_model.encode_articles(TEXTS))
+    assert loaded.trained_on == tiny_model.trained_on
+
+
+def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
+    Model.load(folder).save(tmp_path / "again", card="# card")
+    assert folder_sha256(folder) == folder_sha256(tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.txt", "README.md"])
+def test_a_changed_byte_is_noticed(folder, name):
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(InputError, match=f"{name}: differs"):
+        Model.load(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.txt", "SHA256SUMS"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=name):
+        Model.load(folder)
+
+
+def test_a_pickle_in_the_folder_is_refused(folder):
+    (folder / "extra.pkl").write_bytes(pickle.dumps({"x": 1}))
+    with pytest.raises(InputError, match=r"extra\.pkl: does not belong"):
+        Model.load(folder)
+
+
+def _rewrite_config(folder, change):
+    config, tensors, words = read_folder(folder)
+    change(config)
+    document = {"format": 1, **config}
+    (folder / "config.json").write_text(json.dumps(document))
+    import hashlib
+
+    sums = ""
+    for name in ("README.md", "config.json", "model.safetensors", "vocab.txt"):
+        sums += f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
+    (folder / "SHA256SUMS").write_text(sums)
+    return tensors, words
+
+
+def test_a_target_is_refused_even_with_right_sums(folder):
+    _rewrite_config(folder, lambda c: c["encoder"].update(_target_="os.system"))
+    with pytest.raises(InputError, match="_target_"):
+        Model.load(folder)
+
+
+def test_an_unknown_class_names_the_choices(folder):
+    _rewrite_config(folder, lambda c: c["encoder"].update({"class": "Popen"}))
+    with pytest.raises(InputError, match="BagEncoder"):
+        Model.load(folder)
+
+
+@pytest.mark.parametrize("key", ["tokenizer", "embedding", "limits"])
+def test_a_config_without_a_part_is_refused(folder, key):
+    _rewrite_config(folder, lambda c: c.pop(key))
+    with pytest.raises(InputError, match="do not fit"):
+        Model.load(folder)
+
+
+def test_weights_of_another_shape_are_refused(folder, tiny_model):
+    tensors = {name: torch.zeros(3, 3) for name in tiny_model.state_dict()}
+    config, _, words = read_folder(folder)
+    write_folder(folder, config, tensors, words, "# card")
+    with pytest.raises(InputError, match="do not fit"):
+        Model.load(folder)
+
+
+def test_a_folder_of_something_else_is_not_overwritten(tmp_path, tiny_model):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    with pytest.raises(InputError, match="not a model folder"):
+        tiny_model.save(tmp_path / "mine", card="")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
+
+
+def test_a_failed_save_leaves_the_old_model(folder, tiny_model):
+    before = folder_sha256(folder)
+    tiny_model.config["_target_"] = "x"
+    with pytest.raises(ValueError, match="plain values"):
+        tiny_model.save(folder, card="")
+    assert folder_sha256(folder) == before
+    assert [p.name for p in folder.parent.iterdir()] == ["model"]
+
+
+def test_no_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="no such model folder"):
+        Model.load(tmp_path / "nothing")

@@ -1,0 +1,72 @@
+"""Text in, unit vectors out, whatever the text."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siamese_news.errors import InputError
+from siamese_news.model import length_batches
+
+TEXTS = ["flood river", "the mayor", "train strike in the town tonight", "boat", "help " * 30]
+
+
+def test_vectors_are_unit_float32(tiny_model):
+    vectors = tiny_model.encode_posts(TEXTS)
+    assert vectors.shape == (5, tiny_model.output_dim)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["", " ", "🔥👩‍🚒", "qqqq xxxx", "\x00\ud800", "https://t.co/x"])
+def test_a_text_without_a_known_word_gives_zeros(tiny_model, text):
+    assert not tiny_model.encode_posts([text]).any()
+
+
+def test_a_post_of_a_million_characters_is_cut_not_fatal(tiny_model):
+    long = tiny_model.encode_posts(["flood river " * 100_000])
+    np.testing.assert_allclose(long, tiny_model.encode_posts(["flood river " * 10]), atol=1e-6)
+
+
+def test_nothing_gives_an_empty_matrix(tiny_model):
+    assert tiny_model.encode_posts([]).shape == (0, tiny_model.output_dim)
+
+
+def test_order_and_batch_size_do_not_matter(tiny_model):
+    vectors = tiny_model.encode_posts(TEXTS)
+    np.testing.assert_allclose(tiny_model.encode_posts(TEXTS[::-1])[::-1], vectors, atol=1e-6)
+    np.testing.assert_allclose(tiny_model.encode_posts(TEXTS, batch_tokens=1), vectors, atol=1e-6)
+    alone = np.vstack([tiny_model.encode_posts([text]) for text in TEXTS])
+    np.testing.assert_allclose(alone, vectors, atol=1e-6)
+
+
+def test_which_end_is_kept(tiny_model):
+    text = "flood " * 20 + "fire " * 20
+    first = tiny_model.encode_posts([text])
+    tiny_model.limits["keep"] = "last"
+    last = tiny_model.encode_posts([text])
+    np.testing.assert_allclose(first, tiny_model.encode_posts(["flood"]), atol=1e-6)
+    np.testing.assert_allclose(last, tiny_model.encode_posts(["fire"]), atol=1e-6)
+
+
+def test_a_bare_string_is_refused(tiny_model):
+    with pytest.raises(InputError, match="one string"):
+        tiny_model.encode_posts("flood")
+    with pytest.raises(InputError, match="item 1 is float"):
+        tiny_model.encode_posts(["flood", float("nan")])
+
+
+def test_encoding_leaves_the_training_mode_alone(tiny_model):
+    tiny_model.train()
+    tiny_model.encode_posts(["flood"])
+    assert tiny_model.training
+
+
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 100))
+@settings(deadline=None)
+def test_batches_hold_every_row_once_and_keep_the_budget(lengths, budget):
+    batches = list(length_batches(lengths, budget))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    for batch in batches:
+        width = max(max(lengths[row] for row in batch), 1)
+        assert len(batch) == 1 or len(batch) * width <= budget

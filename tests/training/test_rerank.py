@@ -1,0 +1,243 @@
+"""The rerank task end to end on a small made-up collection, and its bad inputs."""
+
+import gzip
+import json
+import random
+
+import numpy as np
+import pytest
+import yaml
+
+from siamese_news.data.records import Post
+from siamese_news.data.trec import read_run, write_run
+from siamese_news.errors import InputError
+from siamese_news.rankers.text import TextRanker
+from siamese_news.search.rerank import rerank_posts
+from siamese_news.training import rerank
+from siamese_news.training.rerank_batches import Pairs, encode_collection
+from siamese_news.training.rerank_data import make_fold, read_reranking
+from siamese_news.training.rerank_table import full_table, peers, saved, summarise
+
+YEARS = (2011, 2012, 2013, 2014)
+WORDS = [f"word{i}" for i in range(60)]
+
+
+def write_lines(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8") as stream:
+        stream.writelines(line + "\n" for line in lines)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Four years of 8 topics with 12 posts; a post with the topic's words is relevant."""
+    draw = random.Random(0)
+    root = tmp_path / "data" / "small"
+    topics, posts = [], []
+    runs, qrels = {year: {} for year in YEARS}, {year: [] for year in YEARS}
+    for number in range(8 * len(YEARS)):
+        year, topic = YEARS[number // 8], str(number + 1)
+        words = draw.sample(WORDS, 2)
+        topics.append({"_id": topic, "text": " ".join(words), "metadata": {"year": year}})
+        for k in range(12):
+            post = f"{number + 1}{k:03d}"
+            text = draw.sample(WORDS, 4) + (words if k % 3 == 0 else []) + ["newname"]
+            if k == 11:
+                text = []
+            posts.append({"_id": post, "text": " ".join(text), "metadata": {"url": "http://a.b/c"}})
+            runs[year].setdefault(topic, {})[post] = 5.0 + draw.random()
+            qrels[year].append(f"{topic} 0 {post} {int(k % 3 == 0)}")
+        qrels[year].append(f"{topic} 0 unknown-post 1")
+    write_lines(root / "queries.jsonl.gz", map(json.dumps, topics))
+    write_lines(root / "corpus.jsonl.gz", map(json.dumps, posts))
+    for year in YEARS:
+        write_lines(root / f"qrels.microblog{year}.txt.gz", qrels[year])
+        for name in ("candidates", "ql", "rm3", "mphcnn"):
+            write_run(root / "runs" / f"{name}.{year}.txt.gz", runs[year], name)
+    generator = np.random.default_rng(0)
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text(
+        "".join(f"{w} {' '.join(f'{x:.4f}' for x in generator.normal(size=8))}\n" for w in WORDS)
+    )
+    monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    return root
+
+
+def configuration(folder, ranker="patt", **task):
+    conf = folder_of_conf()
+    small = {
+        "filters": 6, "hidden": 5, "head_hidden": 4, "trigram_dim": 4, "levels": 2,
+        "max_query_words": 3, "max_query_trigrams": 12, "buckets": 64,
+    }  # fmt: skip
+    options = yaml.safe_load((conf / "ranker" / f"{ranker}.yaml").read_text())
+    options = {key: small.get(key, value) for key, value in options.items()}
+    settings = yaml.safe_load((conf / "task" / "rerank.yaml").read_text())
+    settings |= {"collection": "small", "epochs": 2, "batch_size": 32, **task}
+    return {
+        "task": settings,
+        "ranker": options,
+        "vectors": {
+            "source": str(folder.parents[1] / "vectors.txt"), "max_words": None,
+            "trainable": False, "unit_length": False, "remove_components": 0, "project_to": None,
+            "unknown": "hash", "dropout": 0.0,
+        },
+        "trainer": {
+            "accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto",
+            "precision": "32-true", "deterministic": True, "threads": 1,
+        },
+        "fold": 2013, "seed": 0, "resume": None,
+    }  # fmt: skip
+
+
+def folder_of_conf():
+    from importlib.resources import files
+    from pathlib import Path
+
+    return Path(str(files("siamese_news.conf")))
+
+
+@pytest.mark.parametrize("ranker", ["patt", "mphcnn"])
+def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
+    config = configuration(folder, ranker, exact_match=ranker == "patt")
+    config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
+    row = rerank.run(config, tmp_path / "out")
+    assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
+    run = read_run(tmp_path / "out" / "test.run.gz")
+    assert set(run) == {str(n) for n in range(17, 25)} and len(run["17"]) == 12
+    (tmp_path / "out" / "row.json").write_text(json.dumps({**row, "AP": 2.0}))
+    assert rerank.run(config, tmp_path / "out")["AP"] == 2.0
+    table = summarise([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
+    assert "±0.0707" in table and "2013 P30" in table
+    (tmp_path / "out" / "row.json").write_text(json.dumps(row))
+    collection = read_reranking("small")
+    systems = [*peers(collection, share=0.15, seed=0), *saved([tmp_path / "out"])]
+    assert "+QL" in full_table(collection, systems, samples=100)
+    # The saved model gives the saved scores.
+    model = TextRanker.load(tmp_path / "out" / "model")
+    posts = [collection.posts[post].split() for post in run["17"]]
+    urls = [collection.urls[post] for post in run["17"]]
+    scores = model.score(collection.queries["17"].split(), posts, urls=urls, batch_size=5)
+    np.testing.assert_allclose(scores, list(run["17"].values()), atol=2e-6)
+
+
+def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
+    whole = rerank.run(configuration(folder), tmp_path / "whole")
+    score = rerank.score_pairs
+
+    def crash(*arguments):
+        raise RuntimeError("power cut")
+
+    first = configuration(folder)
+    monkeypatch.setattr(rerank, "score_pairs", crash)
+    with pytest.raises(RuntimeError, match="power cut"):
+        rerank.run({**first, "task": {**first["task"], "epochs": 1}}, tmp_path / "out")
+    assert not (tmp_path / "out" / "row.json").exists()
+    monkeypatch.setattr(rerank, "score_pairs", score)
+    row = rerank.run(configuration(folder), tmp_path / "out")
+    assert {k: v for k, v in row.items() if not k.endswith(" s")} == {
+        k: v for k, v in whole.items() if not k.endswith(" s")
+    }
+
+
+def test_folds_hold_out_a_share_of_every_training_year(folder):
+    collection = read_reranking("small")
+    fold = make_fold(collection, 2012, share=0.25, seed=3)
+    assert fold.test == collection.of_year(2012)
+    assert len(fold.dev) == 6 and len(fold.train) == 18
+    assert not set(fold.dev) & set(fold.train) and not set(fold.test) & set(fold.dev + fold.train)
+    assert {collection.years[q] for q in fold.dev} == {2011, 2013, 2014}
+    other = make_fold(collection, 2013, share=0.25, seed=3)
+    same = {q for q in fold.dev if collection.years[q] == 2011}
+    assert same == {q for q in other.dev if collection.years[q] == 2011}
+
+
+def small_model(folder, **task):
+    collection = read_reranking("small")
+    fold = make_fold(collection, 2013, share=0.15, seed=0)
+    return collection, fold, *rerank._build(configuration(folder, **task), collection, fold)
+
+
+def test_batches_cover_every_pair_once_and_are_drawn_by_epoch(folder):
+    collection, fold, _, encoded = small_model(folder)
+    pairs = Pairs(collection, encoded, fold.train, batch_size=30, shuffle=True, seed=5)
+    seen = np.concatenate([batch.rows.numpy() for batch in pairs])
+    assert sorted(seen) == list(range(len(pairs.labels)))
+    again = np.concatenate([batch.rows.numpy() for batch in pairs])
+    pairs.epoch = 1
+    assert (seen == again).all()
+    assert (seen != np.concatenate([batch.rows.numpy() for batch in pairs])).any()
+    few = Pairs(collection, encoded, fold.train, batch_size=30, shuffle=True, negatives=1.0)
+    labels = np.concatenate([batch.labels.numpy() for batch in few])
+    assert labels.mean() == 0.5 and labels.sum() == few.labels.sum()
+    for batch in few:
+        for row, group in zip(batch.rows.tolist(), batch.group.tolist(), strict=True):
+            ids = batch.query_ids[group]
+            expected = encoded.queries.padded(few.query[[row]])[0]
+            assert ids[ids >= 0].tolist() == expected.tolist()
+
+
+def test_scores_do_not_depend_on_the_batch(folder):
+    collection, _, model, encoded = small_model(folder)
+    words = collection.queries["1"].split()
+    posts = [collection.posts[p].split() for p in collection.candidates["1"]]
+    np.testing.assert_allclose(
+        model.score(words, posts), model.score(words, posts, batch_size=1), atol=1e-5
+    )
+    assert len(encode_collection(collection, model).posts) == len(encoded.posts)
+
+
+def test_search_reranks_and_names_a_query_without_words(folder):
+    _, _, model, _ = small_model(folder)
+    posts = [Post(id=str(i), text=f"word{i} word{i + 1} news", metadata={}) for i in range(20)]
+    posts.append(Post(id="empty", text="", metadata={}))
+    found = rerank_posts(model, "word3 oscars", posts, top=5)
+    assert [item.rank for item in found] == [1, 2, 3, 4, 5]
+    assert all(a.score >= b.score for a, b in zip(found, found[1:], strict=False))
+    long = rerank_posts(model, " ".join(WORDS * 4)[:1200], posts)
+    assert len(long) == 21 and all(np.isfinite(item.score) for item in long)
+    some = rerank_posts(model, "word3", posts, first_stage="bm25", candidates=4)
+    assert len(some) == 4 and "3" in {item.post.id for item in some}
+    with pytest.raises(InputError, match="no word that the model knows"):
+        rerank_posts(model, " ?! ", posts)
+    with pytest.raises(InputError, match="no post to rerank"):
+        rerank_posts(model, "word3", [])
+    with pytest.raises(InputError, match="same id"):
+        rerank_posts(model, "word3", [posts[0], posts[0]])
+
+
+def test_bad_collections_are_named(folder, monkeypatch):
+    collection = read_reranking("small")
+    with pytest.raises(InputError, match="fold=2020: no such year"):
+        make_fold(collection, 2020, share=0.15, seed=0)
+    path = folder / "runs" / "ql.2013.txt.gz"
+    run = read_run(path)
+    del run["20"]
+    write_run(path, run, "ql")
+    with pytest.raises(InputError, match="topic 20 is missing"):
+        collection.peer("ql", [2013])
+    collection.qrels.clear()
+    with pytest.raises(InputError, match="no relevant candidate"):
+        make_fold(collection, 2013, share=0.15, seed=0)
+    run = read_run(folder / "runs" / "candidates.2013.txt.gz")
+    run["20"]["nowhere"] = 1.0
+    write_run(folder / "runs" / "candidates.2013.txt.gz", run, "candidates")
+    with pytest.raises(InputError, match="post nowhere of topic 20 is not in the corpus"):
+        read_reranking("small")
+    del run["20"]
+    write_run(folder / "runs" / "candidates.2013.txt.gz", run, "candidates")
+    with pytest.raises(InputError, match="topic 20 has no candidate"):
+        read_reranking("small")
+    monkeypatch.delenv("SIAMESE_NEWS_DATA")
+    with pytest.raises(InputError, match="SIAMESE_NEWS_DATA"):
+        read_reranking("small")
+
+
+def test_other_models_and_changed_folders_are_refused(folder, tmp_path):
+    _, _, model, _ = small_model(folder)
+    model.save(tmp_path / "model", card="# card")
+    assert TextRanker.load(tmp_path / "model").vocabulary == model.vocabulary
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace("reranker", "encoder"))
+    with pytest.raises(InputError, match="differs from SHA256SUMS"):
+        TextRanker.load(tmp_path / "model")
