@@ -70,7 +70,7 @@ def test_the_same_input_gives_the_same_bytes(files):
     [
         ("posts.jsonl", "", "posts.jsonl: the file is empty"),
         ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "2"\n', "posts.jsonl:2"),
-        ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: field 'text'"),
+        ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: field 'full_text', 'text'"),
         ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', "posts.jsonl:2"),
         ("story.txt", "   \n", "story.txt"),
         ("model/config.json", "{}", "config.json: differs"),

@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 
 # room -> the rooms of the project it may import
-GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
+GROUND = {"errors", "files", "sparsity", "shifts", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
 MODEL = {"folder", "model", "results"}
 MAY = {
@@ -18,7 +18,8 @@ MAY = {
     "provenance": set(),
     "published": set(),
     "sparsity": {"errors"},
-    "attention": {"errors", "sparsity"},
+    "shifts": set(),
+    "attention": {"errors", "sparsity", "shifts"},
     "encoders": {"errors", "sparsity", "attention"},
     "text": {"errors", "files"},
     "metrics": {"errors", "files"},

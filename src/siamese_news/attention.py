@@ -11,7 +11,7 @@ sparsity ignores, and a value's only shifts the output's bias.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -159,21 +159,19 @@ class RingAttention(Attention):
         batch, length, dim = nodes.shape
         states = _columns(nodes)
         own = None if embeddings is None else _columns(embeddings)
-        relays = [
-            states.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
-            for states in self._memory(relay.t())
-        ]
+        relays = self._memory(relay.t())  # (H, head_dim, B)
         bias = self._bias(mask, own is not None, states)
-        count = batch * length
-        size = count if torch.is_grad_enabled() or self.record else TILE
-        tiles = []
-        for start in range(0, count, max(size, 1)):
-            tile = slice(start, min(start + size, count))
-            extras = [[side[..., tile] for side in relays]]
+        whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
+        updated = states.new_empty(dim, 0 if whole else batch * length)
+        for texts, tile in _tiles(batch, length, batch * length if whole else TILE):
+            extras = [[_repeat(side[..., texts], tile) for side in relays]]
             if own is not None:
                 extras.insert(0, self._memory(own[:, tile]))
-            tiles.append(self._tile(states, tile, extras, bias[:, tile]))
-        updated = tiles[0] if len(tiles) == 1 else torch.cat([states[:, :0], *tiles], 1)
+            part = self._tile(states, tile, extras, bias[:, tile])
+            if whole:
+                updated = part
+            else:
+                updated[:, tile] = part
         if self.record and self.recorded is not None:  # (1, H, K, M)
             self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
@@ -182,8 +180,9 @@ class RingAttention(Attention):
         self, states: Tensor, tile: slice, extras: Sequence[Sequence[Tensor]], bias: Tensor
     ) -> Tensor:
         """The update of the tokens in `tile`: (E, tokens)."""
-        first = max(tile.start - self.radius, 0)
-        halo = states[:, first : tile.stop + self.radius]
+        # Matrix products are up to a half slower where their width is no multiple of 16.
+        first = max(tile.start - self.radius, 0) // 16 * 16
+        halo = states[:, first : -(-(tile.stop + self.radius) // 16) * 16]
         query = self._project(self.query, states[:, tile])
         key, value = self._memory(halo)
         # Neighbour j of token i of the tile is column i + offset_j of the halo.
@@ -197,15 +196,11 @@ class RingAttention(Attention):
         mixed = shifted_mix(
             weights[0].to(value.dtype), offsets, value, *[value for _, value in extras]
         )
-        updated = self.output.weight @ mixed.flatten(0, 1)
-        return updated if self.output.bias is None else updated + self.output.bias[:, None]
+        return _linear(self.output, mixed.flatten(0, 1))
 
     def _project(self, linear: nn.Linear, columns: Tensor) -> Tensor:
         """(E, M) -> (H, head_dim, M)."""
-        projected = linear.weight @ columns
-        if linear.bias is not None:
-            projected = projected + linear.bias[:, None]
-        return projected.unflatten(0, (self.heads, self.head_dim))
+        return _linear(linear, columns).unflatten(0, (self.heads, self.head_dim))
 
     def _memory(self, columns: Tensor) -> list[Tensor]:
         """Key and value of each column."""
@@ -223,6 +218,28 @@ class RingAttention(Attention):
         return torch.zeros(closed.shape, dtype=like.dtype, device=like.device).masked_fill_(
             closed, -math.inf
         )
+
+
+def _tiles(batch: int, length: int, size: int) -> Iterator[tuple[slice, slice]]:
+    """Columns in tiles of about `size`, each of whole texts or within one text."""
+    rows = max(size // max(length, 1), 1)
+    for first in range(0, batch, rows):
+        last = min(first + rows, batch)
+        stop = last * length
+        for start in range(first * length, stop, max(size, 1)):
+            yield slice(first, last), slice(start, min(start + size, stop))
+
+
+def _repeat(texts: Tensor, tile: slice) -> Tensor:
+    """(H, head_dim, texts) -> (H, head_dim, M), one column for each token of the tile."""
+    length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
+    return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
+
+
+def _linear(linear: nn.Linear, columns: Tensor) -> Tensor:
+    """(in, M) -> (out, M)."""
+    projected = linear.weight @ columns
+    return projected if linear.bias is None else projected.add_(linear.bias[:, None])
 
 
 def _columns(states: Tensor) -> Tensor:

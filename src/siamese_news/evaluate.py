@@ -100,7 +100,11 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
         background = list(other.train_collection_texts())
     for name in config["peers"]:
         if name == MEAN_GLOVE:
-            bag = {"_target_": "siamese_news.encoders.BagEncoder", "weighting": "mean"}
+            bag = {
+                "_target_": "siamese_news.encoders.BagEncoder",
+                "weighting": "mean",
+                "output_dim": None,
+            }
             glove = build_model({**config, "encoder": bag}, text, ())
             yield name, "cosine", ModelSystem(name, glove).blocks
         else:

@@ -91,7 +91,7 @@ def figures(result: SystemResult) -> dict[str, float | None]:
     pooled, macro = result.evaluation.pooled, result.evaluation.macro
     return {
         "AP": pooled["AP"],
-        "AUC": pooled["AUC"],
+        "AUC": pooled.get("AUC"),
         "mRP": pooled["mRP8"],
         "MAP": macro["AP"],
         "P@10": macro["P@10"],

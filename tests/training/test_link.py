@@ -35,8 +35,8 @@ def test_a_run_leaves_everything_that_is_promised(tmp_path):
     assert 0 < row["MAP"] <= 1
     assert (tmp_path / "config.yaml").is_file()
     assert (tmp_path / "checkpoints" / "last.ckpt").is_file()
-    assert list((tmp_path / "logs" / "csv").glob("metrics.csv"))
-    assert list((tmp_path / "logs" / "tensorboard").glob("events*"))
+    assert list((tmp_path / "logs" / "csv").glob("*/metrics.csv"))
+    assert list((tmp_path / "logs" / "tensorboard").glob("*/events*"))
     document = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())
     assert document["provenance"]["revision"]
     table = (tmp_path / "evaluation" / "evaluation.md").read_text()
@@ -86,17 +86,28 @@ def test_a_frozen_bag_is_evaluated_not_fitted(tmp_path):
 def test_a_resumed_run_ends_where_an_uninterrupted_one_does(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=16", "task.patience=null"]
     _run(tmp_path / "whole", *options, "task.epochs=3")
-    _run(tmp_path / "first", *options, "task.epochs=1")
-    checkpoint = tmp_path / "first" / "checkpoints" / "last.ckpt"
-    _run(tmp_path / "second", *options, "task.epochs=3", f"resume={checkpoint}")
+    _run(tmp_path / "parts", *options, "task.epochs=1")
+    checkpoint = tmp_path / "parts" / "checkpoints" / "last.ckpt"
+    row = _run(tmp_path / "parts", *options, "task.epochs=3", f"resume={checkpoint}")
+    assert row["epochs"] == 3
 
-    def last(name):
-        path = tmp_path / name / "checkpoints" / "last.ckpt"
-        return torch.load(path, weights_only=True)["state_dict"]
+    def saved(name, which):
+        path = tmp_path / name / "checkpoints" / f"{which}.ckpt"
+        return torch.load(path, weights_only=True)
 
-    whole, resumed = last("whole"), last("second")
-    for name in whole:
-        torch.testing.assert_close(whole[name], resumed[name], rtol=0, atol=0)
+    for which in ("last", "best"):
+        whole, parts = saved("whole", which), saved("parts", which)
+        assert whole["epoch"] == parts["epoch"]
+        for name, value in whole["state_dict"].items():
+            torch.testing.assert_close(parts["state_dict"][name], value, rtol=0, atol=0)
+
+
+def test_a_checkpoint_of_another_folder_is_not_mixed_in(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=16"]
+    _run(tmp_path / "a", *options)
+    checkpoint = tmp_path / "a" / "checkpoints" / "last.ckpt"
+    with pytest.raises(InputError, match="hydra.run.dir="):
+        _run(tmp_path / "b", *options, f"resume={checkpoint}")
 
 
 def test_the_same_seed_gives_the_same_run(tmp_path):

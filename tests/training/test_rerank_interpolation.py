@@ -29,9 +29,7 @@ def test_tuning_finds_the_weight_that_evaluation_finds():
     run, other, qrels = random_runs(0)
     grid, dev = (0.0, 0.05, 0.2, 0.8, 3.0), ["1", "2", "3"]
     judged = {topic: qrels[topic] for topic in dev}
-    values = [
-        means(evaluate_run(interpolate(run, other, weight), judged))["AP"] for weight in grid
-    ]
+    values = [means(evaluate_run(interpolate(run, other, weight), judged))["AP"] for weight in grid]
     assert tune_weight(run, other, qrels, dev, grid=grid) == grid[int(np.argmax(values))]
 
 

@@ -145,7 +145,7 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     if states.shape[1] == 0:
         return states.sum(1)
     # The lowest finite number instead of -inf: no 0 * inf in the gradient of a text without tokens.
-    highest = states.masked_fill(~mask[:, :, None], torch.finfo(states.dtype).min).amax(1)
+    highest = torch.where(mask[:, :, None], states, torch.finfo(states.dtype).min).amax(1)
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 
 

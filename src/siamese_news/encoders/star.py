@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from siamese_news.attention import AttentionBackend, RingAttention, Similarity, StarAttention
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
-from siamese_news.sparsity import Sparsity
+from siamese_news.sparsity import AdaptiveEntmax, Sparsity
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda states: states,
@@ -28,6 +28,7 @@ class StarEncoder(Encoder):
 
     Args:
         input_dim: E = D.
+        sparsity: called with ``heads=H`` for each ring and each star.
         heads: H.
         head_dim: the size of a head; the paper and the code have E / H.
         window: c, neighbours on each side.
@@ -51,7 +52,6 @@ class StarEncoder(Encoder):
             ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
             maximum. The relay starts as the mean of the same kind.
         dropout: share dropped of the input and of each update in training.
-        sparsity: called with ``heads=H`` for each ring and each star.
         backend: ``"fast"``, or ``"reference"``: the equations, readable, with copies.
     """
 
@@ -59,22 +59,22 @@ class StarEncoder(Encoder):
         self,
         *,
         input_dim: int,
-        heads: int,
-        head_dim: int,
-        window: int,
-        cycles: int,
-        context_includes_embedding: bool,
-        relay_attends_itself: bool,
-        similarity: Similarity,
-        scale: float | None,
-        bias: bool,
-        layer_norm: bool,
-        activation: Literal["none", "relu", "leaky_relu", "gelu"],
-        residual: Literal["none", "add", "zero_init"],
-        positions: Literal["none", "sinusoidal"],
-        pooling: Literal["max_relay", "mean_relay", "idf_relay"],
-        dropout: float,
-        sparsity: Callable[..., Sparsity],
+        sparsity: Callable[..., Sparsity] = AdaptiveEntmax,
+        heads: int = 10,
+        head_dim: int = 30,
+        window: int = 2,
+        cycles: int = 1,
+        context_includes_embedding: bool = False,
+        relay_attends_itself: bool = False,
+        similarity: Similarity = "dot",
+        scale: float | None = None,
+        bias: bool = True,
+        layer_norm: bool = False,
+        activation: Literal["none", "relu", "leaky_relu", "gelu"] = "none",
+        residual: Literal["none", "add", "zero_init"] = "zero_init",
+        positions: Literal["none", "sinusoidal"] = "none",
+        pooling: Literal["max_relay", "mean_relay", "idf_relay"] = "idf_relay",
+        dropout: float = 0.0,
         backend: AttentionBackend = "fast",
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=input_dim)

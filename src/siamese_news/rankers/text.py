@@ -227,7 +227,7 @@ class TextRanker(nn.Module):
             )
         try:
             embedding = TokenEmbedding(
-                tensors["embedding.table"],
+                tensors["embedding.matrix"],
                 token_weights=tensors["embedding.token_weights"],
                 **config["embedding"],
             )

@@ -61,7 +61,8 @@ def rerank_posts(
     """
     tokenizer = model.tokenizer()
     words = tokenizer(query)
-    if not len(model.vocabulary.ids(words)):
+    known = [word for word in words if any(map(str.isalnum, word))]
+    if not len(model.vocabulary.ids(known)):
         raise InputError(
             f"query {query!r} has no word that the model knows (tokens: {words}); "
             "expected keywords such as 'oscars snub affleck'"

@@ -101,17 +101,24 @@ def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], ou
                     monitor, mode="max", patience=task["patience"], check_on_train_epoch_end=True
                 )
             )
-    checkpoint = ModelCheckpoint(
-        dirpath=out / "checkpoints",
+    folder = out / "checkpoints"
+    best = ModelCheckpoint(
+        dirpath=folder,
         filename="best",
         monitor=monitor,
         mode="max",
-        save_top_k=1,
-        save_last=True,
         save_on_train_epoch_end=True,
         enable_version_counter=False,
     )
-    callbacks.append(checkpoint)
+    # Its own callback: `save_last` of the other would only follow the best.
+    last = ModelCheckpoint(
+        dirpath=folder,
+        filename="last",
+        save_on_train_epoch_end=True,
+        save_on_exception=True,
+        enable_version_counter=False,
+    )
+    callbacks += [best, last]
     trainer = pl.Trainer(
         **options,
         max_epochs=task["epochs"],
@@ -119,8 +126,8 @@ def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], ou
         gradient_clip_val=task["gradient_clip"],
         callbacks=callbacks,
         logger=[
-            CSVLogger(str(out), name="logs", version="csv"),
-            TensorBoardLogger(str(out), name="logs", version="tensorboard"),
+            CSVLogger(str(out / "logs"), name="csv"),  # a version each time: none is lost
+            TensorBoardLogger(str(out / "logs"), name="tensorboard"),
         ],
         use_distributed_sampler=False,  # the data module's sampler knows its rank
         num_sanity_val_steps=0,
@@ -128,17 +135,31 @@ def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], ou
         log_every_n_steps=5,
         default_root_dir=str(out),
     )
-    resume = config["resume"]
-    if resume and not Path(resume).is_file():
-        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    resume = _checked_resume(config["resume"], folder)
     trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
     if trainer.interrupted:
-        raise KeyboardInterrupt(f"training stopped; go on with resume={out}/checkpoints/last.ckpt")
-    if checkpoint.best_model_path:
-        saved = torch.load(checkpoint.best_model_path, weights_only=True, map_location="cpu")
+        raise KeyboardInterrupt(
+            f"training stopped; go on with resume={folder}/last.ckpt hydra.run.dir={out}"
+        )
+    if best.best_model_path:
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
         module.load_state_dict(saved["state_dict"])
     module.to("cpu")
     return trainer.current_epoch
+
+
+def _checked_resume(resume: str | None, folder: Path) -> str | None:
+    """The checkpoint to go on from; the best so far lies beside it, so the folder must be ours."""
+    if not resume:
+        return None
+    if not Path(resume).is_file():
+        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    if Path(resume).resolve().parent != folder.resolve():
+        raise InputError(
+            f"resume={resume} is of another run folder; go on in that one: add "
+            f"hydra.run.dir={Path(resume).parent.parent}"
+        )
+    return resume
 
 
 def _remember_training(model: Model, data: LinkDataModule) -> None:

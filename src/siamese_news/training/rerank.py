@@ -83,7 +83,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     )  # fmt: skip
     module = RerankModule(
         model=model, dev=data.dev, qrels=collection.qrels, optimizer=task["optimizer"],
-        positive_weight=task["positive_weight"],
+        positive_weight=task["positive_weight"], seed=config["seed"],
     )  # fmt: skip
     prepared = time.monotonic()
     epochs = _fit(module, data, config, out)
@@ -171,11 +171,16 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     task, options = config["task"], dict(config["trainer"])
     options.pop("threads")
     monitor = f"dev/{task['select']}"
-    checkpoint = ModelCheckpoint(
-        dirpath=out / "checkpoints", filename="best", monitor=monitor, mode="max", save_top_k=1,
-        save_last=True, enable_version_counter=False,
+    folder = out / "checkpoints"
+    best = ModelCheckpoint(
+        dirpath=folder, filename="best", monitor=monitor, mode="max", enable_version_counter=False
+    )
+    # At the end of an epoch, after `best`, whose state it holds: the place to go on from.
+    newest = ModelCheckpoint(
+        dirpath=folder, filename="last", save_on_train_epoch_end=True, every_n_epochs=1,
+        enable_version_counter=False,
     )  # fmt: skip
-    callbacks: list[Callback] = [checkpoint]
+    callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(EarlyStopping(monitor, mode="max", patience=task["patience"]))
     trainer = pl.Trainer(
@@ -185,24 +190,27 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
         gradient_clip_val=task["gradient_clip"],
         callbacks=callbacks,
         logger=CSVLogger(str(out), name="logs", version="csv"),
-        reload_dataloaders_every_n_epochs=1,
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
+        log_every_n_steps=1,
         enable_progress_bar=task["progress"],
         enable_model_summary=False,
         default_root_dir=str(out),
     )
     resume = config["resume"]
-    last = out / "checkpoints" / "last.ckpt"
+    last = folder / "last.ckpt"
     if resume is None and last.is_file():
         resume = str(last)
         log.info("going on from %s", last)
     if resume is not None and not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
+    if resume is not None:
+        # Lightning asks for the first batch before the hook that names the epoch.
+        data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
     trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
     if trainer.interrupted:
         raise KeyboardInterrupt(f"training stopped; the same command goes on from {last}")
-    saved = torch.load(checkpoint.best_model_path, weights_only=True, map_location="cpu")
+    saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
     module.load_state_dict(saved["state_dict"])
     module.to("cpu")
     return trainer.current_epoch

@@ -182,9 +182,7 @@ class RerankDataModule(pl.LightningDataModule):
         return Pairs(self.collection, self.encoded, self.fold.test, batch_size=1024, shuffle=False)
 
     def train_dataloader(self) -> DataLoader[IdBatch]:
-        """Batches of one epoch; the trainer's epoch decides the order."""
-        if self.trainer is not None:
-            self.train.epoch = self.trainer.current_epoch
+        """Batches of one epoch; `RerankModule` tells the pairs which epoch it is."""
         return DataLoader(self.train, batch_size=None)
 
     def val_dataloader(self) -> DataLoader[IdBatch]:

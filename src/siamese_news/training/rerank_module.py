@@ -28,6 +28,7 @@ class RerankModule(pl.LightningModule):
         qrels: Mapping[str, Mapping[str, int]],
         optimizer: Mapping[str, Any],
         positive_weight: float,
+        seed: int = 0,
     ) -> None:
         """Wire it up.
 
@@ -38,15 +39,29 @@ class RerankModule(pl.LightningModule):
             optimizer: ``name`` (sgd or adam), ``lr``, ``momentum``, ``weight_decay``,
                 ``decay_every`` epochs, ``decay`` factor.
             positive_weight: weight of the relevant class in the loss.
+            seed: of the dropout, drawn anew from (seed, epoch), so that a resumed run goes on as
+                it would have.
         """
         super().__init__()
         self.model, self.dev = model, dev
         self.qrels = {query: qrels.get(query, {}) for query in {q for q, _ in dev.names}}
-        self.options = dict(optimizer)
+        self.options, self.seed = dict(optimizer), seed
         self.register_buffer(
             "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
         )
         self.dev_scores = np.zeros(len(dev.labels), np.float32)
+
+    def on_train_epoch_start(self) -> None:
+        """The batches of an epoch depend on nothing before it."""
+        dataset = getattr(self.trainer.train_dataloader, "dataset", None)
+        if isinstance(dataset, Pairs):
+            # Its plan is made when the first batch is asked for, which is after this.
+            dataset.epoch = self.current_epoch
+
+    def on_train_batch_start(self, batch: IdBatch, batch_idx: int) -> None:
+        """Nor does its dropout; here, since making the loader's iterator draws a number, too."""
+        if batch_idx == 0:
+            torch.manual_seed(self.seed * 100_003 + self.current_epoch)
 
     def training_step(self, batch: IdBatch, index: int) -> Tensor:
         """The loss of a batch."""
