@@ -6,6 +6,7 @@ import pytest
 from hydra import compose, initialize_config_module
 from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
+
 from siamese_news.encoders import ENCODERS
 from siamese_news.sparsity import SPARSITIES
 from siamese_news.training.build import plain_config

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hydra import compose, initialize_config_module
+
 from siamese_news.data.beir import bundled
 from siamese_news.errors import InputError
 from siamese_news.evaluate import evaluate, refuse_overlap

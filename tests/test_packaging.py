@@ -1,5 +1,6 @@
 """The wheel holds everything and works from another folder."""
 
+import site
 import subprocess
 import sys
 import zipfile
@@ -49,21 +50,16 @@ def test_a_wheel_trains_from_another_folder(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # The dependencies of this environment, the package of the wheel.
-    import site
-
-    probe = (
-        "import sys; sys.path.extend(p for p in %r if p not in sys.path); "
-        "import siamese_news; print(siamese_news.__file__)" % site.getsitepackages()
-    )
+    paths = f"import sys; sys.path += [p for p in {site.getsitepackages()} if p not in sys.path]; "
+    probe = f"{paths} import siamese_news; print(siamese_news.__file__)"
     where = subprocess.run(
         [python, "-c", probe], cwd=elsewhere, check=True, capture_output=True, text=True
     ).stdout
     assert str(environment) in where
+    arguments = ["train", "encoder=bag", "task.bootstrap=10", "vectors.max_words=5000"]
     run = (
-        "import sys, runpy; sys.path.extend(p for p in %r if p not in sys.path); "
-        "sys.argv = ['train', 'encoder=bag', 'task.bootstrap=10', 'vectors.max_words=5000']; "
+        f"{paths} import runpy; sys.argv = {arguments}; "
         "runpy.run_module('siamese_news.train', run_name='__main__', alter_sys=True)"
-        % site.getsitepackages()
     )
     subprocess.run([python, "-c", run], cwd=elsewhere, check=True, capture_output=True, text=True)
     assert list(elsewhere.glob("outputs/*/evaluation/evaluation.md"))

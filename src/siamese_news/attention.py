@@ -164,10 +164,19 @@ class RingAttention(Attention):
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = states.new_empty(dim, 0 if whole else batch * length)
         for texts, tile in _tiles(batch, length, batch * length if whole else TILE):
+            # Matrix products are up to a half slower where their width is no multiple of 16.
+            first = max(tile.start - self.radius, 0) // 16 * 16
+            halo = states[:, first : -(-(tile.stop + self.radius) // 16) * 16]
+            query = self._unit(self._project(self.query, states[:, tile]), 1)
+            window = self._memory(halo)
             extras = [[_repeat(side[..., texts], tile) for side in relays]]
-            if own is not None:
+            if embeddings is nodes:  # the first cycle: e_i is h_i
+                inner = slice(tile.start - first, tile.stop - first)
+                extras.insert(0, [side[..., inner] for side in window])
+            elif own is not None:
                 extras.insert(0, self._memory(own[:, tile]))
-            part = self._tile(states, tile, extras, bias[:, tile])
+            mixed = self._attend(query, [window, *extras], bias[:, tile], tile.start - first)
+            part = _linear(self.output, mixed.flatten(0, 1))
             if whole:
                 updated = part
             else:
@@ -176,27 +185,18 @@ class RingAttention(Attention):
             self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
 
-    def _tile(
-        self, states: Tensor, tile: slice, extras: Sequence[Sequence[Tensor]], bias: Tensor
+    def _attend(
+        self, query: Tensor, sources: Sequence[Sequence[Tensor]], bias: Tensor, middle: int
     ) -> Tensor:
-        """The update of the tokens in `tile`: (E, tokens)."""
-        # Matrix products are up to a half slower where their width is no multiple of 16.
-        first = max(tile.start - self.radius, 0) // 16 * 16
-        halo = states[:, first : -(-(tile.stop + self.radius) // 16) * 16]
-        query = self._project(self.query, states[:, tile])
-        key, value = self._memory(halo)
-        # Neighbour j of token i of the tile is column i + offset_j of the halo.
-        middle = tile.start - first
-        window = [middle + step for step in range(-self.radius, self.radius + 1)]
-        offsets = (*window, *[0] * len(extras))
-        scores = shifted_dot(self._unit(query, 1), bias, offsets, key, *[key for key, _ in extras])
+        """Mix the values (H, head_dim, M) of a tile; its first token is column `middle`."""
+        keys, values = zip(*sources, strict=True)
+        steps = range(-self.radius, self.radius + 1)
+        offsets = (*[middle + step for step in steps], *[0] * (len(sources) - 1))
+        scores = shifted_dot(query, bias, offsets, *keys)
         weights = self._weigh((scores * self.scale)[None], None, 2)
         if self.record:
             self.recorded = weights
-        mixed = shifted_mix(
-            weights[0].to(value.dtype), offsets, value, *[value for _, value in extras]
-        )
-        return _linear(self.output, mixed.flatten(0, 1))
+        return shifted_mix(weights[0].to(query.dtype), offsets, *values)
 
     def _project(self, linear: nn.Linear, columns: Tensor) -> Tensor:
         """(E, M) -> (H, head_dim, M)."""
@@ -223,6 +223,8 @@ class RingAttention(Attention):
 def _tiles(batch: int, length: int, size: int) -> Iterator[tuple[slice, slice]]:
     """Columns in tiles of about `size`, each of whole texts or within one text."""
     rows = max(size // max(length, 1), 1)
+    even = 16 // math.gcd(length, 16)  # so many texts are a multiple of 16 columns
+    rows = rows // even * even or rows
     for first in range(0, batch, rows):
         last = min(first + rows, batch)
         stop = last * length

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -23,6 +24,9 @@ def shifted_dot(query: Tensor, bias: Tensor, offsets: tuple[int, ...], *sources:
         offsets: K numbers, those of the window first.
         sources: keys (H, head_dim, columns): the window's, then one for each further key.
     """
+    if torch.compiler.is_compiling():
+        products = [(query * part).sum(1) for part in _parts(offsets, sources, query.shape[-1])]
+        return torch.stack(products, 1) + bias
     return _Dot.apply(query, bias, offsets, *sources)
 
 
@@ -34,7 +38,22 @@ def shifted_mix(weights: Tensor, offsets: tuple[int, ...], *sources: Tensor) -> 
         offsets: K numbers, those of the window first.
         sources: values (H, head_dim, columns), as the keys of `shifted_dot`.
     """
+    if torch.compiler.is_compiling():
+        parts = _parts(offsets, sources, weights.shape[-1])
+        return sum(
+            share[:, None] * part for share, part in zip(weights.unbind(1), parts, strict=True)
+        )
     return _Mix.apply(weights, offsets, *sources)
+
+
+def _parts(offsets: Sequence[int], sources: Sequence[Tensor], count: int) -> Iterator[Tensor]:
+    """For a compiler, which fuses plain expressions: each key's source, shifted, zeros outside."""
+    window = len(offsets) - len(sources) + 1
+    for number, offset in enumerate(offsets):
+        source = sources[max(number - window + 1, 0)]
+        after = max(offset + count - source.shape[-1], 0)
+        padded = F.pad(source, (max(-offset, 0), after))
+        yield padded[..., max(offset, 0) : max(offset, 0) + count]
 
 
 def _spread(

@@ -34,6 +34,8 @@ def train(config: DictConfig, out: Path) -> dict[str, Any]:
         out: the folder for everything the run writes.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
+    if HydraConfig.initialized():  # what the options are called on the command line
+        plain["labels"] = dict(HydraConfig.get().runtime.choices)
     with atomic_write(out / "config.yaml") as stream:
         stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     if plain["task"]["name"] == "rerank":

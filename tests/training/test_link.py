@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_module
+
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.train import train

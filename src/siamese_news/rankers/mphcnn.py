@@ -5,6 +5,7 @@ section 3. The strongest earlier neural model beside samCNN, built for the same 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -166,7 +167,7 @@ class MPHCNN(nn.Module):
         """
         super().__init__()
         self.buckets, self.features = buckets, features
-        shared = {
+        shared: dict[str, Any] = {
             "filters": filters, "levels": levels, "weighted_levels": weighted_levels,
             "dropout": dropout,
         }  # fmt: skip
@@ -175,7 +176,7 @@ class MPHCNN(nn.Module):
         )
         self.trigrams = nn.Embedding(buckets, trigram_dim)
         nn.init.uniform_(self.trigrams.weight, -0.05, 0.05)
-        characters = {
+        characters: dict[str, Any] = {
             "input_dim": trigram_dim, "width": trigram_width, "max_query": max_query_trigrams,
             **shared,
         }  # fmt: skip

@@ -1,7 +1,7 @@
 """A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,6 @@ class IdBatch:
     url_trigrams: Tensor | None = None
     labels: Tensor | None = None
     rows: Tensor | None = None
-
-    def to(self, device: torch.device | str) -> "IdBatch":
-        """The batch on another device."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return IdBatch(**{k: v if v is None else v.to(device) for k, v in values.items()})
 
 
 def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:

@@ -62,39 +62,31 @@ def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
     return result
 
 
+# Bytes of the slab (rows, Q, F) that one pass works on: a few of them fit a core's L2 cache.
+_SLAB = 1 << 18
+
+
 class _WindowMax(torch.autograd.Function):
     """Only the winning window of each (row, query token, filter) has a gradient."""
 
     @staticmethod
     def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
         rows, tokens, width, filters = projected.shape
-        queries = weights.shape[1]
+        queries, windows = weights.shape[1], tokens + width - 1
         shape = (rows, queries, filters)
-        remember = any(ctx.needs_input_grad)
         best = projected.new_full(shape, -torch.inf)
-        winner = torch.zeros(shape, dtype=torch.int64) if remember else None
-        winner = winner.to(projected.device) if winner is not None else None
-        value, term = torch.empty_like(best), torch.empty_like(best)
-        everywhere = valid.all(dim=0).tolist()
-        anywhere = valid.any(dim=0).tolist()
-        # Over windows, not over query tokens: the slabs (N, Q, F) stay in the cache.
-        for window in range(tokens + width - 1):
-            if not anywhere[window]:
-                continue
-            target = value
-            for j in range(width):
-                token = window - (width - 1) + j
-                if 0 <= token < tokens:
-                    weight = weights[:, :, token, None]
-                    torch.mul(weight, projected[:, token, None, j], out=target)
-                    if target is term:
-                        value += term
-                    target = term
-            if not everywhere[window]:
-                value.masked_fill_(~valid[:, window, None, None], -torch.inf)
-            if winner is not None:
-                winner.masked_fill_(value > best, window)
-            torch.maximum(best, value, out=best)
+        winner = None
+        if any(ctx.needs_input_grad):
+            kind = torch.uint8 if windows < 256 else torch.int32
+            winner = torch.zeros(shape, dtype=kind, device=projected.device)
+        row_bytes = queries * filters * projected.element_size()
+        step = rows if projected.is_cuda else max(1, _SLAB // max(1, row_bytes))
+        for start in range(0, rows, step):
+            part = slice(start, start + step)
+            _scan(
+                projected[part], weights[part], valid[part], best[part],
+                None if winner is None else winner[part],
+            )  # fmt: skip
         empty = ~valid.any(dim=1)
         if bool(empty.any()):
             best[empty] = 0
@@ -106,19 +98,53 @@ class _WindowMax(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         projected, weights, winner, empty = ctx.saved_tensors
         tokens, width = projected.shape[1], projected.shape[2]
-        gradient = gradients[0]
+        gradient, winner = gradients[0], winner.long()
         if bool(empty.any()):
             gradient = gradient.masked_fill(empty[:, None, None], 0)
         to_projected = torch.zeros_like(projected) if ctx.needs_input_grad[0] else None
-        to_weights = torch.zeros_like(weights) if ctx.needs_input_grad[1] else None
+        # With zeros on both ends token j of window t stands at t + j; no index is out of bounds,
+        # and what lies outside the text has weight zero.
+        padded = pad(weights, (width - 1, width - 1))
+        to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[1] else None
         for j in range(width):
-            token = winner - (width - 1 - j)
-            outside = (token < 0) | (token >= tokens)
-            token = token.clamp_(0, tokens - 1)
-            part = gradient.masked_fill(outside, 0)
+            place = winner + j if j else winner
+            token = place if width == 1 else (place - (width - 1)).clamp_(0, tokens - 1)
             if to_projected is not None:
-                scaled = part * weights.gather(2, token)
+                scaled = padded.gather(2, place).mul_(gradient)
                 to_projected[:, :, j].scatter_add_(1, token, scaled)
-            if to_weights is not None:
-                to_weights.scatter_add_(2, token, part * projected[:, :, j].gather(1, token))
+            if to_padded is not None:
+                change = projected[:, :, j].gather(1, token).mul_(gradient)
+                to_padded.scatter_add_(2, place, change)
+        to_weights = None
+        if to_padded is not None:
+            to_weights = to_padded[:, :, width - 1 : width - 1 + tokens]
         return to_projected, to_weights, None
+
+
+def _scan(
+    projected: Tensor, weights: Tensor, valid: Tensor, best: Tensor, winner: Tensor | None
+) -> None:
+    """Update the running maximum `best` and its window, window by window (not by query token)."""
+    tokens, width = projected.shape[1], projected.shape[2]
+    everywhere = valid.all(dim=0).tolist()
+    anywhere = valid.any(dim=0).tolist()
+    value, term = torch.empty_like(best), torch.empty_like(best)
+    columns = weights.transpose(1, 2).unsqueeze(-1)
+    for window in range(tokens + width - 1):
+        if not anywhere[window]:
+            continue
+        target = value
+        for j in range(width):
+            token = window - (width - 1) + j
+            if 0 <= token < tokens:
+                torch.mul(columns[:, token], projected[:, token, None, j], out=target)
+                if target is term:
+                    value += term
+                target = term
+        if not everywhere[window]:
+            value.masked_fill_(~valid[:, window, None, None], -torch.inf)
+        if winner is not None and window:
+            # Later windows have greater numbers, so the maximum keeps the latest winner.
+            better = (value > best).to(winner.dtype)
+            torch.maximum(winner, better.mul_(window), out=winner)
+        torch.maximum(best, value, out=best)

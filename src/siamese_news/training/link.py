@@ -21,8 +21,9 @@ from siamese_news.training.datamodule import LinkDataModule
 from siamese_news.training.module import LinkModule
 
 log = logging.getLogger(__name__)
-# Devices, tips and batch limits are no news; warnings are.
-logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+# Devices, tips and life cycles are no news; warnings are.
+for _library in ("pytorch_lightning", "gensim"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:

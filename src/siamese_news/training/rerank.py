@@ -123,9 +123,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
         "settings": digest,
     }
-    write_run(out / "test.run.gz", test_run, row["ranker"])
-    write_run(out / "dev.run.gz", dev_run, row["ranker"])
-    write_run(out / "test+ql.run.gz", mixed, f"{row['ranker']}+QL")
+    tag = "-".join(str(row["ranker"]).split())
+    write_run(out / "test.run.gz", test_run, tag)
+    write_run(out / "dev.run.gz", dev_run, tag)
+    write_run(out / "test+ql.run.gz", mixed, f"{tag}+QL")
     model.save(out / "model", card=_card(config, row))
     _write_json(
         out / "topics.json",

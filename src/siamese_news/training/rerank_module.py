@@ -46,6 +46,7 @@ class RerankModule(pl.LightningModule):
         self.model, self.dev = model, dev
         self.qrels = {query: qrels.get(query, {}) for query in {q for q, _ in dev.names}}
         self.options, self.seed = dict(optimizer), seed
+        self.class_weights: Tensor
         self.register_buffer(
             "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
         )
