@@ -41,26 +41,24 @@ def test_a_wheel_trains_from_another_folder(tmp_path):
                 inside = f"siamese_news/{'conf/' if part == 'conf' else ''}{relative}"
                 assert inside in names, inside
     environment = tmp_path / "venv"
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--system-site-packages", environment], check=True
-    )
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel]
+    install = [python, "-m", "pip", "install", "-q", "--no-deps", wheel]
     subprocess.run(install, check=True, capture_output=True)
+    # The package of the wheel, the dependencies of this environment behind it.
+    (own,) = environment.glob("lib/python*/site-packages")
+    (own / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    # The dependencies of this environment, the package of the wheel.
-    paths = f"import sys; sys.path += [p for p in {site.getsitepackages()} if p not in sys.path]; "
-    probe = f"{paths} import siamese_news; print(siamese_news.__file__)"
-    where = subprocess.run(
-        [python, "-c", probe], cwd=elsewhere, check=True, capture_output=True, text=True
-    ).stdout
-    assert str(environment) in where
-    arguments = ["train", "encoder=bag", "task.bootstrap=10", "vectors.max_words=5000"]
-    run = (
-        f"{paths} import runpy; sys.argv = {arguments}; "
-        "runpy.run_module('siamese_news.train', run_name='__main__', alter_sys=True)"
-    )
-    subprocess.run([python, "-c", run], cwd=elsewhere, check=True, capture_output=True, text=True)
+
+    def run(*arguments):
+        return subprocess.run(
+            [python, *arguments], cwd=elsewhere, check=True, capture_output=True, text=True
+        ).stdout
+
+    assert str(own) in run("-c", "import siamese_news; print(siamese_news.__file__)")
+    run(
+        "-m", "siamese_news.train", "encoder=bag", "task.bootstrap=10", "vectors.max_words=5000"
+    )  # fmt: skip
     assert list(elsewhere.glob("outputs/*/evaluation/evaluation.md"))
     assert list(elsewhere.glob("outputs/*/row.json"))

@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from siamese_news.solver import entmax
 from siamese_news.sparsity import (
     SPARSITIES,
     AdaptiveEntmax,
     Entmax15,
     Softmax,
     Sparsemax,
-    entmax,
 )
 
 ALPHAS = (1.01, 1.05, 1.2, 1.5, 1.8, 1.95, 2.0)
