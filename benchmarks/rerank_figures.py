@@ -10,6 +10,7 @@ Figures need matplotlib (``pip install siamese-news[notebook]``). Data come from
 """
 
 import argparse
+import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from siamese_news.rankers.samcnn import SamCNN
 from siamese_news.rankers.text import IdBatch, TextRanker
 from siamese_news.tables import markdown_table
 from siamese_news.training.rerank_data import RerankCollection, read_reranking
-from siamese_news.training.rerank_table import full_table, peers, saved
+from siamese_news.training.rerank_table import averaged, full_table, peers, saved
 
 #: Relevant posts as the paper's Table 1 prints them; 2012 and 2013 look swapped.
 PRINTED_RELEVANT = {2011: 1940, 2012: 4298, 2013: 3405, 2014: 6812}
@@ -159,6 +160,10 @@ def main() -> None:
     parser.add_argument("--query", help="topic; table4 takes the worst of figure3 without it")
     parser.add_argument("--models", nargs="*", type=Path, default=[])
     parser.add_argument("--ndcg", action="store_true", help="table3 of nDCG@10, graded")
+    parser.add_argument(
+        "--average", action="append", default=[], metavar="NAME=RANKER,RANKER",
+        help="table3: one more line, the mean of these rankers' runs over all seeds",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("figure.png"))
     arguments = parser.parse_args()
     collection = read_reranking(arguments.collection)
@@ -166,6 +171,14 @@ def main() -> None:
         print(table1(collection))
     elif arguments.what == "table3":
         systems = [*peers(collection, share=0.15, seed=0), *saved(arguments.folders)]
+        for entry in arguments.average:
+            name, _, labels = entry.partition("=")
+            chosen = [
+                folder
+                for folder in arguments.folders
+                if json.loads((folder / "row.json").read_text())["ranker"] in labels.split(",")
+            ]
+            systems += averaged(collection, chosen, name, share=0.15, seed=0)
         figures = {"nDCG@10": "nDCG@10"} if arguments.ndcg else None
         print(full_table(collection, systems, figures=figures))
     elif arguments.what == "figure3":

@@ -1,10 +1,10 @@
-"""Ring, star and dense attention with sparse weights.
+"""Ring and star attention with sparse weights.
 
 Shape letters: B texts, S tokens, E size of a token's state, H heads, K keys of a query, M = B * S.
 
 Logically a state is (B, S, E). In memory its tokens lie innermost, (E, M): a neighbour is then the
-same memory shifted, so windows are never copied, every elementwise loop is long whatever the length
-of the texts, and a sum over few keys costs a twentieth of what it costs with the keys innermost.
+same memory shifted: windows are never copied, every elementwise loop is long whatever the length of
+the texts, and a sum over few keys costs a twentieth of what it costs with the keys innermost.
 
 No key or value has a bias: a key's adds the same number to every score of a query, which the
 sparsity ignores, and a value's only shifts the output's bias.
@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from siamese_news.shifts import shifted_dot, shifted_mix
-from siamese_news.sparsity import Softmax, Sparsity
+from siamese_news.shifts import Places, shifted_dot, shifted_mix
+from siamese_news.sparsity import Sparsity
 
 AttentionBackend = Literal["fast", "reference"]
 Similarity = Literal["dot", "cosine"]
@@ -37,8 +37,7 @@ class Attention(nn.Module):
         head_dim: the size of a head; H * head_dim need not be E.
         sparsity: called with ``heads=H``.
         similarity: ``"dot"``, or ``"cosine"`` (the AST paper's example of f in Eq. 2).
-        scale: what the similarity is multiplied by; None is 1 / sqrt(head_dim) for the dot product
-            and 1 for the cosine.
+        scale: factor of the similarity; None is 1 / sqrt(head_dim) for "dot", 1 for "cosine".
         bias: whether queries and outputs have a bias.
         backend: ``"fast"``, or ``"reference"``: the equations, readable.
 
@@ -157,25 +156,28 @@ class RingAttention(Attention):
         self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
     ) -> Tensor:
         batch, length, dim = nodes.shape
-        states = _columns(nodes)
-        own = None if embeddings is None else _columns(embeddings)
+        states = nodes.flatten(0, 1).t()  # (E, M), a view where the tokens already lie innermost
+        own = None if embeddings is None else embeddings.flatten(0, 1).t()
         relays = self._memory(relay.t())  # (H, head_dim, B)
         bias = self._bias(mask, own is not None, states)
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = states.new_empty(dim, 0 if whole else batch * length)
-        for texts, tile in _tiles(batch, length, batch * length if whole else TILE):
+        for texts, tile in _tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is no multiple of 16.
             first = max(tile.start - self.radius, 0) // 16 * 16
             halo = states[:, first : -(-(tile.stop + self.radius) // 16) * 16]
             query = self._unit(self._project(self.query, states[:, tile]), 1)
-            window = self._memory(halo)
-            extras = [[_repeat(side[..., texts], tile) for side in relays]]
+            sources = [self._memory(halo)]
+            middle = tile.start - first
+            places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
             if embeddings is nodes:  # the first cycle: e_i is h_i
-                inner = slice(tile.start - first, tile.stop - first)
-                extras.insert(0, [side[..., inner] for side in window])
+                places.append((0, middle))
             elif own is not None:
-                extras.insert(0, self._memory(own[:, tile]))
-            mixed = self._attend(query, [window, *extras], bias[:, tile], tile.start - first)
+                sources.append(self._memory(own[:, tile]))
+                places.append((1, 0))
+            sources.append([_repeat(side[..., texts], tile) for side in relays])
+            places.append((len(sources) - 1, 0))
+            mixed = self._attend(query, sources, tuple(places), bias[:, tile])
             part = _linear(self.output, mixed.flatten(0, 1))
             if whole:
                 updated = part
@@ -186,17 +188,15 @@ class RingAttention(Attention):
         return updated.view(dim, batch, length).permute(1, 2, 0)
 
     def _attend(
-        self, query: Tensor, sources: Sequence[Sequence[Tensor]], bias: Tensor, middle: int
+        self, query: Tensor, sources: Sequence[Sequence[Tensor]], places: Places, bias: Tensor
     ) -> Tensor:
-        """Mix the values (H, head_dim, M) of a tile; its first token is column `middle`."""
+        """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
-        steps = range(-self.radius, self.radius + 1)
-        offsets = (*[middle + step for step in steps], *[0] * (len(sources) - 1))
-        scores = shifted_dot(query, bias, offsets, *keys)
+        scores = shifted_dot(query, bias, places, *keys)
         weights = self._weigh((scores * self.scale)[None], None, 2)
         if self.record:
             self.recorded = weights
-        return shifted_mix(weights[0].to(query.dtype), offsets, *values)
+        return shifted_mix(weights[0].to(query.dtype), places, *values)
 
     def _project(self, linear: nn.Linear, columns: Tensor) -> Tensor:
         """(E, M) -> (H, head_dim, M)."""
@@ -220,16 +220,18 @@ class RingAttention(Attention):
         )
 
 
-def _tiles(batch: int, length: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Columns in tiles of about `size`, each of whole texts or within one text."""
-    rows = max(size // max(length, 1), 1)
+def _tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
+    """Texts and columns in tiles of about `size`, each of whole texts or within one; None: one."""
+    if size is None or batch * length == 0:
+        yield slice(0, batch), slice(0, batch * length)
+        return
+    rows = max(size // length, 1)
     even = 16 // math.gcd(length, 16)  # so many texts are a multiple of 16 columns
     rows = rows // even * even or rows
     for first in range(0, batch, rows):
         last = min(first + rows, batch)
-        stop = last * length
-        for start in range(first * length, stop, max(size, 1)):
-            yield slice(first, last), slice(start, min(start + size, stop))
+        for start in range(first * length, last * length, size):
+            yield slice(first, last), slice(start, min(start + size, last * length))
 
 
 def _repeat(texts: Tensor, tile: slice) -> Tensor:
@@ -242,11 +244,6 @@ def _linear(linear: nn.Linear, columns: Tensor) -> Tensor:
     """(in, M) -> (out, M)."""
     projected = linear.weight @ columns
     return projected if linear.bias is None else projected.add_(linear.bias[:, None])
-
-
-def _columns(states: Tensor) -> Tensor:
-    """(B, S, E) -> (E, M): a view where the tokens already lie innermost."""
-    return states.flatten(0, 1).t()
 
 
 class StarAttention(Attention):
@@ -262,7 +259,7 @@ class StarAttention(Attention):
         self.attends_itself = attends_itself
 
     def forward(self, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
-        """One update of the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
+        """Update the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
         query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
         run = self._reference if self.backend == "reference" else self._fast
         return self.output(run(query, relay, nodes, mask).flatten(1))
@@ -301,30 +298,3 @@ class StarAttention(Attention):
         if self.record:
             self.recorded = weights[:, :, None]
         return weights
-
-
-class DenseAttention(Attention):
-    """Every token attends to every token: the O(S^2) comparison. Has one backend only.
-
-    Args:
-        **options: see `Attention`.
-    """
-
-    def forward(self, nodes: Tensor, mask: Tensor) -> Tensor:
-        """One update of all tokens: nodes (B, S, E), mask (B, S) bool -> (B, S, E)."""
-        query, key, value = (
-            self._split(linear(nodes)).transpose(1, 2)
-            for linear in (self.query, self.key, self.value)
-        )
-        query, key = self._unit(query), self._unit(key)
-        if isinstance(self.sparsity, Softmax) and not self.record:
-            # A text without a token may attend to its padding: its result is not used.
-            keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]
-            mixed = F.scaled_dot_product_attention(query, key, value, keys, scale=self.scale)
-        else:
-            scores = query @ key.transpose(2, 3) * self.scale
-            weights = self._weigh(scores, mask[:, None, None], -1)
-            if self.record:
-                self.recorded = weights
-            mixed = weights.to(value.dtype) @ value
-        return self.output(mixed.transpose(1, 2).flatten(2))

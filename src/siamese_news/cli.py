@@ -3,9 +3,15 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from siamese_news.data.records import Post
+    from siamese_news.search.rank import RankedPost
 
 app = typer.Typer(
     help="News articles in, the social media posts about them out.",
@@ -22,6 +28,13 @@ class Format(StrEnum):
     jsonl = "jsonl"
     csv = "csv"
     trec = "trec"
+
+
+class FirstStage(StrEnum):
+    """What picks the posts that are reranked."""
+
+    none = "none"
+    bm25 = "bm25"
 
 
 @app.callback()
@@ -59,6 +72,34 @@ def rank(
         raise typer.Exit(2) from error
 
 
+@app.command()
+def rerank(
+    model: Annotated[Path, typer.Option(help="Ranker folder that task=rerank wrote.")],
+    query: Annotated[str, typer.Option(help="Keywords.")],
+    posts: Annotated[Path, typer.Option(help="Posts: JSONL with an id and a text; may be .gz.")],
+    first_stage: Annotated[
+        FirstStage, typer.Option(help="bm25: rerank only its 1,000 best posts.")
+    ] = FirstStage.none,
+    top: Annotated[int, typer.Option(min=1, help="Posts to list.")] = 100,
+    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = Format.table,
+    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+) -> None:
+    """Rank posts for a keyword query with a trained samCNN or MP-HCNN.
+
+    Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
+
+    Exit codes: 0 done, 2 bad input (the message says what to change).
+    """
+    from siamese_news.errors import InputError
+
+    try:
+        _rerank(model, query, posts, first_stage, top, format, out, threads)
+    except InputError as error:
+        typer.echo(f"siamese-news: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
 def _rank(
     folder: Path,
     article_paths: list[Path],
@@ -72,24 +113,63 @@ def _rank(
 
     from siamese_news.data.articles import read_articles
     from siamese_news.data.posts import read_posts
-    from siamese_news.files import atomic_write
     from siamese_news.model import Model
-    from siamese_news.search.output import write_ranking
     from siamese_news.search.rank import rank_posts
 
     if threads:
         torch.set_num_threads(threads)
     seeds = read_articles(article_paths)
-    ranked = rank_posts(Model.load(folder), seeds, _counted(read_posts(posts_path)), top=top)
+    _write(
+        rank_posts(Model.load(folder), seeds, _counted(read_posts(posts_path)), top=top),
+        format,
+        out,
+    )
+
+
+def _rerank(
+    folder: Path,
+    query: str,
+    posts_path: Path,
+    first_stage: FirstStage,
+    top: int,
+    format: Format,
+    out: Path | None,
+    threads: int | None,
+) -> None:
+    import torch
+
+    from siamese_news.data.posts import read_posts
+    from siamese_news.data.records import Article
+    from siamese_news.rankers.text import TextRanker
+    from siamese_news.search.rank import RankedPost
+    from siamese_news.search.rerank import rerank_posts
+
+    if threads:
+        torch.set_num_threads(threads)
+    found = rerank_posts(
+        TextRanker.load(folder),
+        query,
+        list(read_posts(posts_path)),
+        top=top,
+        first_stage=first_stage.value,
+    )
+    seed = Article("query", query, title=query)
+    _write([[RankedPost(seed, hit.rank, hit.score, hit.post) for hit in found]], format, out)
+
+
+def _write(ranking: "list[list[RankedPost]]", format: Format, out: Path | None) -> None:
+    from siamese_news.files import atomic_write
+    from siamese_news.search.output import write_ranking
+
     if out is None:
-        write_ranking(sys.stdout, ranked, format.value, terminal=sys.stdout.isatty())
-    else:
-        with atomic_write(out) as stream:
-            write_ranking(stream, ranked, format.value, terminal=False)
-        typer.echo(f"{out}: {sum(map(len, ranked))} posts for {len(ranked)} articles", err=True)
+        write_ranking(sys.stdout, ranking, format.value, terminal=sys.stdout.isatty())
+        return
+    with atomic_write(out) as stream:
+        write_ranking(stream, ranking, format.value, terminal=False)
+    typer.echo(f"{out}: {sum(map(len, ranking))} posts for {len(ranking)} seeds", err=True)
 
 
-def _counted(posts):  # type: ignore[no-untyped-def]
+def _counted(posts: "Iterable[Post]") -> "Iterator[Post]":
     """Show progress where a person watches."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn

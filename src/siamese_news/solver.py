@@ -14,7 +14,7 @@ from torch import Tensor
 
 MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
 
-Backend = Literal["newton", "entmax"]
+Backend = Literal["newton", "entmax", "triton"]
 
 
 def entmax(
@@ -31,7 +31,8 @@ def entmax(
         alpha: in [1.01, 2]; a tensor broadcasts against `scores` and has size 1 along `dim`.
         mask: bool, broadcasts against `scores`; False is never a key.
         dim: the dimension of the keys.
-        backend: ``"newton"``, or ``"entmax"`` for the package's 50 bisections (the reference).
+        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, where Triton is; or
+            ``"entmax"`` for the package's 50 bisections (the reference).
 
     Returns:
         Weights that sum to 1 along `dim`, shaped as `scores`; zeros for a row without a key.
@@ -55,6 +56,10 @@ def entmax(
         return scores * 0
     if backend == "entmax":
         weights = _entmax_package(wide, alpha, dim)
+    elif backend == "triton":
+        from siamese_news.sparsity_triton import entmax_triton
+
+        weights = entmax_triton(wide, alpha, dim)
     else:
         weights = _Entmax.apply(wide, alpha, dim)
     return weights.to(scores.dtype)
@@ -83,7 +88,7 @@ def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     tolerance = 1e-5 if scores.dtype == torch.float32 else 1e-9
     threshold = torch.zeros_like(top)
     x, powers = torch.empty_like(gap), torch.empty_like(gap)
-    for step in range(MAX_STEPS):
+    for _ in range(MAX_STEPS):
         torch.sub(gap, threshold, out=x)
         # Both sums are at least 1 up to the root; the clamp also settles rows without a key.
         mass = _power(x, 1 / beta, powers).sum(dim, keepdim=True).clamp_(min=1)
@@ -91,7 +96,7 @@ def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
         slope = powers.div_(x.clamp_(min=1e-17)).sum(dim, keepdim=True).clamp_(min=1)
         change = mass.log().mul_(-beta).expm1_().mul_(mass).div_(slope)
         threshold -= change
-        if step > 2 and change.min() >= -tolerance:
+        if change.min() >= -tolerance:
             break
     torch.sub(gap, threshold, out=x)
     support = x.clamp(0, 1).ceil_()

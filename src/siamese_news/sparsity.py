@@ -6,6 +6,7 @@ above 1 weights of exactly zero occur. Correia, Niculae and Martins (2019) learn
 the AST paper builds on that.
 """
 
+import importlib.util
 import math
 from typing import Literal
 
@@ -141,8 +142,12 @@ class AdaptiveEntmax(Sparsity):
 
 
 def _checked(backend: Backend) -> Backend:
-    if backend not in ("newton", "entmax"):
-        raise ValueError(f"sparsity got backend={backend!r}; expected 'newton' or 'entmax'")
+    if backend not in ("newton", "entmax", "triton"):
+        raise ValueError(
+            f"sparsity got backend={backend!r}; expected 'newton', 'entmax' or 'triton'"
+        )
+    if backend == "triton" and importlib.util.find_spec("triton") is None:
+        raise ValueError("sparsity got backend='triton', but Triton is not installed; use 'newton'")
     return backend
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from siamese_news import attention
-from siamese_news.attention import DenseAttention, RingAttention, StarAttention
+from siamese_news.attention import RingAttention, StarAttention
+from siamese_news.encoders.transformer import DenseAttention
 from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
 
 OPTIONS = {

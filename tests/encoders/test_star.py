@@ -102,3 +102,21 @@ def test_state_names_do_not_depend_on_the_backend(config):
     ]
     for one, other in itertools.pairwise(names):
         assert one == other
+
+
+@pytest.mark.slow
+def test_compiles_whole_and_agrees(config, texts):
+    encoder = build_encoder(config("star_reference", "adaptive", 6)).float()
+    compiled = torch.compile(encoder, fullgraph=True, dynamic=True)
+    for lengths in ([9, 1, 0, 4], [30, 7]):
+        embeddings, mask, _ = texts(lengths, dtype=torch.float32)
+        with torch.no_grad():
+            torch.testing.assert_close(
+                compiled(embeddings, mask), encoder(embeddings, mask), rtol=0, atol=2e-6
+            )
+        grads = [
+            torch.autograd.grad(run(embeddings, mask).square().sum(), list(encoder.parameters()))
+            for run in (compiled, encoder)
+        ]
+        for one, other in zip(*grads, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)

@@ -137,6 +137,8 @@ def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
         rerank.run({**first, "task": {**first["task"], "epochs": 1}}, tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
     monkeypatch.setattr(rerank, "score_pairs", score)
+    with pytest.raises(InputError, match="another `ranker`"):
+        rerank.run(configuration(folder, "bicnn"), tmp_path / "out")
     row = rerank.run(configuration(folder), tmp_path / "out")
     assert {k: v for k, v in row.items() if not k.endswith(" s")} == {
         k: v for k, v in whole.items() if not k.endswith(" s")

@@ -8,6 +8,7 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.rerank_interpolation import (
     average,
     interpolate,
+    log_odds,
     probabilities,
     tune_weight,
 )
@@ -52,4 +53,7 @@ def test_missing_posts_and_topics():
 
 def test_probabilities_and_average():
     assert probabilities({"1": {"a": 0.0}}) == {"1": {"a": 1.0}}
+    odds = log_odds({"1": {"a": float(np.log(0.8)), "b": 0.0, "c": -50.0}})["1"]
+    assert odds["a"] == pytest.approx(np.log(4)) and np.isfinite(odds["b"])
+    assert odds["c"] == pytest.approx(-50)
     assert average([{"1": {"a": 1.0}}, {"1": {"a": 2.0}}]) == {"1": {"a": 1.5}}

@@ -2,11 +2,39 @@
 
 from collections.abc import Callable
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from siamese_news.attention import DenseAttention
+from siamese_news.attention import Attention
 from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
-from siamese_news.sparsity import Sparsity
+from siamese_news.sparsity import Softmax, Sparsity
+
+
+class DenseAttention(Attention):
+    """Every token attends to every token: the O(S^2) comparison. Has one backend only.
+
+    Args:
+        **options: see `Attention`.
+    """
+
+    def forward(self, nodes: Tensor, mask: Tensor) -> Tensor:
+        """One update of all tokens: nodes (B, S, E), mask (B, S) bool -> (B, S, E)."""
+        query, key, value = (
+            self._split(linear(nodes)).transpose(1, 2)
+            for linear in (self.query, self.key, self.value)
+        )
+        query, key = self._unit(query), self._unit(key)
+        if isinstance(self.sparsity, Softmax) and not self.record:
+            # A text without a token may attend to its padding: its result is not used.
+            keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]
+            mixed = F.scaled_dot_product_attention(query, key, value, keys, scale=self.scale)
+        else:
+            scores = query @ key.transpose(2, 3) * self.scale
+            weights = self._weigh(scores, mask[:, None, None], -1)
+            if self.record:
+                self.recorded = weights
+            mixed = weights.to(value.dtype) @ value
+        return self.output(mixed.transpose(1, 2).flatten(2))
 
 
 class TransformerEncoder(Encoder):

@@ -6,7 +6,7 @@ import numpy as np
 
 Blocks = Callable[[], Iterable[tuple[int, np.ndarray]]]
 
-COLUMNS = 65_536
+COLUMNS = 16_384
 
 
 def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:

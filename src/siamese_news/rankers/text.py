@@ -1,7 +1,7 @@
 """A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ class IdBatch:
     url_trigrams: Tensor | None = None
     labels: Tensor | None = None
     rows: Tensor | None = None
+
+    def to(self, device: torch.device | str, **options: Any) -> "IdBatch":
+        """The batch on another device; Lightning looks for this method."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved: dict[str, Any] = {
+            name: value if value is None else value.to(device, **options)
+            for name, value in values.items()
+        }
+        return IdBatch(**moved)
 
 
 def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:

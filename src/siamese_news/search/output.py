@@ -15,7 +15,7 @@ COLUMNS = ("article", "rank", "score", "post", "text")
 def write_ranking(
     stream: IO[str], ranking: Sequence[Sequence[RankedPost]], format: str, *, terminal: bool
 ) -> None:
-    """Write a ranking.
+    """Write a ranking of `rank` or `rerank`.
 
     Args:
         stream: where to.
@@ -48,7 +48,7 @@ def _table(stream: IO[str], ranking: Sequence[Sequence[RankedPost]], terminal: b
         name = clean(article.title or article.id)
         table = Table(title=Text(f"{article.id}: {name}"), title_justify="left")
         table.add_column("rank", justify="right")
-        table.add_column("cosine", justify="right")
+        table.add_column("score", justify="right")
         table.add_column("post", overflow="fold")
         table.add_column("text", overflow="fold")
         for post in posts:

@@ -7,7 +7,8 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from siamese_news.model import Model
+from siamese_news.model import Model, length_batches
+from siamese_news.text import PAD
 from siamese_news.training.objective import SiameseObjective
 
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -23,6 +24,8 @@ class LinkModule(pl.LightningModule):
         model: the model; the module trains it in place.
         objective: loss and miner.
         optimizer: parameters to optimiser.
+        batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
+            on it.
         settings: plain values, kept in the checkpoint as hyper-parameters; they never hold
             modules, so a checkpoint loads with ``weights_only=True``.
     """
@@ -33,12 +36,14 @@ class LinkModule(pl.LightningModule):
         model: Model,
         objective: SiameseObjective,
         optimizer: Optimizer,
+        batch_tokens: int = 8192,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.objective = objective
         self._optimizer = optimizer
+        self.batch_tokens = batch_tokens
         self.save_hyperparameters({"settings": dict(settings or {})})
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -48,7 +53,7 @@ class LinkModule(pl.LightningModule):
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """One step; the logged loss is that of the global batch."""
         articles = self._articles(batch["article_ids"], batch["article_labels"])
-        posts = self.model(batch["post_ids"])
+        posts = self._encode(batch["post_ids"])
         loss = self.objective(articles, posts, batch["article_labels"], batch["post_labels"])
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts))
         return loss * self.objective.backward_scale()
@@ -60,7 +65,20 @@ class LinkModule(pl.LightningModule):
         first = rows.new_empty(len(distinct)).scatter_reduce_(
             0, row_of, rows, "amin", include_self=False
         )
-        return self.model(ids[first])[row_of]
+        return self._encode(ids[first])[row_of]
+
+    def _encode(self, ids: Tensor) -> Tensor:
+        """Encode (B, S) in order of length, a few thousand tokens at a time: little padding is
+        computed, and what is computed stays in the cache.
+        """
+        lengths = (ids != PAD).sum(1).tolist()
+        rows: list[int] = []
+        parts = []
+        for batch in length_batches(lengths, self.batch_tokens):
+            width = max(1, lengths[batch[-1]])
+            parts.append(self.model(ids[batch, :width]))
+            rows += batch
+        return torch.cat(parts)[torch.tensor(rows, device=ids.device).argsort()]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Only what trains is given to the optimiser."""

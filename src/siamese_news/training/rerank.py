@@ -34,13 +34,14 @@ from siamese_news.training.rerank_data import (
     make_fold,
     read_reranking,
 )
-from siamese_news.training.rerank_interpolation import interpolate, probabilities, tune_weight
+from siamese_news.training.rerank_interpolation import SCALES, interpolate, tune_weight
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
 
 log = logging.getLogger(__name__)
 
 ROW = "row.json"
 _SETTINGS = ("task", "ranker", "vectors", "fold", "seed")
+_BEGUN = "begun.json"
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -61,6 +62,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     task = config["task"]
     if task["select"] not in SELECT:
         raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
+    if task["interpolation"] not in SCALES:
+        raise InputError(
+            f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
+        )
     digest = _digest(config)
     if (out / ROW).is_file():
         row: dict[str, Any] = json.loads((out / ROW).read_text(encoding="utf-8"))
@@ -94,8 +99,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     test_run = score_pairs(model, test)
     scored = time.monotonic()
     first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
-    weight = tune_weight(probabilities(dev_run), first, collection.qrels, fold.dev)
-    mixed = interpolate(probabilities(test_run), first, weight)
+    scale, grid = SCALES[task["interpolation"]]
+    weight = tune_weight(scale(dev_run), first, collection.qrels, fold.dev, grid=grid)
+    mixed = interpolate(scale(test_run), first, weight)
     qrels = {query: collection.qrels.get(query, {}) for query in fold.test}
     plain, joint = evaluate_run(test_run, qrels), evaluate_run(mixed, qrels)
     dev_qrels = {query: collection.qrels.get(query, {}) for query in fold.dev}
@@ -203,11 +209,13 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     if resume is None and last.is_file():
         resume = str(last)
         log.info("going on from %s", last)
+        _check_same(folder / _BEGUN, config)
     if resume is not None and not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
     if resume is not None:
         # Lightning asks for the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
+    _write_json(folder / _BEGUN, _same_on_resume(config))
     trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
     if trainer.interrupted:
         raise KeyboardInterrupt(f"training stopped; the same command goes on from {last}")
@@ -226,6 +234,24 @@ def _digest(config: Mapping[str, Any]) -> str:
     """What identifies the settings of a run."""
     settings = {key: config[key] for key in _SETTINGS}
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that may not change between a crash and its continuation."""
+    settings = {key: config[key] for key in _SETTINGS}
+    task = {key: config["task"][key] for key in config["task"] if key != "epochs"}
+    return {**settings, "task": task}
+
+
+def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+    """Refuse to go on with training that was begun with other settings."""
+    begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for key, value in _same_on_resume(config).items():
+        if key in begun and begun[key] != value:
+            raise InputError(
+                f"{path.parent}: holds unfinished training with another `{key}`; "
+                "delete the folder, or take another one for the new settings"
+            )
 
 
 def _write_json(path: Path, value: Any) -> None:

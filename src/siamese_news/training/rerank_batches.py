@@ -175,11 +175,11 @@ class RerankDataModule(pl.LightningDataModule):
             collection, encoded, fold.train, batch_size=batch_size, shuffle=True,
             negatives=negatives, seed=seed,
         )  # fmt: skip
-        self.dev = Pairs(collection, encoded, fold.dev, batch_size=1024, shuffle=False)
+        self.dev = Pairs(collection, encoded, fold.dev, batch_size=256, shuffle=False)
 
     def test_pairs(self) -> Pairs:
         """The candidates of the test year."""
-        return Pairs(self.collection, self.encoded, self.fold.test, batch_size=1024, shuffle=False)
+        return Pairs(self.collection, self.encoded, self.fold.test, batch_size=256, shuffle=False)
 
     def train_dataloader(self) -> DataLoader[IdBatch]:
         """Batches of one epoch; `RerankModule` tells the pairs which epoch it is."""

@@ -45,6 +45,26 @@ def probabilities(run: Run) -> dict[str, dict[str, float]]:
     }
 
 
+def log_odds(run: Run) -> dict[str, dict[str, float]]:
+    """A run of log-probabilities as log-odds, where the best posts are still told apart."""
+    return {
+        query: {
+            # 1 - p by expm1: exact where p is near 1; never log 0.
+            post: float(score - np.log(max(-np.expm1(min(score, 0.0)), 1e-7)))
+            for post, score in scores.items()
+        }
+        for query, scores in run.items()
+    }
+
+
+#: What interpolation adds to: name -> how a run of log-probabilities is read, weights to try.
+SCALES = {
+    # The released code.
+    "probability": (probabilities, GRID),
+    "log-odds": (log_odds, tuple(np.round(np.arange(0, 3.001, 0.01), 2).tolist())),
+}
+
+
 def tune_weight(
     run: Run,
     other: Run,

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, randomisation_test
 from siamese_news.tables import markdown_table
 from siamese_news.training.rerank_data import RerankCollection, make_fold
-from siamese_news.training.rerank_interpolation import interpolate, tune_weight
+from siamese_news.training.rerank_interpolation import (
+    SCALES,
+    average,
+    interpolate,
+    tune_weight,
+)
 
 #: Column -> metric of `evaluate_run`.
 FIGURES = {"AP": "AP", "P30": "P@30"}
-MARKS = "abcdefghijklmnopqrstuvwxyz"
+MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -117,6 +123,44 @@ def saved(folders: Sequence[Path]) -> list[System]:
     return list(systems.values())
 
 
+def averaged(
+    collection: RerankCollection,
+    folders: Sequence[Path],
+    name: str,
+    *,
+    share: float,
+    seed: int,
+    scale: str = "log-odds",
+) -> list[System]:
+    """The mean of several saved runs per year (seeds, rankers), plain and with QL.
+
+    Args:
+        collection: the collection.
+        folders: of finished runs; those of one test year are averaged.
+        name: of the line in the table.
+        share: of validation topics, as the runs were trained with.
+        seed: of their draw.
+        scale: what is averaged and interpolated, a key of `SCALES`.
+    """
+    read, grid = SCALES[scale]
+    by_year: dict[int, list[Path]] = {}
+    for folder in folders:
+        by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
+    plain, joint = System(name), System(f"{name} +QL")
+    first = collection.peer("ql", sorted(set(collection.years.values())))
+    for year, own in sorted(by_year.items()):
+        dev, test = (
+            average([read(read_run(folder / f"{part}.run.gz")) for folder in own])
+            for part in ("dev", "test")
+        )
+        fold = make_fold(collection, year, share=share, seed=seed)
+        weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid)
+        qrels = _qrels(collection, year)
+        plain.add(year, evaluate_run(test, qrels))
+        joint.add(year, evaluate_run(interpolate(test, first, weight), qrels))
+    return [plain, joint]
+
+
 def full_table(
     collection: RerankCollection,
     systems: Sequence[System],
@@ -138,48 +182,46 @@ def full_table(
         level: of significance.
         samples: random exchanges per test.
     """
-    lines: list[dict[str, Any]] = []
-    years = sorted(set(collection.years.values()))
-    for number, system in enumerate(systems):
-        line: dict[str, Any] = {"": MARKS[number], "system": system.name}
-        line["seeds"] = max(system.runs.values())
-        for year in years:
-            for column, metric in (figures or FIGURES).items():
-                line[f"{year} {column}"] = _cell(
-                    number, systems, metric, collection.of_year(year), level, samples
-                )
-        lines.append(line)
+    lines: list[dict[str, Any]] = [
+        {"": MARKS[number], "system": system.name, "seeds": max(system.runs.values())}
+        for number, system in enumerate(systems)
+    ]
+    for year in sorted(set(collection.years.values())):
+        for column, metric in (figures or FIGURES).items():
+            values = [_by_topic(system, metric, collection.of_year(year)) for system in systems]
+            for line, cell in zip(lines, _column(values, level, samples), strict=True):
+                line[f"{year} {column}"] = cell
     return markdown_table(lines)
 
 
-def _cell(
-    number: int,
-    systems: Sequence[System],
-    metric: str,
-    topics: Sequence[str],
-    level: float,
-    samples: int,
-) -> str | None:
-    own = _by_topic(systems[number], metric, topics)
-    if not own:
-        return None
-    seeds = np.array(list(own.values()))
-    text = spread(seeds.mean(axis=0).tolist())
-    above, below = "", ""
-    for other, system in enumerate(systems):
-        theirs = _by_topic(system, metric, topics)
-        if other == number or theirs.keys() != own.keys():
+def _column(
+    values: Sequence[Mapping[str, Sequence[float]]], level: float, samples: int
+) -> list[str | None]:
+    """One figure of one year for every system, with its marks."""
+    above, below = [""] * len(values), [""] * len(values)
+    means = [{topic: float(np.mean(seeds)) for topic, seeds in own.items()} for own in values]
+    for i, own in enumerate(means):
+        for j in range(i):
+            other = means[j]
+            if not own or own.keys() != other.keys():
+                continue
+            first, second = list(own.values()), [other[topic] for topic in own]
+            if randomisation_test(first, second, samples=samples) < level:
+                high, low = (i, j) if sum(first) > sum(second) else (j, i)
+                above[high] += MARKS[low]
+                below[low] += MARKS[high]
+    cells: list[str | None] = []
+    for number, own_values in enumerate(values):
+        if not own_values:
+            cells.append(None)
             continue
-        mine = np.array([np.mean(own[topic]) for topic in own])
-        yours = np.array([np.mean(theirs[topic]) for topic in own])
-        if randomisation_test(mine, yours, samples=samples) < level:
-            if mine.mean() > yours.mean():
-                above += MARKS[other]
-            else:
-                below += MARKS[other]
-    return (
-        f"{text}{f' <sup>{above}</sup>' if above else ''}{f' <sub>{below}</sub>' if below else ''}"
-    )
+        cell = spread(np.array(list(own_values.values())).mean(axis=0).tolist()) or ""
+        if above[number]:
+            cell += f" <sup>{''.join(sorted(above[number]))}</sup>"
+        if below[number]:
+            cell += f" <sub>{''.join(sorted(below[number]))}</sub>"
+        cells.append(cell)
+    return cells
 
 
 def _by_topic(system: System, metric: str, topics: Sequence[str]) -> dict[str, list[float]]:
