@@ -65,7 +65,7 @@ class Attention(nn.Module):
         if min(dim, heads, head_dim) < 1:
             raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
         if scale is not None and scale <= 0:
-            raise ValueError(f"attention got {scale=}; expected a positive number or None")
+            raise ValueError(f"attention got {scale=}; expected more than 0, or None")
         self.heads = heads
         self.head_dim = head_dim
         self.similarity = similarity
@@ -96,7 +96,7 @@ class RingAttention(Attention):
     """Every token attends to its window, to the relay and, if given, to its own embedding.
 
     Eq. 6 of the AST paper with the roles its released code gives them: the token is the query and
-    its context holds keys and values; the other way round there would be one key for each query.
+    its context holds keys and values; the other way round a query would have one key.
 
     Args:
         radius: c, how many neighbours on each side; W = 2c + 1 with the token itself.
@@ -141,10 +141,10 @@ class RingAttention(Attention):
             real.append(mask[:, :, None])
         context.append(relay[:, None, None].expand(-1, length, -1, -1))
         real.append(torch.ones_like(mask[:, :, None]))
-        keys = torch.cat(context, 2)  # (B, S, K, E): C_i of Eq. 5
+        contexts = torch.cat(context, 2)  # (B, S, K, E): C_i of Eq. 5
         query = self._unit(self._split(self.query(nodes)))
-        key = self._unit(self._split(self.key(keys)))
-        value = self._split(self.value(keys))
+        key = self._unit(self._split(self.key(contexts)))
+        value = self._split(self.value(contexts))
         scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
         weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
         if self.record:
@@ -157,9 +157,8 @@ class RingAttention(Attention):
     ) -> Tensor:
         batch, length, dim = nodes.shape
         states = nodes.flatten(0, 1).t()  # (E, M), a view where the tokens already lie innermost
-        own = None if embeddings is None else embeddings.flatten(0, 1).t()
         relays = self._memory(relay.t())  # (H, head_dim, B)
-        bias = self._bias(mask, own is not None, states)
+        bias = self._bias(mask, embeddings is not None, states)
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = states.new_empty(dim, 0 if whole else batch * length)
         for texts, tile in _tiles(batch, length, None if whole else TILE):
@@ -172,11 +171,13 @@ class RingAttention(Attention):
             places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
             if embeddings is nodes:  # the first cycle: e_i is h_i
                 places.append((0, middle))
-            elif own is not None:
-                sources.append(self._memory(own[:, tile]))
+            elif embeddings is not None:
+                sources.append(self._memory(embeddings.flatten(0, 1)[tile].t()))
                 places.append((1, 0))
-            sources.append([_repeat(side[..., texts], tile) for side in relays])
-            places.append((len(sources) - 1, 0))
+            hub = [side[..., texts] for side in relays]
+            single = hub[0].shape[-1] == 1
+            sources.append(hub if single else [_repeat(side, tile) for side in hub])
+            places.append((len(sources) - 1, None if single else 0))
             mixed = self._attend(query, sources, tuple(places), bias[:, tile])
             part = _linear(self.output, mixed.flatten(0, 1))
             if whole:
@@ -192,8 +193,8 @@ class RingAttention(Attention):
     ) -> Tensor:
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
-        scores = shifted_dot(query, bias, places, *keys)
-        weights = self._weigh((scores * self.scale)[None], None, 2)
+        scores = shifted_dot(query, bias, places, *keys) * self.scale
+        weights = self._weigh(scores[None], None, 2)
         if self.record:
             self.recorded = weights
         return shifted_mix(weights[0].to(query.dtype), places, *values)
@@ -214,10 +215,8 @@ class RingAttention(Attention):
         if own:
             real.append(mask)
         real.append(torch.ones_like(mask))
-        closed = ~torch.stack(real).flatten(1)
-        return torch.zeros(closed.shape, dtype=like.dtype, device=like.device).masked_fill_(
-            closed, -math.inf
-        )
+        bias = like.new_zeros(len(real), mask.numel())
+        return bias.masked_fill_(~torch.stack(real).flatten(1), -math.inf)
 
 
 def _tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
@@ -235,7 +234,7 @@ def _tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, s
 
 
 def _repeat(texts: Tensor, tile: slice) -> Tensor:
-    """(H, head_dim, texts) -> (H, head_dim, M), one column for each token of the tile."""
+    """(H, head_dim, texts) -> (H, head_dim, M), one column a token."""
     length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
     return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
 
@@ -274,10 +273,10 @@ class StarAttention(Attention):
         return torch.einsum("bhs,bshd->bhd", weights.to(value.dtype), value)
 
     def _fast(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
-        # One query for each head: (W_k^T q) . h instead of q . (W_k h), and W_v sum p h instead of
-        # sum p W_v h, so no token is projected.
-        states = [nodes, relay[:, None]] if self.attends_itself else [nodes]
+        # (W_k^T q) . h for q . (W_k h), and W_v sum p h for sum p W_v h: no token is projected.
+        states = [nodes]
         if self.attends_itself:
+            states.append(relay[:, None])
             mask = F.pad(mask, (0, 1), value=True)
         if self.similarity == "cosine":  # the length of W_k h is needed, so no fold
             keys = [self._unit(self._split(self.key(some))) for some in states]

@@ -1,8 +1,8 @@
 """Products with shifted neighbours, without copies of windows.
 
-A place (source, offset) says where a key of every token is: key of token i is column
-``i + offset`` of that source. Three sums over shifted views do everything, and the gradient of
-each is made of the other two.
+A place (source, offset) says where a key of every token is: the key of token i is column
+``i + offset`` of that source, or its only column, the same for all tokens, where offset is None.
+Three sums over shifted views do everything, and the gradient of each is made of the other two.
 
 Shape letters: H heads, K keys, M tokens; a source may have more columns than there are tokens.
 """
@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Places = tuple[tuple[int, int], ...]
+Places = tuple[tuple[int, int | None], ...]
 
 
 def shifted_dot(query: Tensor, bias: Tensor, places: Places, *sources: Tensor) -> Tensor:
@@ -51,6 +51,9 @@ def shifted_mix(weights: Tensor, places: Places, *sources: Tensor) -> Tensor:
 def _parts(places: Places, sources: Sequence[Tensor], count: int) -> Iterator[Tensor]:
     """For a compiler, which fuses plain expressions: each key's source, shifted, zeros outside."""
     for source, offset in places:
+        if offset is None:
+            yield sources[source]
+            continue
         after = max(offset + count - sources[source].shape[-1], 0)
         padded = F.pad(sources[source], (max(-offset, 0), after))
         start = max(offset, 0)
@@ -62,6 +65,9 @@ def _spread(
 ) -> Iterator[tuple[int, int, slice, slice]]:
     """For each key: its number, its source, the tokens that have it, and their columns there."""
     for key, (source, offset) in enumerate(places):
+        if offset is None:
+            yield key, source, slice(0, count), slice(0, 1)
+            continue
         first = min(max(0, -offset), count)
         stop = max(min(count, sources[source].shape[-1] - offset), first)
         yield key, source, slice(first, stop), slice(first + offset, stop + offset)
@@ -92,6 +98,9 @@ def _scatter(
     """What each source gets back: the transpose of `_gather`, applied to (H, head_dim, M)."""
     back = [torch.zeros_like(source, memory_format=torch.contiguous_format) for source in sources]
     for key, source, tokens, columns in _spread(places, sources, weights.shape[-1]):
+        if places[key][1] is None:
+            back[source] += states @ weights[:, key, :, None]
+            continue
         back[source][..., columns].addcmul_(weights[:, key, None, tokens], states[..., tokens])
     return back
 

@@ -83,34 +83,31 @@ def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     beta = alpha - 1
     top = scores.amax(dim, keepdim=True)
     top = top.masked_fill_(torch.isneginf(top), 0.0)
-    gap = (scores - top).mul_(beta).add_(1.0)
+    gap = (scores - top).mul_(beta).add_(1.0)  # x for the threshold 0, its left bound
     # Convergence is quadratic: the error left behind is 1e-7 and 1e-13.
     tolerance = 1e-5 if scores.dtype == torch.float32 else 1e-9
-    threshold = torch.zeros_like(top)
     x, powers = torch.empty_like(gap), torch.empty_like(gap)
     for _ in range(MAX_STEPS):
-        torch.sub(gap, threshold, out=x)
         # Both sums are at least 1 up to the root; the clamp also settles rows without a key.
-        mass = _power(x, 1 / beta, powers).sum(dim, keepdim=True).clamp_(min=1)
+        mass = _power(gap, 1 / beta, x, powers).sum(dim, keepdim=True).clamp_(min=1)
         # x^(m-1); a closed key is 1e-30 / 1e-17 even where m is 1.
         slope = powers.div_(x.clamp_(min=1e-17)).sum(dim, keepdim=True).clamp_(min=1)
         change = mass.log().mul_(-beta).expm1_().mul_(mass).div_(slope)
-        threshold -= change
+        # Into x itself, not a threshold near 1: among many keys x is small and needs its digits.
+        gap.add_(change)
         if change.min() >= -tolerance:
             break
-    torch.sub(gap, threshold, out=x)
-    support = x.clamp(0, 1).ceil_()
-    weights = _power(x, 1 / beta, powers).mul_(support)
+    weights = _power(gap, 1 / beta, x, powers).mul_(gap.clamp_(0, 1).ceil_())
     return weights.div_(weights.sum(dim, keepdim=True).clamp_(min=1e-30))
 
 
-def _power(base: Tensor, exponent: Tensor | float, out: Tensor) -> Tensor:
-    """``base ** exponent`` for base <= 1, into `out`; clamps `base` from below in place."""
+def _power(base: Tensor, exponent: Tensor | float, x: Tensor, out: Tensor) -> Tensor:
+    """``x ** exponent`` into `out`, with `base` clamped from below into `x`; base <= 1."""
     # exp2(e * log2(x)) costs half of pow, and the clamp avoids the slow path of log2(0).
-    base.clamp_(min=1e-30)
+    torch.clamp(base, min=1e-30, out=x)
     if isinstance(exponent, float):
-        return torch.pow(base, exponent, out=out)
-    return torch.log2(base, out=out).mul_(exponent).exp2_()
+        return torch.pow(x, exponent, out=out)
+    return torch.log2(x, out=out).mul_(exponent).exp2_()
 
 
 def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
@@ -127,18 +124,17 @@ def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     top = scores.amax(dim, keepdim=not few)
     top = torch.where(torch.isneginf(top), 0.0, top)
     gaps = [1 + beta * (key - top) for key in keys]
-    threshold = torch.zeros_like(top)
     steps = (5 if few else 9) + (0 if scores.dtype == torch.float32 else 4)
     for _ in range(steps):
-        xs = [(gap - threshold).clamp(min=1e-30) for gap in gaps]
+        xs = [gap.clamp(min=1e-30) for gap in gaps]
         powers = [torch.exp2(torch.log2(x) / beta) for x in xs]
         mass = total(powers).clamp(min=1)
         slope = total([p / x.clamp(min=1e-17) for p, x in zip(powers, xs, strict=True)])
         change = torch.expm1(-beta * mass.log()) * mass / slope.clamp(min=1)
-        threshold = threshold - change
-    xs = [gap - threshold for gap in gaps]
+        gaps = [gap + change for gap in gaps]
     powers = [
-        torch.where(x > 0, torch.exp2(torch.log2(x.clamp(min=1e-30)) / beta), 0.0) for x in xs
+        torch.where(gap > 0, torch.exp2(torch.log2(gap.clamp(min=1e-30)) / beta), 0.0)
+        for gap in gaps
     ]
     mass = total(powers).clamp(min=1e-30)
     return torch.stack([p / mass for p in powers], dim) if few else powers[0] / mass
@@ -165,7 +161,8 @@ class _Entmax(torch.autograd.Function):
         (grad,) = grads
         weights, *rest = ctx.saved_tensors
         alpha = rest[0] if rest else ctx.alpha
-        slope = _power(weights.clone(), 2 - alpha, torch.empty_like(weights)).mul_(weights.ceil())
+        slope, x = torch.empty_like(weights), torch.empty_like(weights)
+        slope = _power(weights, 2 - alpha, x, slope).mul_(weights.ceil())
         total = slope.sum(ctx.dim, keepdim=True).clamp_(min=1e-30)
         centred = grad - (slope * grad).sum(ctx.dim, keepdim=True).div_(total)
         grad_alpha = None

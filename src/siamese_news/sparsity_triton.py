@@ -28,17 +28,15 @@ def _forward(  # type: ignore[no-untyped-def]
     top = tl.max(z, 1)
     top = tl.where(top == float("-inf"), 0.0, top)
     gap = 1 + beta[:, None] * (z - top[:, None])
-    threshold = beta * 0
     for _ in range(STEPS):
-        x = tl.maximum(gap - threshold[:, None], 1e-30)
+        x = tl.maximum(gap, 1e-30)
         power = tl.exp2(tl.log2(x) / beta[:, None])
         mass = tl.maximum(tl.sum(power, 1), 1.0)
         slope = tl.maximum(tl.sum(power / tl.maximum(x, 1e-17), 1), 1.0)
         # mass is near 1 at the root, where 1 - mass^-beta needs no expm1 at this precision.
-        threshold += mass * (1 - tl.exp2(-beta * tl.log2(mass))) / slope
-    x = gap - threshold[:, None]
-    power = tl.exp2(tl.log2(tl.maximum(x, 1e-30)) / beta[:, None])
-    power = tl.where(x > 0, power, 0.0)
+        gap -= (mass * (1 - tl.exp2(-beta * tl.log2(mass))) / slope)[:, None]
+    power = tl.exp2(tl.log2(tl.maximum(gap, 1e-30)) / beta[:, None])
+    power = tl.where(gap > 0, power, 0.0)
     total = tl.maximum(tl.sum(power, 1), 1e-30)
     tl.store(weights + place, power / total[:, None], mask=inside)
 

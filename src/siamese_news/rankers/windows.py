@@ -128,23 +128,26 @@ def _scan(
     tokens, width = projected.shape[1], projected.shape[2]
     everywhere = valid.all(dim=0).tolist()
     anywhere = valid.any(dim=0).tolist()
-    value, term = torch.empty_like(best), torch.empty_like(best)
+    value = torch.empty_like(best)
     columns = weights.transpose(1, 2).unsqueeze(-1)
     for window in range(tokens + width - 1):
         if not anywhere[window]:
             continue
-        target = value
+        started = False
         for j in range(width):
             token = window - (width - 1) + j
-            if 0 <= token < tokens:
-                torch.mul(columns[:, token], projected[:, token, None, j], out=target)
-                if target is term:
-                    value += term
-                target = term
+            if not 0 <= token < tokens:
+                continue
+            if started:
+                value.addcmul_(columns[:, token], projected[:, token, None, j])
+            else:
+                torch.mul(columns[:, token], projected[:, token, None, j], out=value)
+            started = True
         if not everywhere[window]:
             value.masked_fill_(~valid[:, window, None, None], -torch.inf)
         if winner is not None and window:
             # Later windows have greater numbers, so the maximum keeps the latest winner.
-            better = (value > best).to(winner.dtype)
+            above = value > best
+            better = above.view(torch.uint8) if winner.dtype == torch.uint8 else above.int()
             torch.maximum(winner, better.mul_(window), out=winner)
         torch.maximum(best, value, out=best)

@@ -131,8 +131,10 @@ def averaged(
     share: float,
     seed: int,
     scale: str = "log-odds",
+    first_stage: str = "ql",
+    grid: Sequence[float] | None = None,
 ) -> list[System]:
-    """The mean of several saved runs per year (seeds, rankers), plain and with QL.
+    """The mean of several saved runs per year (seeds, rankers), plain and with a first stage.
 
     Args:
         collection: the collection.
@@ -141,20 +143,22 @@ def averaged(
         share: of validation topics, as the runs were trained with.
         seed: of their draw.
         scale: what is averaged and interpolated, a key of `SCALES`.
+        first_stage: the run that is added.
+        grid: weights to try; those of the scale by default, which suit ``ql``.
     """
-    read, grid = SCALES[scale]
+    read, usual = SCALES[scale]
     by_year: dict[int, list[Path]] = {}
     for folder in folders:
         by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
-    plain, joint = System(name), System(f"{name} +QL")
-    first = collection.peer("ql", sorted(set(collection.years.values())))
+    plain, joint = System(name), System(f"{name} +{first_stage.upper()}")
+    first = collection.peer(first_stage, sorted(set(collection.years.values())))
     for year, own in sorted(by_year.items()):
         dev, test = (
             average([read(read_run(folder / f"{part}.run.gz")) for folder in own])
             for part in ("dev", "test")
         )
         fold = make_fold(collection, year, share=share, seed=seed)
-        weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid)
+        weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid or usual)
         qrels = _qrels(collection, year)
         plain.add(year, evaluate_run(test, qrels))
         joint.add(year, evaluate_run(interpolate(test, first, weight), qrels))
