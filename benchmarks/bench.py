@@ -12,6 +12,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from siamese_news.files import atomic_write
+
 VERSIONS = ("siamese-news", "torch", "entmax", "numpy", "sentence-transformers", "model2vec")
 # One thread, and memory that goes back at once, so that a peak is what was in use.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -56,8 +58,9 @@ def main() -> None:
         else:
             lines += json.loads(done.stdout.strip().splitlines()[-1])
         print(lines[-1][2], flush=True)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(markdown(lines), encoding="utf-8")
+        # After every row: an interrupted run keeps what it has measured.
+        with atomic_write(arguments.out) as out:
+            out.write(markdown(lines))
     print(arguments.out)
 
 

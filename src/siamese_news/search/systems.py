@@ -64,7 +64,7 @@ class LexicalSystem:
         self.name = name
         self.kind = ranker.kind
         self._ranker = ranker
-        self._tokenize = tokenize
+        self._tokenize = lambda text: words_of(tokenize(text))
         self._background = background
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
@@ -75,6 +75,11 @@ class LexicalSystem:
         self._ranker.fit([self._tokenize(post.text) for post in posts], background)
         seeds = [self._tokenize(article.full_text) for article in articles]
         return blocks_of(lambda start, stop: self._ranker.scores(seeds, start, stop), len(posts))
+
+
+def words_of(tokens: Sequence[str]) -> list[str]:
+    """Tokens that can be matched on: punctuation, which every text has, would only add noise."""
+    return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
 
 
 PEERS = ("bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead")
