@@ -20,8 +20,8 @@ import torch
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, ranked
+from siamese_news.ranker import IdBatch, TextRanker
 from siamese_news.rankers.samcnn import SamCNN
-from siamese_news.rankers.text import IdBatch, TextRanker
 from siamese_news.tables import markdown_table
 from siamese_news.training.rerank_data import RerankCollection, read_reranking
 from siamese_news.training.rerank_table import averaged, full_table, peers, saved

@@ -21,8 +21,8 @@ from torch.nn.functional import conv1d, normalize
 
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.provenance import provenance
+from siamese_news.ranker import TextRanker
 from siamese_news.rankers import MPHCNN, Pair, PAtt
-from siamese_news.rankers.text import TextRanker
 from siamese_news.tables import markdown_table
 from siamese_news.text.vocabulary import Vocabulary
 

@@ -78,11 +78,9 @@ def _minilm() -> Callable[[list[str]], np.ndarray] | None:
     return lambda texts: model.encode(texts, batch_size=32, show_progress_bar=False)
 
 
-def _against_minilm(dim: int, target: float, side: str, compiled: bool = False) -> list[Line]:
+def _against_minilm(dim: int, target: float, side: str) -> list[Line]:
     posts, articles, name = _texts()
     model = _model(dim, star(dim))
-    if compiled:
-        model.encoder.compile(dynamic=True, fullgraph=True)
     encode = model.encode_posts if side == "posts" else model.encode_articles
     texts, peer_texts = (
         (posts, posts[:: max(len(posts) // PEER_POSTS, 1)])
@@ -95,7 +93,7 @@ def _against_minilm(dim: int, target: float, side: str, compiled: bool = False) 
         runs["peer"] = lambda: peer(peer_texts)
     times = side_by_side(runs, 5)
     rate = len(texts) / statistics.median(times["ours"])
-    what = f"{side}/s, d={dim}, {name}{', compiled' * compiled}, against all-MiniLM-L6-v2"
+    what = f"{side}/s, d={dim}, {name}, against all-MiniLM-L6-v2"
     if peer is None:
         got = f"{rate:,.0f} {side}/s; peer not installed (extra: bench)"
         return [Line(what, f">= {target:g}x", got, None)]
@@ -115,14 +113,6 @@ def posts_300() -> list[Line]:
 
 def articles_100() -> list[Line]:
     return _against_minilm(100, 45, "articles")
-
-
-def posts_100_compiled() -> list[Line]:
-    return _against_minilm(100, 120, "posts", compiled=True)
-
-
-def articles_100_compiled() -> list[Line]:
-    return _against_minilm(100, 45, "articles", compiled=True)
 
 
 def peers() -> list[Line]:

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 # room -> the rooms of the project it may import
 GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
-MODEL = {"folder", "model", "results"}
+MODEL = {"folder", "model", "ranker", "results"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
@@ -23,14 +23,15 @@ MAY = {
     "text": {"errors", "files"},
     "metrics": {"errors", "files"},
     "lexical": {"errors", "files"},
-    "rankers": {"errors", "sparsity", "attention", "encoders", "text"},
+    "rankers": {"errors", "sparsity", "attention", "encoders"},
     "data": {"errors", "files", "text"},
     "folder": {"errors", "files", "text"},
     "model": GROUND | PARTS | {"folder"},
+    "ranker": GROUND | {"folder", "rankers"},
     "results": GROUND | PARTS | {"folder", "model"},
     "training": GROUND | PARTS | MODEL,
     "search": GROUND | PARTS | MODEL,
-    "sweep": {"errors", "files", "tables"},
+    "sweep": {"errors", "files", "tables", "training"},
 }
 DOORS = {"train", "evaluate", "cli", "__main__", "__init__"}
 HEAVY = {"pytorch_lightning", "hydra", "omegaconf", "pytorch_metric_learning"}
@@ -45,6 +46,7 @@ OUTSIDE_FORBIDDEN = {
     "data": HEAVY,
     "folder": HEAVY,
     "model": HEAVY,
+    "ranker": HEAVY,
     "results": HEAVY,
     "search": HEAVY,
     "cli": HEAVY,

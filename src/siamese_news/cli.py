@@ -140,7 +140,7 @@ def _rerank(
 
     from siamese_news.data.posts import read_posts
     from siamese_news.data.records import Article
-    from siamese_news.rankers.text import TextRanker
+    from siamese_news.ranker import TextRanker
     from siamese_news.search.rank import RankedPost
     from siamese_news.search.rerank import rerank_posts
 

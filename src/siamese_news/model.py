@@ -213,4 +213,3 @@ def length_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         rows.append(row)
     if rows:
         yield rows
-

@@ -45,6 +45,10 @@ class SweepTable(Callback):
             log.warning("no job of %s finished; there is no table", folder)
             return
         table = markdown_table(rows)
+        if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
+            from siamese_news.training.rerank_table import summarise
+
+            table = f"{summarise(rows)}\n\n{table}"
         with atomic_write(folder / "table.md") as stream:
             stream.write(table + "\n")
         with atomic_write(folder / "table.json") as stream:

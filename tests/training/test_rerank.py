@@ -12,7 +12,7 @@ import yaml
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
 from siamese_news.errors import InputError
-from siamese_news.rankers.text import TextRanker
+from siamese_news.ranker import TextRanker
 from siamese_news.search.rerank import rerank_posts
 from siamese_news.training import rerank
 from siamese_news.training.rerank_batches import Pairs, encode_collection

@@ -10,7 +10,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.lexical import BM25
 from siamese_news.metrics import ranked
-from siamese_news.rankers.text import SCORE, TextRanker
+from siamese_news.ranker import SCORE, TextRanker
 
 FirstStage = Literal["none", "bm25"]
 

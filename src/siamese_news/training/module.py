@@ -68,8 +68,9 @@ class LinkModule(pl.LightningModule):
         return self._encode(ids[first])[row_of]
 
     def _encode(self, ids: Tensor) -> Tensor:
-        """Encode (B, S) in order of length, a few thousand tokens at a time: little padding is
-        computed, and what is computed stays in the cache.
+        """Encode (B, S) in order of length, a few thousand tokens at a time.
+
+        So little padding is computed, and what is computed stays in the cache.
         """
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []

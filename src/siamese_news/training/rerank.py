@@ -20,7 +20,7 @@ from siamese_news.errors import InputError
 from siamese_news.files import atomic_write
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.provenance import provenance
-from siamese_news.rankers.text import TextRanker
+from siamese_news.ranker import TextRanker
 from siamese_news.tables import markdown_table
 from siamese_news.training.build import build_text
 from siamese_news.training.rerank_batches import (

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset
 
-from siamese_news.rankers.text import IdBatch, TextRanker
+from siamese_news.ranker import IdBatch, TextRanker
 from siamese_news.rankers.texts import EncodedTexts
 from siamese_news.rankers.trigrams import text_trigrams
 from siamese_news.training.rerank_data import Fold, RerankCollection

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import nll_loss
 
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.rankers.text import IdBatch, TextRanker
+from siamese_news.ranker import IdBatch, TextRanker
 from siamese_news.training.rerank_batches import Pairs
 
 #: Figure to select by -> name in `evaluate_run`.
