@@ -29,9 +29,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 demo: install  ## train, evaluate and search on the bundled stories (under 2 minutes)
 	$(BIN)/python -m siamese_news.train experiment=demo hydra.run.dir=demo
 	$(BIN)/python -m siamese_news.evaluate experiment=demo_evaluate hydra.run.dir=demo/comparison
-	$(BIN)/siamese-news rank --model demo/model --articles demo/seed.txt \
+	$(BIN)/siamese-news rank --model demo/model --articles examples/seed_article.txt \
 		--posts src/siamese_news/data/stories/corpus.jsonl --top 20 --format csv --out demo/ranking.csv
-	$(BIN)/siamese-news rank --model demo/model --articles demo/seed.txt \
+	$(BIN)/siamese-news rank --model demo/model --articles examples/seed_article.txt \
 		--posts src/siamese_news/data/stories/corpus.jsonl --top 12
 
 test: install  ## fast tests
