@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +75,17 @@ def evaluate_system(
     return SystemResult(name, kind, test.name, evaluation, lengths)
 
 
+def model_blocks(model: Model, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
+    """Cosine similarities of a model; each side is encoded once."""
+    return cosine_blocks(
+        model.encode_articles([article.full_text for article in articles]),
+        model.encode_posts([post.text for post in posts]),
+    )
+
+
 def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
     """`evaluate_system` for a model: cosine similarities."""
-
-    def blocks(articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
-        return cosine_blocks(
-            model.encode_articles([article.full_text for article in articles]),
-            model.encode_posts([post.text for post in posts]),
-        )
-
-    return evaluate_system(name, "cosine", blocks, test, bootstrap=bootstrap)
+    return evaluate_system(name, "cosine", partial(model_blocks, model), test, bootstrap=bootstrap)
 
 
 def figures(result: SystemResult) -> dict[str, float | None]:

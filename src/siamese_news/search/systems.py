@@ -6,8 +6,9 @@ from typing import Protocol
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.lexical import BM25, TfIdf
-from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
+from siamese_news.metrics.blocks import Blocks, blocks_of
 from siamese_news.model import Model
+from siamese_news.results import model_blocks
 
 Tokenize = Callable[[str], list[str]]
 
@@ -38,10 +39,7 @@ class ModelSystem:
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
         """Encode both sides once."""
-        return cosine_blocks(
-            self.model.encode_articles([article.full_text for article in articles]),
-            self.model.encode_posts([post.text for post in posts]),
-        )
+        return model_blocks(self.model, articles, posts)
 
 
 class LexicalSystem:

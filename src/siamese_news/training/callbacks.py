@@ -4,25 +4,14 @@ from typing import Any
 
 import pytorch_lightning as pl
 
-from siamese_news.metrics import evaluate_blocks
-from siamese_news.metrics.blocks import cosine_blocks
-from siamese_news.training.datamodule import EvaluationSet
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.results import evaluate_model
 from siamese_news.training.module import LinkModule
 
 
 def dev_figures(module: LinkModule, dev: EvaluationSet) -> dict[str, float]:
     """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
-    model = module.model
-    result = evaluate_blocks(
-        cosine_blocks(
-            model.encode_articles([article.full_text for article in dev.articles]),
-            model.encode_posts([post.text for post in dev.posts]),
-        ),
-        article_ids=[article.id for article in dev.articles],
-        post_ids=[post.id for post in dev.posts],
-        qrels=dev.qrels,
-        bootstrap=0,
-    )
+    result = evaluate_model(module.model, "dev", dev, bootstrap=0).evaluation
     return {
         "dev/map": result.macro["AP"],
         "dev/micro_ap": result.pooled["AP"],
