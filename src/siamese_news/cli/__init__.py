@@ -1,0 +1,31 @@
+"""The command line: ``siamese-news``. Heavy imports wait until a command needs them."""
+
+import typer
+
+from siamese_news.cli.rank import rank
+from siamese_news.cli.rerank import rerank
+
+app = typer.Typer(
+    help="News articles in, the social media posts about them out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """News articles in, the social media posts about them out."""
+
+
+for command in (rank, rerank):
+    app.command()(command)
+
+
+def main() -> None:
+    """Entry point of ``python -m siamese_news``."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""``siamese-news rerank``."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from siamese_news.cli.common import Format, bad_input_exits, use_threads, write
+
+
+class FirstStage(StrEnum):
+    """What picks the posts that are reranked."""
+
+    none = "none"
+    bm25 = "bm25"
+
+
+def rerank(
+    model: Annotated[Path, typer.Option(help="Ranker folder that task=rerank wrote.")],
+    query: Annotated[str, typer.Option(help="Keywords.")],
+    posts: Annotated[Path, typer.Option(help="Posts: JSONL with an id and a text; may be .gz.")],
+    first_stage: Annotated[
+        FirstStage, typer.Option(help="bm25: rerank only its 1,000 best posts.")
+    ] = FirstStage.none,
+    top: Annotated[int, typer.Option(min=1, help="Posts to list.")] = 100,
+    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = Format.table,
+    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+) -> None:
+    """Rank posts for a keyword query with a trained samCNN or MP-HCNN.
+
+    Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
+
+    Exit codes: 0 done, 2 bad input (the message says what to change).
+    """
+    with bad_input_exits():
+        from siamese_news.data.posts import read_posts
+        from siamese_news.data.records import Article
+        from siamese_news.ranker import TextRanker
+        from siamese_news.search.rank import RankedPost
+        from siamese_news.search.rerank import rerank_posts
+
+        use_threads(threads)
+        found = rerank_posts(
+            TextRanker.load(model),
+            query,
+            list(read_posts(posts)),
+            top=top,
+            first_stage=first_stage.value,
+        )
+        seed = Article("query", query, title=query)
+        write([[RankedPost(seed, hit.rank, hit.score, hit.post) for hit in found]], format, out)
