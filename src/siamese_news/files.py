@@ -11,6 +11,10 @@ from typing import IO, Any, cast
 
 from siamese_news.errors import InputError
 
+_BUFFER = 2**20
+# 4 bytes of zstd can stand for 128 KiB: 512 bytes at a time are 16 MiB at the worst.
+_ZSTD_FEED = 2**9
+
 
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
@@ -69,44 +73,99 @@ def open_binary(path: str | Path) -> IO[bytes]:
         raise InputError(f"{source}: is a folder, expected a file; name a file in it")
     if source.stat().st_size == 0:
         raise InputError(f"{source}: the file is empty, expected at least one line")
-    if source.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(source, "rb"))
-    if source.suffix == ".zst":
-        return io.BufferedReader(_ZstdFile(source))
-    return source.open("rb")
+    return unpack(source.open("rb"), source)
+
+
+def packing(raw: io.BufferedReader, name: str | Path) -> str:
+    """How a file is packed, by its first bytes or its ending: ``"gz"``, ``"zst"`` or ``""``."""
+    start = raw.peek(4)[:4]
+    suffix = Path(name).suffix
+    if start[:2] == b"\x1f\x8b" or suffix == ".gz":
+        return "gz"
+    if start == b"\x28\xb5\x2f\xfd" or suffix == ".zst":
+        return "zst"
+    return ""
+
+
+def unpack(
+    raw: io.BufferedReader, name: str | Path, *, long_window: bool = False
+) -> io.BufferedReader:
+    """The bytes of a plain, gzip or zstd stream; closing it closes `raw`.
+
+    What comes out is bounded for each read, so a few bytes that expand to gigabytes fill no memory.
+
+    Args:
+        raw: at its start.
+        name: of the file, for its ending and for messages.
+        long_window: allow zstd windows up to 2 GiB, which take that much memory.
+
+    Raises:
+        InputError: while reading, for a window that is not allowed.
+    """
+    packed = packing(raw, name)
+    if packed == "gz":
+        return io.BufferedReader(cast(io.RawIOBase, _GzipFile(raw)), _BUFFER)
+    if packed == "zst":
+        return io.BufferedReader(_ZstdFile(raw, name, long_window), _BUFFER)
+    return raw
+
+
+class _GzipFile(gzip.GzipFile):
+    """All members of a gzip stream; it closes the file that it reads."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        super().__init__(fileobj=raw, mode="rb")
+        self.myfileobj = raw  # type: ignore[assignment]
 
 
 class _ZstdFile(io.RawIOBase):
-    """All frames of a ``.zst`` file; one that is cut off is an error, not a short file."""
+    """All frames of a zstd stream; one that is cut off is an error, not a short file."""
 
-    def __init__(self, path: Path) -> None:
-        self._raw = path.open("rb")
+    def __init__(self, raw: io.BufferedReader, name: str | Path, long_window: bool) -> None:
+        import zstandard
+
+        self._raw = raw
+        self._name = name
+        self._error = zstandard.ZstdError
+        # 0 is the library's own cap of 128 MiB.
+        window = 2**31 if long_window else 0
+        self._unpacker = zstandard.ZstdDecompressor(max_window_size=window)
         self._frame: Any = None
         self._input = b""
-        self._output = b""
+        self._output = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        import zstandard
-
         while not self._output:
-            data = self._input or self._raw.read(1 << 17)
+            data = self._input or self._raw.read(_ZSTD_FEED)
             self._input = b""
             if not data:
                 if self._frame is not None:
                     raise EOFError("the file ends inside a zstd frame")
                 return 0
             if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._output = self._frame.decompress(data)
+                self._frame = self._unpacker.decompressobj()
+            self._output = memoryview(self._decompress(data))
             if self._frame.eof:
                 self._input, self._frame = self._frame.unused_data, None
         size = min(len(buffer), len(self._output))
         buffer[:size] = self._output[:size]
         self._output = self._output[size:]
         return size
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return cast(bytes, self._frame.decompress(data))
+        except self._error as error:
+            if "too much memory" in str(error):
+                raise InputError(
+                    f"{self._name}: packed with a window of more than 128 MiB, as the dumps of "
+                    "Reddit are; if you trust the file, say --long-window "
+                    "(takes up to 2 GiB of memory)"
+                ) from error
+            raise OSError(str(error)) from error
 
     def close(self) -> None:
         self._raw.close()

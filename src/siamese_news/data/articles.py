@@ -1,34 +1,60 @@
-"""Articles from text files and JSON lines."""
+"""Seed articles from text files, saved web pages, JSON, tables and standard input."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, read_lines, text_of
+from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
+from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
+from siamese_news.data.readers.fields import METADATA, normal, put
+from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
+from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.records import Article, check_id, clean_text
+from siamese_news.data.webpages import read_page
 from siamese_news.errors import InputError
+from siamese_news.files import open_binary
 
 _TEXT = (".txt", ".text", ".md")
-_RECORDS = (".jsonl", ".ndjson", ".json")
+_PAGES = (".html", ".htm", ".xhtml")
+_LINES = (".jsonl", ".ndjson")
+_PARQUET = (".parquet", ".pq")
+_SUFFIXES = (*_TEXT, *_PAGES, *_LINES, ".json", *TABLES, *_PARQUET)
+
+# Best first; `source` is where trafilatura has the address.
+_IDS = ("_id", "id", "url", "link", "source")
+_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text")
+_TITLES = ("title", "headline")
+_METADATA = {name: METADATA[name] for name in ("created_at", "lang", "author", "url")}
 
 
-def read_articles(paths: Iterable[str | Path]) -> list[Article]:
+def read_articles(sources: Iterable[str | Path]) -> list[Article]:
     """Read articles, in the order given; each file may be plain, ``.gz`` or ``.zst``.
 
-    A ``.txt`` (``.text``, ``.md``) file is one article: its id is the file's name without
-    suffixes (white space becomes ``-``), its title the first line that is not blank where more
-    text follows it. A ``.jsonl`` (``.ndjson``, ``.json``) file holds one article per line:
-    ``_id``, ``id`` or ``url``; ``text`` or ``article``; ``title`` and ``metadata`` where known
-    (so a BEIR ``queries.jsonl`` is one).
+    - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
+      space becomes ``-``), its title the first line that is not blank where more text follows it.
+    - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ids likewise.
+    - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: an article a row: ``_id``, ``id``
+      or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
+      ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
+    - ``-``: standard input, a text, or JSON lines where it begins with ``{``.
+
+    There are few articles and each of them matters, so one that cannot be read is an error.
+
+    Args:
+        sources: files, folders (read by name), globs, ``-``.
 
     Raises:
-        InputError: for unreadable files and records (`read_jsonl`), another kind of file, an
-            article without text, an id used twice, no file at all.
+        InputError: for unreadable files and records, another kind of file, an article without
+            text, an id used twice, no article at all.
     """
     articles: list[Article] = []
     seen: dict[str, str] = {}
-    for path in map(Path, paths):
-        for where, article in _read(path):
+    given = list(sources)
+    if not given:
+        raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
+    for source in find_inputs(given, _SUFFIXES):
+        for where, article in _read(source):
             if article.id in seen:
                 raise InputError(
                     f"{where}: field '_id' is '{article.id}', already used at {seen[article.id]}; "
@@ -36,52 +62,188 @@ def read_articles(paths: Iterable[str | Path]) -> list[Article]:
                 )
             seen[article.id] = where
             articles.append(article)
-    if not articles:
-        raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     return articles
 
 
-def article_of(record: dict, where: str) -> Article:
-    """One article from a JSON object; `where` (``path:line``) starts every message.
+def article_of(record: Mapping[str, Any], where: str) -> Article:
+    """One article from a JSON object or a row; `where` (``path:line``) starts every message.
 
     Raises:
         InputError: for a missing or wrong field, and an article without text.
     """
-    title = text_of(record, ["title"], where) if record.get("title") is not None else ""
-    text = text_of(record, ["text", "article"], where)
+    # trafilatura writes every field, with null where it knows nothing.
+    known = {key: value for key, value in record.items() if value is not None}
+    names: dict[str, str] = {}
+    for key in known:
+        names.setdefault(normal(key), key)
+    title = ""
+    for name in _present(names, _TITLES):
+        title = text_of(known, [name], where)
+        break
+    bodies = _present(names, _BODIES) or ["text", "article"]
+    text = text_of(known, bodies, where)
     if not text.strip():
-        name = "text" if "text" in record else "article"
-        raise InputError(f"{where}: field '{name}' is empty, expected the article; remove the line")
-    return Article(
-        id=id_of(record, ["_id", "id", "url"], where),
-        text=text,
-        title=title,
-        metadata=metadata_of(record, where),
-    )
+        raise InputError(
+            f"{where}: field '{bodies[0]}' is empty, expected the article; remove the line"
+        )
+    metadata = metadata_of(known, where)
+    for target, options in _METADATA.items():
+        for name in _present(names, options)[:1]:
+            put(metadata, target, known[name])
+    return Article(id=_id(known, names, where), text=text, title=title, metadata=metadata)
 
 
-def _read(path: Path) -> Iterator[tuple[str, Article]]:
-    plain = path.with_suffix("") if path.suffix in (".gz", ".zst") else path
-    if plain.suffix in _RECORDS:
-        for number, record in read_jsonl(path):
-            where = f"{path}:{number}"
-            yield where, article_of(record, where)
-    elif plain.suffix in _TEXT:
-        yield str(path), _text_file(path, plain.stem)
+def _present(names: Mapping[str, str], options: Sequence[str]) -> list[str]:
+    return [names[name] for name in options if name in names]
+
+
+def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
+    for name in _present(names, _IDS):
+        value = record[name]
+        if isinstance(value, str) and "://" in value:
+            value = re.sub(r"\s+", "%20", value.strip())
+        elif normal(name) == "source":
+            continue  # the name of a newspaper, as often as not
+        elif type(value) is int:
+            return str(value)
+        return id_of({name: value}, [name], where)
+    return id_of(record, ["_id", "id", "url"], where)
+
+
+def _read(source: Input) -> Iterator[tuple[str, Article]]:
+    suffix = plain_suffix(source.name)
+    if source.path is None:
+        source.spool()
+        suffix = _sniffed(source)
+    assert source.path is not None
+    path, name = source.path, source.name
+    if suffix in _LINES:
+        yield from _json_lines(path, name)
+    elif suffix == ".json":
+        yield from _json_file(path, name)
+    elif suffix in _TEXT:
+        yield name, _text_file(path, name)
+    elif suffix in _PAGES:
+        yield name, _page(path, name)
+    elif suffix in TABLES:
+        yield from _table(path, name, suffix)
+    elif suffix in _PARQUET:
+        yield from _parquet(source)
     else:
         raise InputError(
-            f"{path}: ends in '{plain.suffix}', expected {', '.join(_TEXT + _RECORDS)} "
+            f"{name}: ends in '{suffix}', expected {', '.join(_SUFFIXES)} "
             "(or these with .gz or .zst); rename or convert the file"
         )
 
 
-def _text_file(path: Path, stem: str) -> Article:
-    lines = [clean_text(line) for _, line in read_lines(path)]
+def _sniffed(source: Input) -> str:
+    """What comes through a pipe: JSON lines, a web page or a text."""
+    assert source.path is not None
+    if not source.size:
+        raise InputError(f"{source.name}: is empty, expected an article")
+    with open_binary(source.path) as stream:
+        start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith(b"{"):
+        return ".jsonl"
+    return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
+
+
+def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Article]]:
+    for number, record in read_jsonl(path, name=name):
+        where = f"{name}:{number}"
+        yield where, article_of(record, where)
+
+
+def _json_file(path: Path, name: str) -> Iterator[tuple[str, Article]]:
+    """One object or a list of them over many lines; else an object a line."""
+    data = _whole(path, name)
+    try:
+        content = decode_value(data.removeprefix(b"\xef\xbb\xbf"))
+    except BadRow:
+        content = None
+    if isinstance(content, dict):
+        yield name, article_of(content, name)
+    elif isinstance(content, list):
+        for number, record in enumerate(content, 1):
+            where = f"{name}, article {number}"
+            if not isinstance(record, dict):
+                raise InputError(f"{where}: expected an object with fields")
+            yield where, article_of(record, where)
+    else:
+        yield from _json_lines(path, name)
+
+
+def _whole(path: Path, name: str) -> bytes:
+    with open_binary(path) as stream:
+        try:
+            data = stream.read(LINE_CAP + 1)
+        except (EOFError, OSError) as error:
+            raise InputError(f"{name}: cannot be read ({error}); fetch or make it again") from error
+    if len(data) > LINE_CAP:
+        raise InputError(
+            f"{name}: longer than {LINE_CAP:,} bytes, expected one article; is this a dump?"
+        )
+    return data
+
+
+def _own_id(name: str) -> str:
+    path = Path(name)
+    stem = path.with_suffix("").stem if path.suffix in (".gz", ".zst") else path.stem
+    return check_id(re.sub(r"\s+", "-", stem), f"{name}: the file's name")
+
+
+def _text_file(path: Path, name: str) -> Article:
+    lines: list[str] = []
+    size = 0
+    for number, line in read_lines(path, name=name):
+        size += len(line) + 1
+        if size > LINE_CAP:
+            raise InputError(
+                f"{name}:{number}: more than {LINE_CAP:,} characters, expected one article"
+            )
+        lines.append(clean_text(line))
     text = "\n".join(lines).strip()
     if not text:
-        raise InputError(f"{path}: the article is empty, expected its text")
+        raise InputError(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")
     title, body = (first.strip(), rest.strip()) if rest.strip() else ("", first)
-    return Article(
-        id=check_id(re.sub(r"\s+", "-", stem), f"{path}: the file's name"), text=body, title=title
-    )
+    return Article(id=_own_id(name), text=body, title=title)
+
+
+def _page(path: Path, name: str) -> Article:
+    found = read_page(_whole(path, name), name)
+    metadata: dict[str, Any] = {}
+    for target in _METADATA:
+        put(metadata, target, found.get(target))
+    return Article(_own_id(name), found["text"], found["title"], metadata)
+
+
+def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Article]]:
+    with open_binary(path) as stream:
+        lines = [
+            line.decode("utf-8", "surrogateescape")
+            for (_, line), _ in zip(raw_lines(stream), range(100), strict=False)
+            if isinstance(line, bytes) and line.strip()
+        ]
+    if not lines:
+        raise InputError(f"{name}: no line in the file, expected a header and an article a row")
+    with open_binary(path) as stream:
+        for number, record, _ in table_rows(stream, table_layout(lines, suffix)):
+            yield _row(record, f"{name}:{number}")
+
+
+def _parquet(source: Input) -> Iterator[tuple[str, Article]]:
+    from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
+
+    options = {*_IDS, *_BODIES, *_TITLES, *(n for names in _METADATA.values() for n in names)}
+    names = tuple(name for name in parquet_columns(source) if normal(name) in options)
+    for number, record, _ in parquet_rows(source, names, lambda share: None):
+        yield _row(record, f"{source.name}:{number}")
+
+
+def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Article]:
+    if isinstance(record, BadRow):
+        raise InputError(f"{where}: {record.message}")
+    # An empty cell says nothing, except that the article itself is missing.
+    kept = {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
+    return where, article_of(kept, where)

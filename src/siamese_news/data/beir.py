@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.data.articles import article_of
-from siamese_news.data.jsonl import read_jsonl, read_lines
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import read_lines
 from siamese_news.data.posts import post_of
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
@@ -42,6 +43,15 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
     names = _splits(root) if splits is None else list(splits)
     qrels = {name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts) for name in names}
     return Collection(name=root.resolve().name, articles=articles, posts=posts, qrels=qrels)
+
+
+def read_corpus(folder: str | Path) -> dict[str, Post]:
+    """The posts alone of a folder in the BEIR layout; it may lack articles and pairs.
+
+    Raises:
+        InputError: as `read_collection`.
+    """
+    return _records(_file(Path(folder), "corpus.jsonl"), post_of)
 
 
 def _file(folder: Path, name: str) -> Path:

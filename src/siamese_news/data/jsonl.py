@@ -1,18 +1,14 @@
-"""Strict JSON lines: every complaint names the file, the line and the field."""
+"""JSON that loses no digit, and strict JSON lines: complaints name file, line and field."""
 
-import io
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.lines import LINE_CAP, BadRow, decode_text, or_refuse, raw_lines
 from siamese_news.data.records import check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.files import open_binary
-
-LINE_CAP = 16 * 2**20
-"""Longest line in bytes; a file that is one line of gigabytes must not fill the memory."""
 
 # int() refuses longer strings of digits (CPython's default limit).
 _INT_DIGITS = 4300
@@ -38,83 +34,70 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def read_lines(path: str | Path, *, cap: int = LINE_CAP) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a plain, gz or zst UTF-8 file.
+def decode_value(line: bytes) -> Any:
+    """The JSON value; integers come as `Digits`, NaN and Infinity as no plain value.
 
     Raises:
-        InputError: for a missing, empty, truncated or damaged file, a line of more than `cap`
-            bytes, and bytes that are not UTF-8.
+        BadRow: for what is not JSON in UTF-8, or is nested too deeply.
     """
-    with io.BufferedReader(open_binary(path), 2**20) as lines:  # type: ignore[type-var]
-        number = 0
-        while True:
-            number += 1
-            try:
-                line = lines.readline(cap + 1)
-            except (EOFError, OSError, zlib.error) as error:
-                raise _damaged(path, number, error) from error
-            except Exception as error:
-                # zstandard is imported only where a .zst is read, so its error is known by name.
-                if type(error).__name__ != "ZstdError":
-                    raise
-                raise _damaged(path, number, error) from error
-            if not line:
-                return
-            if len(line) > cap:
-                raise InputError(
-                    f"{path}:{number}: the line is longer than {cap:,} bytes; "
-                    "expected one record on each line: is this one large JSON array?"
-                )
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}:{number}: byte {error.start} is not UTF-8; convert the file to UTF-8"
-                ) from error
-            yield number, text.rstrip("\r\n")
+    try:
+        return _DECODER.decode(decode_text(line).strip())
+    except json.JSONDecodeError as error:
+        raise BadRow(
+            "not JSON",
+            f"not JSON: {error.msg} at character {error.pos + 1}; "
+            'expected one object, such as {"_id": "1", "text": "..."}',
+        ) from error
+    except RecursionError as error:
+        raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
 
 
-def read_jsonl(path: str | Path, *, cap: int = LINE_CAP) -> Iterator[tuple[int, dict[str, Any]]]:
+def decode_object(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line, decoded as by `decode_value`.
+
+    Raises:
+        BadRow: likewise, and for another value than an object.
+    """
+    record = decode_value(line)
+    if not isinstance(record, dict):
+        raise not_an_object(record)
+    return record
+
+
+def not_an_object(value: object) -> BadRow:
+    """The complaint about a JSON value that is no object."""
+    return BadRow("not an object", f"a JSON {kind(value)}, expected an object with fields")
+
+
+def read_jsonl(
+    path: str | Path, *, cap: int = LINE_CAP, name: str | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) for every line; blank lines are skipped.
 
-    Integers come as `Digits` (a str), so that no id loses a digit.
+    Integers come as `Digits` (a str), so that no id loses a digit. Messages call the file `name`,
+    or by its path.
 
     Raises:
         InputError: as `read_lines`; for a line that is not a JSON object; for NaN and Infinity;
             for a file without a single record.
     """
     found = False
-    for number, line in read_lines(path, cap=cap):
-        text = line.strip()
-        if not text:
-            continue
-        try:
-            record = _DECODER.decode(text)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}:{number}: not JSON: {error.msg} at character {error.pos + 1}; "
-                'expected one object, such as {"_id": "1", "text": "..."}'
-            ) from error
-        except RecursionError as error:
-            raise InputError(
-                f"{path}:{number}: nested too deeply; expected a flat object"
-            ) from error
-        if not isinstance(record, dict):
-            raise InputError(
-                f"{path}:{number}: a JSON {kind(record)}, expected an object with fields"
-            )
-        for key, value in record.items():
-            if not isinstance(value, str) and (name := _constant(value)):
-                raise InputError(
-                    f"{path}:{number}: field '{key}' has {name}, which is not JSON; "
-                    "write null or leave the field out"
-                )
-        found = True
-        yield number, record
+    shown = name or path
+    with open_binary(path) as stream:
+        for number, line in raw_lines(stream, cap=cap):
+            if isinstance(line, bytes) and not line.strip():
+                continue
+            record = or_refuse(shown, number, line, decode_object)
+            for key, value in record.items():
+                if not isinstance(value, str) and (constant := _constant(value)):
+                    raise InputError(
+                        f"{shown}:{number}: field '{key}' has {constant}, which is not JSON; "
+                        "write null or leave the field out"
+                    )
+            found = True
+            yield number, record
     if not found:
-        raise InputError(f"{path}: no record in the file, expected one JSON object per line")
+        raise InputError(f"{shown}: no record in the file, expected one JSON object per line")
 
 
 def id_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
@@ -156,7 +139,10 @@ def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise InputError(f"{where}: field 'metadata' is a {kind(value)}, expected an object")
-    return {clean_text(key): _plain(item) for key, item in value.items()}
+    try:
+        return {clean_text(key): plain_value(item) for key, item in value.items()}
+    except RecursionError as error:
+        raise InputError(f"{where}: field 'metadata' is nested too deeply") from error
 
 
 def kind(value: object) -> str:
@@ -165,7 +151,7 @@ def kind(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, Digits | float | int):
+    if isinstance(value, Digits | float | int | _Constant):
         return "number"
     names: dict[type, str] = {str: "string", list: "list", dict: "object"}
     return names.get(type(value), type(value).__name__)
@@ -191,20 +177,16 @@ def _constant(value: object) -> str:
     return ""
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A JSON value with clean strings, numbers for `Digits`, and None for NaN and Infinity."""
     if isinstance(value, Digits):
         return int(value) if len(value) <= _INT_DIGITS else str(value)
     if isinstance(value, str):
         return clean_text(value)
+    if isinstance(value, _Constant):
+        return None
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_value(item) for item in value]
     if isinstance(value, dict):
-        return {clean_text(key): _plain(item) for key, item in value.items()}
+        return {clean_text(key): plain_value(item) for key, item in value.items()}
     return value
-
-
-def _damaged(path: str | Path, number: int, error: Exception) -> InputError:
-    return InputError(
-        f"{path}:{number}: cannot be read on from here ({error}); "
-        "the file is damaged or cut off: fetch or make it again"
-    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.ast_format import read_ast
-from siamese_news.data.beir import bundled, read_collection
+from siamese_news.data.beir import bundled, read_collection, read_corpus
 from siamese_news.data.pairs import relevant_pairs
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
@@ -49,6 +49,18 @@ def open_source(folder: str) -> Collection:
     """
     if folder == BUNDLED:
         return bundled()
+    path = _inside(folder)
+    return read_ast(path).collection if path.is_file() else read_collection(path)
+
+
+def open_posts_of(folder: str) -> dict[str, Post]:
+    """The posts alone of a source as `open_source` names it; it may lack articles and pairs."""
+    if folder == BUNDLED:
+        return bundled().posts
+    return read_corpus(_inside(folder))
+
+
+def _inside(folder: str) -> Path:
     root = os.environ.get(VARIABLE)
     if not root:
         raise InputError(
@@ -59,12 +71,10 @@ def open_source(folder: str) -> Collection:
     if not Path(root).is_dir():
         raise InputError(f"{VARIABLE} is '{root}', which is no folder; set it to one that is there")
     path = Path(root) / folder
-    if path.is_file():
-        return read_ast(path).collection
-    if not path.is_dir():
+    if not path.exists():
         there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"
         raise InputError(f"{path}: no such folder or file; {VARIABLE} holds: {there}")
-    return read_collection(path)
+    return path
 
 
 def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> EvaluationSet:

@@ -1,0 +1,197 @@
+"""``siamese-news doctor``."""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from siamese_news.data.records import Post
+
+ROWS = 10_000
+_ARTICLES = (".txt", ".text", ".md", ".html", ".htm", ".xhtml")
+_SHOWN = 3
+_WIDTH = 100
+
+
+def doctor(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILES]...",
+            help="Posts or articles: files, folders, globs, or - for standard input.",
+        ),
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Model folder to check as well.")] = None,
+    text_field: Annotated[str | None, typer.Option(help="Field that holds the text.")] = None,
+    id_field: Annotated[
+        str | None, typer.Option(help="Field that holds the id; 'line' numbers the rows.")
+    ] = None,
+    long_window: Annotated[
+        bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
+    ] = False,
+) -> None:
+    """Say what is installed, what files look like, and what would be read of them.
+
+    Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
+
+    Of each file the first 10,000 rows are read; nothing is written.
+
+    Exit codes: 0 all is well or some rows are bad, 2 a file or the model cannot be read.
+    """
+    from siamese_news.errors import InputError
+
+    _installed()
+    _found()
+    failed = False
+    checks = [] if model is None else [partial(_model, model)]
+    checks += [partial(_file, name, text_field, id_field, long_window) for name in files or []]
+    for check in checks:
+        typer.echo()
+        try:
+            check()
+        except InputError as error:
+            failed = True
+            _say(f"cannot be read: {error}")
+    if failed:
+        raise typer.Exit(2)
+
+
+def _say(line: str, indent: int = 0) -> None:
+    from siamese_news.search.output import clean
+
+    typer.echo(" " * indent + clean(line))
+
+
+def _installed() -> None:
+    import platform
+    from importlib import metadata
+
+    import torch
+
+    version = metadata.version("siamese-news")
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    _say(
+        f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
+        f"torch {torch.__version__} ({device}, {torch.get_num_threads()} threads)"
+    )
+    for extra, missing in _extras().items():
+        state = "installed"
+        if missing:
+            state = f"missing {', '.join(missing)}: pip install 'siamese-news[{extra}]'"
+        _say(f"extra {extra}: {state}", 2)
+
+
+def _extras() -> dict[str, list[str]]:
+    """Extra -> packages of it that are not installed."""
+    import re
+    from importlib import metadata
+
+    extras: dict[str, list[str]] = {}
+    for requirement in metadata.requires("siamese-news") or []:
+        name = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
+        if name and extra:
+            missing = extras.setdefault(extra[1], [])
+            try:
+                metadata.version(name[0])
+            except metadata.PackageNotFoundError:
+                missing.append(name[0])
+    return extras
+
+
+def _found() -> None:
+    from importlib.util import find_spec
+
+    from siamese_news.text.cache import cache_folder
+    from siamese_news.text.vectors import KUMO
+
+    offline = "found" if find_spec(KUMO.replace("-", "_")) else "not installed (extra glove)"
+    _say(f"vectors {KUMO}: {offline}", 2)
+    for variable, what in (
+        ("SIAMESE_NEWS_VECTORS", "other vectors"),
+        ("SIAMESE_NEWS_DATA", "collections to train and evaluate on"),
+    ):
+        folder = os.environ.get(variable)
+        state = "not set"
+        if folder:
+            state = f"{folder}, which is no folder"
+            if Path(folder).is_dir():
+                names = sorted(item.name for item in Path(folder).iterdir())
+                state = f"{folder}: {', '.join(names[:10]) or 'empty'}"
+        _say(f"{variable} ({what}): {state}", 2)
+    _say(f"cache of converted vectors: {cache_folder()}", 2)
+
+
+def _model(folder: Path) -> None:
+    from siamese_news.folder import folder_sha256, read_folder
+
+    config, tensors, words = read_folder(folder)
+    numbers = sum(tensor.numel() for tensor in tensors.values())
+    _say(f"{folder}: a whole model folder, sha256 {folder_sha256(folder)[:16]}")
+    encoder = config.get("encoder") or config.get("ranker") or {}
+    kind = encoder.get("class", "unknown") if isinstance(encoder, dict) else "unknown"
+    _say(f"{kind}, {len(words):,} words, {numbers:,} numbers", 2)
+
+
+def _file(name: str, text_field: str | None, id_field: str | None, long_window: bool) -> None:
+    from siamese_news.data.readers.inputs import plain_suffix
+
+    if plain_suffix(name) in _ARTICLES:
+        _articles(name)
+    else:
+        _posts(name, text_field, id_field, long_window)
+
+
+def _articles(name: str) -> None:
+    from siamese_news.data.articles import read_articles
+
+    articles = read_articles([name])
+    _say(f"{name}: {len(articles)} article{'' if len(articles) == 1 else 's'}")
+    for article in articles[:_SHOWN]:
+        _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
+
+
+def _posts(name: str, text_field: str | None, id_field: str | None, long_window: bool) -> None:
+    import json
+    import tempfile
+    from itertools import islice
+
+    from siamese_news.data.readers import open_posts
+
+    with tempfile.TemporaryDirectory() as folder:
+        rejected = Path(folder) / "rejected.jsonl"
+        stream = open_posts(
+            [name],
+            text_field=text_field,
+            id_field=id_field,
+            long_window=long_window,
+            rejected=rejected,
+            first_rows=ROWS,
+        )
+        for found in islice(stream.detected, 20):
+            packed = f", packed with {found.packed}" if found.packed else ""
+            _say(f"{found.source}: {found.format}{packed}")
+            if found.text_field:
+                _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
+        if len(stream.detected) > 20:
+            _say(f"and {len(stream.detected) - 20} files more", 2)
+        first: list[Post] = []
+        for post in stream:
+            if len(first) < _SHOWN:
+                first.append(post)
+        _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
+        for post in first:
+            _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
+            if post.metadata:
+                _say(", ".join(f"{k} {v}" for k, v in post.metadata.items())[: 2 * _WIDTH], 6)
+        if rejected.exists():
+            shown: set[str] = set()
+            with rejected.open(encoding="utf-8") as lines:
+                for line in lines:
+                    row = json.loads(line)
+                    if row["reason"] not in shown:
+                        shown.add(row["reason"])
+                        _say(f"bad: {row['source']}:{row['line']}: {row['detail']}"[:300], 4)

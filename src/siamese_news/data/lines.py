@@ -1,0 +1,122 @@
+"""Lines of bounded length, and what is wrong with a row."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TypeVar
+
+from siamese_news.errors import InputError
+from siamese_news.files import open_binary
+
+LINE_CAP = 16 * 2**20
+"""Longest line in bytes; a file that is one line of gigabytes must not fill the memory."""
+
+# Longest line that is skipped; beyond it a file is not lines at all.
+_SKIP_CAP = 2**30
+
+Decoded = TypeVar("Decoded")
+
+
+class BadRow(Exception):
+    """A row that cannot be used.
+
+    Attributes:
+        reason: few words out of a small set, to count by.
+        message: what came, what was expected, what to change.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+def raw_lines(
+    stream: IO[bytes], *, cap: int = LINE_CAP, skip: int | None = None
+) -> Iterator[tuple[int, bytes | BadRow]]:
+    """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
+
+    Neither the size of a file nor how far it expands is capped, for honest dumps are large and
+    repeat themselves; a line is. A longer one is a `BadRow` and is skipped. Where its end does not
+    come for `skip` bytes (else 1 GiB), or the stream is damaged, the `BadRow` is the last thing
+    that comes. A byte order mark is dropped.
+    """
+    skip = _SKIP_CAP if skip is None else skip
+    number = 0
+    try:
+        while line := stream.readline(cap + 1):
+            number += 1
+            if len(line) > cap:
+                size = len(line)
+                while line and line[-1:] != b"\n" and size <= skip:
+                    line = stream.readline(cap)
+                    size += len(line)
+                endless = size > skip
+                rest = "; the rest of the file is not read" if endless else ""
+                yield (
+                    number,
+                    BadRow(
+                        "line too long",
+                        f"the line is longer than {cap:,} bytes; expected one record on each line: "
+                        f"is this one large JSON array?{rest}",
+                    ),
+                )
+                if endless:
+                    return
+                continue
+            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+    except (EOFError, OSError, zlib.error) as error:
+        yield (
+            number + 1,
+            BadRow(
+                "damaged file",
+                f"cannot be read on from here ({error}); "
+                "the file is damaged or cut off: fetch or make it again",
+            ),
+        )
+
+
+def decode_text(line: bytes) -> str:
+    """The line without its end.
+
+    Raises:
+        BadRow: for bytes that are not UTF-8.
+    """
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadRow(
+            "not UTF-8", f"byte {error.start} is not UTF-8; convert the file to UTF-8"
+        ) from error
+
+
+def read_lines(
+    path: str | Path, *, cap: int = LINE_CAP, name: str | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line without its end) of a plain, gz or zst UTF-8 file.
+
+    Messages call the file `name`, or by its path.
+
+    Raises:
+        InputError: for a missing, empty, truncated or damaged file, a line of more than `cap`
+            bytes, and bytes that are not UTF-8.
+    """
+    with open_binary(path) as stream:
+        for number, line in raw_lines(stream, cap=cap):
+            yield number, or_refuse(name or path, number, line, decode_text)
+
+
+def or_refuse(
+    path: str | Path, number: int, line: bytes | BadRow, decode: Callable[[bytes], Decoded]
+) -> Decoded:
+    """What `decode` makes of a line.
+
+    Raises:
+        InputError: with ``path:line``, where the line is a `BadRow` or becomes one.
+    """
+    try:
+        if isinstance(line, BadRow):
+            raise line
+        return decode(line)
+    except BadRow as bad:
+        raise InputError(f"{path}:{number}: {bad.message}") from bad

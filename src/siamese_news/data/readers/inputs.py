@@ -1,0 +1,179 @@
+"""What the user names: files, folders, globs and standard input, in a fixed order."""
+
+import glob
+import io
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from siamese_news.errors import InputError
+
+STDIN = "-"
+_PACKED = (".gz", ".zst")
+
+
+class Input:
+    """One file, or one pipe that can be read only once unless it is spooled.
+
+    Attributes:
+        name: as messages call it.
+        path: of the file; None for a pipe.
+    """
+
+    def __init__(self, name: str, path: Path | None, pipe: IO[bytes] | None = None) -> None:
+        self.name = name
+        self.path = path
+        self._pipe = pipe
+        self._head = bytearray()
+        self._used = False
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk; None for a pipe."""
+        return None if self.path is None else self.path.stat().st_size
+
+    def look(self) -> io.BufferedReader:
+        """Open to look at the beginning; a pipe can still be read from there afterwards."""
+        return self._open(keep=True)
+
+    def open(self) -> io.BufferedReader:
+        """Open to read everything.
+
+        Raises:
+            InputError: where the file cannot be opened; for the second reading of a pipe that was
+                not spooled.
+        """
+        if self.path is None:
+            if self._used:
+                raise InputError(
+                    f"{self.name}: can be read only once, and it has been; save it to a file first"
+                )
+            self._used = True
+        return self._open(keep=False)
+
+    def spool(self) -> None:
+        """Copy what a pipe gives to a temporary file, so that it can be read again."""
+        if self.path is not None:
+            return
+        with self.open() as source, tempfile.NamedTemporaryFile("wb", delete=False) as copy:
+            # The file goes when this object goes, or the process.
+            weakref.finalize(self, _remove, copy.name)
+            shutil.copyfileobj(source, copy, 2**20)
+        self.path = Path(copy.name)
+
+    def _open(self, *, keep: bool) -> io.BufferedReader:
+        if self.path is None:
+            return io.BufferedReader(_Tee(self._head, cast(IO[bytes], self._pipe), keep), 2**16)
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            raise InputError(f"{self.name}: cannot be opened ({error.strerror})") from error
+
+
+class _Tee(io.RawIOBase):
+    """A pipe from its beginning: what was kept of it, then the rest, which may be kept too."""
+
+    def __init__(self, head: bytearray, pipe: IO[bytes], keep: bool) -> None:
+        self._head, self._pipe, self._keep = head, pipe, keep
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = bytes(self._head[self._at : self._at + len(buffer)])
+        # The first four bytes come together, for they tell how the stream is packed.
+        while not data or self._at + len(data) < 4:
+            more = self._pipe.read1(len(buffer) - len(data))  # type: ignore[attr-defined]
+            if not more:
+                break
+            if self._keep:
+                self._head += more
+            data += more
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def find_inputs(sources: Iterable[str | Path], suffixes: Sequence[str]) -> list[Input]:
+    """The inputs that the user names: a folder's and a glob's files by name, no file twice.
+
+    Args:
+        sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
+        suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
+            ending, hidden files and files of rejected rows are passed over.
+
+    Raises:
+        InputError: for what is not there, and a folder without such a file.
+    """
+    inputs: list[Input] = []
+    seen: set[Path | str] = set()
+    for source in map(str, sources):
+        if source == STDIN:
+            if STDIN not in seen:
+                inputs.append(Input("standard input", None, sys.stdin.buffer))
+            seen.add(STDIN)
+            continue
+        for path in _files(source, suffixes):
+            real = path.resolve()
+            if real not in seen:
+                seen.add(real)
+                regular = path.is_file()
+                inputs.append(Input(str(path), path if regular else None, _pipe(path, regular)))
+    return inputs
+
+
+def _pipe(path: Path, regular: bool) -> IO[bytes] | None:
+    """A named pipe, such as the shell makes of ``<(...)``."""
+    return None if regular else path.open("rb")
+
+
+def _files(source: str, suffixes: Sequence[str]) -> list[Path]:
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if _is_data(p.relative_to(path), suffixes))
+        found = [p for p in found if p.is_file()]
+        if not found:
+            raise InputError(
+                f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
+                "(or these with .gz or .zst); name the files"
+            )
+        return found
+    if path.exists():
+        return [path]
+    if glob.has_magic(source):
+        found = sorted(map(Path, glob.glob(source, recursive=True)))
+        found = [p for p in found if not p.is_dir()]
+        if not found:
+            raise InputError(f"{source}: no file matches; check the pattern")
+        return found
+    raise InputError(f"{source}: no such file; check the path")
+
+
+def plain_suffix(name: str | Path) -> str:
+    """The ending of a file's name before ``.gz`` or ``.zst``, in lower case."""
+    path = Path(name)
+    return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
+
+
+def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
+    if any(part.startswith(".") for part in path.parts) or ".rejected." in path.name:
+        return False
+    suffix = plain_suffix(path)
+    if suffix in (".html", ".htm") and any(part.endswith("_files") for part in path.parts[:-1]):
+        return False  # frames and the like, which a browser saves beside a page
+    # RC_2019-04.zst has no other ending.
+    return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
+
+
+def _remove(name: str) -> None:
+    if os.path.exists(name):
+        os.unlink(name)

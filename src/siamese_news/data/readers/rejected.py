@@ -1,0 +1,107 @@
+"""Counts of what was read, and the file of the rows that could not be."""
+
+import json
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from siamese_news.data.lines import BadRow
+from siamese_news.files import atomic_write
+
+_KEPT = 1000  # characters of a row
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has come so far.
+
+    Attributes:
+        read: posts given out.
+        skipped: records that are no posts: likes, deletions, posts whose text is gone.
+        reasons: rejected rows by reason.
+    """
+
+    read: int = 0
+    skipped: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> int:
+        """Rows that could not be used."""
+        return sum(self.reasons.values())
+
+    def __str__(self) -> str:
+        """In words, such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
+        words = f"{self.read:,} posts read"
+        if self.skipped:
+            words += f", {self.skipped:,} records that are no posts skipped"
+        if self.reasons:
+            most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
+            words += f", {self.rejected:,} rows rejected ({listed})"
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One row that could not be used."""
+
+    source: str
+    line: int
+    bad: BadRow
+    row: str
+
+
+def shown(row: Any) -> str:
+    """The beginning of a row, whatever it is."""
+    if isinstance(row, bytes):
+        return row[:_KEPT].decode("utf-8", "backslashreplace").rstrip("\r\n")
+    if not isinstance(row, str):
+        row = json.dumps(row, ensure_ascii=False, default=str)
+    return row[:_KEPT].encode("utf-8", "backslashreplace").decode()
+
+
+class RejectedFile:
+    """JSON lines ``source, line, reason, detail, row``: whole at the end, or as it was before.
+
+    Without a rejected row no file is made; one from an earlier run is emptied.
+
+    Args:
+        path: the file; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._context: AbstractContextManager[IO[str]] | None = None
+        self._stream: IO[str] | None = None
+        if path is not None and path.exists():
+            self._open()
+
+    def write(self, rejection: Rejection) -> None:
+        """Add a row."""
+        if self._path is None:
+            return
+        if self._stream is None:
+            self._open()
+        assert self._stream is not None
+        record = {
+            "source": rejection.source,
+            "line": rejection.line,
+            "reason": rejection.bad.reason,
+            "detail": rejection.bad.message,
+            "row": rejection.row,
+        }
+        text = json.dumps(record, ensure_ascii=False) + "\n"
+        self._stream.write(text.encode("utf-8", "backslashreplace").decode())
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Put the file in its place; after an error, leave what was there before."""
+        context, self._context, self._stream = self._context, None, None
+        if context is not None:
+            context.__exit__(type(error) if error else None, error, None)
+
+    def _open(self) -> None:
+        assert self._path is not None
+        self._context = atomic_write(self._path)
+        self._stream = self._context.__enter__()

@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siamese_news.data.readers.dates import iso_date
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2018-10-10T20:19:24Z", "2018-10-10T20:19:24Z"),
+        ("2018-10-10T20:19:24.000Z", "2018-10-10T20:19:24Z"),
+        ("2018-10-10T20:19:24.123456+02:00", "2018-10-10T18:19:24Z"),
+        ("2018-10-10 20:19:24", "2018-10-10T20:19:24Z"),
+        ("2018-10-10 20:19:24 UTC", "2018-10-10T20:19:24Z"),
+        ("2018-10-10", "2018-10-10T00:00:00Z"),
+        ("20181010", "2018-10-10T00:00:00Z"),
+        ("20181010201924", "2018-10-10T20:19:24Z"),
+        ("Wed Oct 10 20:19:24 +0000 2018", "2018-10-10T20:19:24Z"),
+        ("Wed, 10 Oct 2018 20:19:24 GMT", "2018-10-10T20:19:24Z"),
+        (1539202764, "2018-10-10T20:19:24Z"),
+        ("1539202764", "2018-10-10T20:19:24Z"),
+        ("1539202764.0", "2018-10-10T20:19:24Z"),
+        (1539202764123, "2018-10-10T20:19:24Z"),
+        (1539202764123456, "2018-10-10T20:19:24Z"),
+        (-86400, "1969-12-31T00:00:00Z"),
+        ("10/11/2018", None),
+        ("2018-13-45T20:19:24Z", None),
+        ("2018-10-10T20:19:2xZ", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("yesterday", None),
+        ("", None),
+        (True, None),
+        (float("nan"), None),
+        ([1], None),
+    ],
+)
+def test_every_shape_becomes_one(value, expected):
+    assert iso_date(value) == expected
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_a_moment_with_a_zone_is_the_same_moment_in_utc(moment):
+    from datetime import UTC, datetime
+
+    try:
+        expected = moment.astimezone(UTC).replace(microsecond=0)
+        written = moment.isoformat()
+        datetime.fromisoformat(written)
+    except (OverflowError, ValueError):
+        return
+    if datetime.fromisoformat(written).astimezone(UTC).replace(microsecond=0) != expected:
+        return  # an ambiguous hour, or an offset with fractions of a second
+    assert iso_date(written) == expected.replace(tzinfo=None).isoformat() + "Z"
+
+
+@given(st.text() | st.floats() | st.integers() | st.none() | st.binary())
+def test_whatever_comes_is_a_date_or_none(value):
+    result = iso_date(value)
+    assert result is None or (len(result) == 20 and result[10] == "T" and result[-1] == "Z")

@@ -1,0 +1,99 @@
+"""Which field is what, and which file is none."""
+
+import gzip
+
+import pytest
+
+from siamese_news.data.readers import open_posts
+from siamese_news.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("header", "text_field", "id_field"),
+    [
+        ("id,text", "text", "id"),
+        ("Tweet ID;Full Text;ID_STR", "Full Text", "ID_STR"),
+        ("id\tlabel\ttext\tcreated_at", "text", "id"),
+        ("Post URL|Message|Post ID", "Message", "Post ID"),
+        ("thread_id,id,timestamp,body,author", "body", "id"),
+        ("id,conversation_id,text,author.username,referenced_tweets.retweeted.id", "text", "id"),
+    ],
+)
+def test_columns_are_found_by_name(write, header, text_field, id_field):
+    row = "".join(c if c in ",;\t|" else "" for c in header)
+    mark = row[0]
+    values = mark.join(f"v{n}" for n in range(len(row) + 1))
+    (found,) = open_posts([write("posts.csv", f"{header}\n{values}\n")]).detected
+    assert (found.text_field, found.id_field) == (text_field, id_field)
+
+
+def test_metadata_from_columns(read):
+    content = (
+        "id,text,Created At,language,author.username,link,referenced_tweets.retweeted.id\n"
+        "1,t,2020-01-02 03:04,en,kim,https://a.example,99\n"
+        "2,t,,,,,\n"
+    )
+    _, (full, bare) = read("t.csv", content)
+    assert full.metadata == {
+        "created_at": "2020-01-02T03:04:00Z",
+        "lang": "en",
+        "author": "kim",
+        "url": "https://a.example",
+        "retweet_of": "99",
+    }
+    assert bare.metadata == {}
+
+
+def test_the_user_may_choose_the_fields(read):
+    row = {"id": "1", "text": "x", "data": {"words": "chosen"}, "key": 7}
+    stream, posts = read("p.jsonl", [row], text_field="data.words", id_field="key")
+    assert [(post.id, post.text) for post in posts] == [("7", "chosen")]
+    assert (stream.detected[0].text_field, stream.detected[0].id_field) == ("data.words", "key")
+    _, posts = read("p.csv", "id,text,note\n1,x,chosen\n", text_field="note")
+    assert [(post.id, post.text) for post in posts] == [("1", "chosen")]
+
+
+def test_a_platform_gives_way_to_the_user(read):
+    status = {"did": "d", "time_us": 1, "kind": "commit", "commit": {"rkey": "k", "text": "t"}}
+    _, posts = read("p.jsonl", [status], text_field="commit.text", id_field="commit.rkey")
+    assert [(post.id, post.text) for post in posts] == [("k", "t")]
+
+
+def test_rows_can_be_numbered(write):
+    one, two = write("a b.csv", "text\nx\ny\n"), write("b.csv", "text\nz\n")
+    posts = list(open_posts([one, two], id_field="line"))
+    assert [post.id.rsplit("/")[-1] for post in posts] == ["a_b.csv:2", "a_b.csv:3", "b.csv:2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.csv", "id,words\n1,x\n", r"p\.csv:1: .*the record has: id, words\. .*--text-field"),
+        ("p.csv", "text\nx\n", r"p\.csv:1: field '_id'.*--id-field.*--id-field line"),
+        ("p.jsonl", '\n{"id": "1"}\n', r"p\.jsonl:2: field 'full_text', 'text', .*has: id"),
+        ("p.jsonl", '[{"id": "1", "text": "x"}]', r"p\.jsonl:1: one JSON array.*jq"),
+        ("p.json", '[\n  {"id": "1", "text": "x"}\n]', "one JSON array"),
+        ("p.csv", b"PK\x03\x04....", "is a zip archive"),
+        ("p.csv", "id,text\n1,ä\n".encode("utf-16"), "is UTF-16"),
+        ("p.bin", "hello\nworld\n", "neither JSON lines nor a table"),
+        ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
+    ],
+)
+def test_what_is_no_file_of_posts_is_refused_with_a_way_out(write, name, content, message):
+    with pytest.raises(InputError, match=message) as caught:
+        open_posts([write(name, content)])
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"text_field": "nope"}, {"id_field": "nope"}])
+def test_a_chosen_field_must_be_there(write, options):
+    path = write("p.jsonl", [{"id": "1", "text": "x"}])
+    with pytest.raises(InputError, match=r"p\.jsonl:1: field 'nope' .*the record has: id, text"):
+        open_posts([path], **options)
+
+
+def test_content_counts_before_the_name(write):
+    path = write("posts.csv", [{"id": "1", "text": "x, y"}])
+    assert open_posts([path]).detected[0].format == "JSON lines"
+    packed = write("posts.data", gzip.compress(b"id,text\n1,x\n"))
+    assert open_posts([packed]).detected[0].format == "CSV"

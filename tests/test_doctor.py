@@ -1,0 +1,95 @@
+"""What the doctor says of an installation and of files."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+
+
+def doctor(*arguments):
+    return CliRunner().invoke(app, ["doctor", *map(str, arguments)])
+
+
+@pytest.fixture
+def posts(tmp_path):
+    path = tmp_path / "posts.jsonl"
+    rows = [{"id": str(2**60 + n), "text": f"post {n}", "lang": "en"} for n in range(4)]
+    rows[0]["text"] = "\x1b[31mred \u202eright to left\nand a line"
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in rows) + "bad\n" + '{"id": "x"}\nbad\n'
+    )
+    return path
+
+
+def test_the_installation_alone(monkeypatch, tmp_path):
+    monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
+    monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(tmp_path))
+    (tmp_path / "glove.bin").touch()
+    done = doctor()
+    assert done.exit_code == 0, done.output
+    assert f"Python {sys.version.split()[0]}" in done.output
+    assert "torch " in done.output
+    assert f"SIAMESE_NEWS_VECTORS (other vectors): {tmp_path}: glove.bin" in done.output
+    assert "SIAMESE_NEWS_DATA (collections to train and evaluate on): not set" in done.output
+
+
+def test_what_is_missing_comes_with_its_command(monkeypatch):
+    from importlib import metadata
+
+    asked = ["torch>=2", "torch>=1; extra == 'there'", 'no-such-package>=1; extra == "gone"']
+    monkeypatch.setattr(metadata, "requires", lambda name: asked)
+    done = doctor()
+    assert "extra there: installed" in done.output
+    assert "extra gone: missing no-such-package: pip install 'siamese-news[gone]'" in done.output
+
+
+def test_a_file_of_posts(posts):
+    done = doctor(posts)
+    assert done.exit_code == 0, done.output
+    assert f"{posts}: JSON lines" in done.output
+    assert "text from 'text', id from 'id'" in done.output
+    assert "4 posts read, 3 rows rejected (2 not JSON, 1 no text)" in done.output
+    assert f"{2**60} | [31mred right to left and a line" in done.output
+    assert f"{2**60 + 2} | post 2" in done.output
+    assert f"{2**60 + 3} | post 3" not in done.output
+    assert done.output.count("not JSON: Expecting") == 1
+    assert f"bad: {posts}:6: field 'text' is missing" in done.output
+    assert not {"\x1b", "\u202e"} & set(done.output)
+
+
+def test_only_the_first_rows_are_read(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("id,text\n" + "".join(f"{n},x\n" for n in range(12_000)))
+    assert "of the first 10,000 rows of each file: 10,000 posts read" in doctor(path).output
+
+
+def test_the_chosen_fields_are_used(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("words\nhello\n")
+    assert doctor(path).exit_code == 2
+    done = doctor(path, "--text-field", "words", "--id-field", "line")
+    assert done.exit_code == 0, done.output
+    assert "| hello" in done.output
+
+
+def test_articles_and_what_cannot_be_read(tmp_path, posts):
+    story = tmp_path / "story.txt"
+    story.write_text("A flood\n\nThe river came.\n")
+    done = doctor(tmp_path / "gone.csv", story, posts)
+    assert done.exit_code == 2
+    assert f"cannot be read: {tmp_path / 'gone.csv'}: no such file" in done.output
+    assert "story | A flood | The river came." in done.output
+    assert "4 posts read" in done.output
+
+
+def test_a_model_folder(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "model", card="")
+    done = doctor("--model", tmp_path / "model")
+    assert done.exit_code == 0, done.output
+    assert "a whole model folder, sha256 " in done.output
+    assert "BagEncoder, 22 words" in done.output
+    (tmp_path / "model" / "vocab.txt").write_text("other")
+    assert doctor("--model", tmp_path / "model").exit_code == 2
