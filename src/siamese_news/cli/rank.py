@@ -30,11 +30,13 @@ def rank(
     """
     with bad_input_exits():
         from siamese_news.data.articles import read_articles
-        from siamese_news.data.posts import read_posts
+        from siamese_news.data.readers import open_posts
         from siamese_news.model import Model
         from siamese_news.search.rank import rank_posts
 
         use_threads(threads)
         seeds = read_articles([*articles, *(more or [])])
-        found = rank_posts(Model.load(model), seeds, counted(read_posts(posts)), top=top)
+        found = rank_posts(
+            Model.load(model), seeds, counted(open_posts([posts], strict=True)), top=top
+        )
         write(found, format, out)

@@ -35,7 +35,7 @@ def rerank(
     Exit codes: 0 done, 2 bad input (the message says what to change).
     """
     with bad_input_exits():
-        from siamese_news.data.posts import read_posts
+        from siamese_news.data.readers import open_posts
         from siamese_news.data.records import Article
         from siamese_news.ranker import TextRanker
         from siamese_news.search.rank import RankedPost
@@ -45,7 +45,7 @@ def rerank(
         found = rerank_posts(
             TextRanker.load(model),
             query,
-            list(read_posts(posts)),
+            list(open_posts([posts], strict=True)),
             top=top,
             first_stage=first_stage.value,
         )

@@ -1,0 +1,37 @@
+"""``siamese-news report``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from siamese_news.cli.common import bad_input_exits
+
+
+def report(
+    results: Annotated[
+        Path, typer.Option(help="What rank or filter wrote: .jsonl, .csv or .parquet.")
+    ],
+    out: Annotated[Path, typer.Option(help="HTML file to write.")],
+    title: Annotated[
+        str | None, typer.Option(help="Title of the page; else the name of the results.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Score to draw as the threshold; else the search's own.")
+    ] = None,
+) -> None:
+    """Write the results of a search as one HTML page that opens anywhere, also offline.
+
+    Scores, near-duplicate clusters with the matched words marked, a timeline where the posts have
+    dates, and how it was made: command, versions, hashes.
+
+    Example: siamese-news report --results found.jsonl --out found.html --title "Harlow bridge"
+
+    Exit codes: 0 done, 2 bad input (the message says what to change).
+    """
+    with bad_input_exits():
+        from siamese_news.search.report import read_results, write_report
+
+        data = read_results(results, title=title, threshold=threshold)
+        write_report(out, data)
+        typer.echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds", err=True)

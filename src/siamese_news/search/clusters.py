@@ -1,0 +1,224 @@
+"""Near-duplicates: retweets, copied headlines and trivially edited copies, as clusters.
+
+Two posts are near-duplicates where their normal forms are equal, or have the same numbers and an
+exact Jaccard similarity of character 4-grams at or above a threshold. Clusters are the connected
+components of that relation, so the partition does not depend on the order of the posts. MinHash
+only proposes the pairs to compare; what it proposes is fixed by the texts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from siamese_news.data.leaks import same_text_key
+from siamese_news.errors import InputError
+from siamese_news.text.patterns import clean
+
+SHORT = 20
+"""A normal form of fewer characters merges only with its equal."""
+
+_PERMUTATIONS = 128
+_MISS = 1e-6  # chance, at the threshold itself, that MinHash never proposes a pair
+_NEIGHBOURS = 16  # pairs proposed for a post in one bucket: a flood of copies stays linear
+_PAIRS = 1 << 16  # compared at once
+
+_RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)
+_LINK = re.compile(
+    r"\bhttps?\b\S*|\bwww\.\S+|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,3}\.[a-z]{2,10}/\S*"
+    r"|(?:\bvia\s+)?(?<!\w)@\w+(?:[.-]\w+)*(?:@\w+(?:[.-]\w+)*)?",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"#\w+")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One cluster of near-duplicates.
+
+    Attributes:
+        number: as `cluster_posts` gave it.
+        representative: the row that stands for it.
+        size: how many different posts it holds.
+    """
+
+    number: int
+    representative: int
+    size: int
+
+
+def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
+    """The cluster number of each text, from 0, in the order in which clusters first appear.
+
+    Args:
+        texts: the posts, best first.
+        threshold: Jaccard similarity of the 4-grams of the normal forms from which two texts are
+            copies of each other; 1 asks for equal 4-grams.
+
+    Raises:
+        InputError: for a threshold outside (0, 1].
+    """
+    if not 0 < threshold <= 1:
+        raise InputError(
+            f"the near-duplicate threshold is {threshold}; expected more than 0 and at most 1"
+        )
+    forms = [normal_form(text) for text in texts]
+    # Sorted, not as they come: what follows then sees the same list for any order of the posts.
+    different = sorted(set(forms))
+    cluster = dict(zip(different, _near(different, threshold), strict=True))
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(cluster[form], len(numbers)) for form in forms]
+
+
+def summarise(
+    clusters: Sequence[int], *, ranks: Sequence[int], ids: Sequence[str]
+) -> list[Cluster]:
+    """Size and representative of each cluster, by number.
+
+    The representative is the best-ranked post; of equal ranks (several seeds) the id that is last
+    in order, as everywhere ties are broken. A post that is there for several seeds counts once.
+    """
+    best: dict[int, int] = {}
+    members: dict[int, set[str]] = {}
+    for row, number in enumerate(clusters):
+        members.setdefault(number, set()).add(ids[row])
+        held = best.setdefault(number, row)
+        if ranks[row] < ranks[held] or (ranks[row] == ranks[held] and ids[row] > ids[held]):
+            best[number] = row
+    return [Cluster(number, best[number], len(members[number])) for number in sorted(best)]
+
+
+def normal_form(text: str) -> str:
+    """What copies of one text share: its lower-case words.
+
+    Left out are ``RT @name:``, links, mentions, punctuation, the half word of a text cut off with
+    an ellipsis, and hashtags after the end of the text; one that follows a word directly may be
+    part of the sentence ("pray for #Boston") and stays, as a word. A text of few words keeps its
+    emoji, and one without any word keeps everything.
+    """
+    plain = unicodedata.normalize("NFKC", " ".join(map(clean, text.split())))
+    plain = _RETWEET.sub("", plain, count=1) if _RETWEET.match(plain) else plain
+    body = _without_labels(_LINK.sub(" | ", plain))
+    words = same_text_key(body)
+    if len(words) >= SHORT:
+        whole, _, last = body.rstrip(" |").rpartition(" ")
+        return same_text_key(whole) if last.endswith("...") and whole else words
+    signs = "".join(filter(_is_sign, body))
+    return f"{words} {signs}".strip() or plain.strip()
+
+
+def _without_labels(text: str) -> str:
+    """The text without the hashtags that only label it."""
+    chunks = text.split()
+    end = len(chunks)
+    while end and not any(c.isalnum() or _is_sign(c) for c in _TAG.sub("", chunks[end - 1])):
+        end -= 1
+    if end == 0:  # nothing but hashtags: they are the text
+        return text
+    if end < len(chunks) and chunks[end].startswith("#") and chunks[end - 1][-1].isalnum():
+        end += 1
+    return " ".join(chunks[:end])
+
+
+def _is_sign(character: str) -> bool:
+    return unicodedata.category(character) == "So"
+
+
+def _near(forms: list[str], threshold: float) -> list[int]:
+    """The component of each of some different normal forms."""
+    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    components = np.arange(len(forms))
+    long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
+    if len(long) < 2:
+        return components.tolist()
+    shingles = [_shingles(forms[row]) for row in long]
+    sizes = np.array([len(codes) for codes in shingles])
+    numbers: dict[str, int] = {}
+    same = np.array(
+        [
+            numbers.setdefault(" ".join(sorted(_NUMBER.findall(forms[row]))), len(numbers))
+            for row in long
+        ]
+    )
+    bands = _bands(shingles, threshold)
+    vocabulary, columns = np.unique(np.concatenate(shingles), return_inverse=True)
+    matrix = csr_array(
+        (np.ones(len(columns), np.int32), columns, np.concatenate([[0], np.cumsum(sizes)])),
+        shape=(len(long), len(vocabulary)),
+    )
+    found = np.arange(len(long))
+    for band in bands:
+        left, right = _proposed(band, same)
+        # Pairs that are already together, or of sizes too far apart, need no comparison.
+        small, large = np.sort(np.stack([sizes[left], sizes[right]]), axis=0)
+        keep = (found[left] != found[right]) & (small >= threshold * large)
+        left, right = left[keep], right[keep]
+        near = _verified(matrix, sizes, left, right, threshold)
+        links = coo_array(
+            (np.ones(near.sum(), bool), (found[left[near]], found[right[near]])),
+            shape=(len(long), len(long)),
+        )
+        found = connected_components(links, directed=False)[1][found]
+    components[long] = len(forms) + found
+    return components.tolist()
+
+
+def _shingles(form: str) -> np.ndarray:
+    """Its different 4-grams (of UTF-16 units), each exactly as one 64-bit number."""
+    units = np.frombuffer(form.encode("utf-16-le"), "<u2").astype(np.uint64)
+    codes = units[:-3] << 48 | units[1:-2] << 32 | units[2:-1] << 16 | units[3:]
+    return np.unique(codes)
+
+
+def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
+    """The bands of every text's signature, (bands, texts); equal numbers propose a pair."""
+    from datasketch import MinHash
+
+    rows = max(
+        (r for r in range(1, 33) if (1 - threshold**r) ** (_PERMUTATIONS // r) <= _MISS), default=1
+    )
+    count = _PERMUTATIONS // rows
+    # The shingles are numbers already; datasketch mixes their bits itself.
+    empty = MinHash(_PERMUTATIONS, seed=1, hashfunc=int, scheme="affine64")
+    bands = np.empty((count, len(shingles)), np.uint64)
+    weights = np.random.default_rng(1).integers(0, 2**64, rows, np.uint64) | np.uint64(1)
+    for column, codes in enumerate(shingles):
+        signature = empty.copy()
+        signature.update_batch(codes.tolist())
+        values = signature.hashvalues[: count * rows].reshape(count, rows)
+        bands[:, column] = (values * weights).sum(axis=1)
+    return bands
+
+
+def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of texts with an equal band and equal numbers, near each other in sorted order."""
+    order = np.lexsort((same, band))
+    left: list[np.ndarray] = []
+    right: list[np.ndarray] = []
+    for step in range(1, _NEIGHBOURS + 1):
+        first, second = order[:-step], order[step:]
+        equal = (band[first] == band[second]) & (same[first] == same[second])
+        if not equal.any():
+            break
+        left.append(first[equal])
+        right.append(second[equal])
+    nothing = np.empty(0, np.intp)
+    return np.concatenate([nothing, *left]), np.concatenate([nothing, *right])
+
+
+def _verified(
+    matrix: Any, sizes: np.ndarray, left: np.ndarray, right: np.ndarray, threshold: float
+) -> np.ndarray:
+    """Which of the pairs have at least this Jaccard similarity, exactly."""
+    near = np.zeros(len(left), bool)
+    for start in range(0, len(left), _PAIRS):
+        a, b = left[start : start + _PAIRS], right[start : start + _PAIRS]
+        shared = matrix[a].multiply(matrix[b]).sum(axis=1)
+        near[start : start + _PAIRS] = shared >= threshold * (sizes[a] + sizes[b] - shared)
+    return near

@@ -1,0 +1,17 @@
+"""One HTML file that shows what a search found and how: no network, no script but its own."""
+
+from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
+from siamese_news.search.report.page import render, write_report
+from siamese_news.search.report.places import places
+from siamese_news.search.report.results import read_results
+
+__all__ = [
+    "Histogram",
+    "ReportData",
+    "ReportPost",
+    "Seed",
+    "places",
+    "read_results",
+    "render",
+    "write_report",
+]

@@ -1,0 +1,227 @@
+"""The geometry of the three charts; the template draws it as SVG."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from siamese_news.search.report.data import Histogram, ReportPost
+
+WIDTH, HEIGHT = 760, 260
+MAP_HEIGHT = 460
+MAP_POINTS = 2000
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44
+_FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
+_SHADES = 5
+_EVERY = {
+    "hour": (1, 2, 3, 6, 12, 24),
+    "day": (1, 2, 7, 14, 28),
+    "month": (1, 2, 3, 6, 12, 24, 60, 120),
+    "year": (1, 5, 10, 20, 50, 100, 500, 1000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its rectangle, what it says, whether it lies above the threshold, its row."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    above: bool
+    row: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A place on an axis and its label."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Bars, ticks, and the line of the threshold."""
+
+    bars: list[Bar]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+    line: Tick | None = None
+    unit: str = ""
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+    right: int = WIDTH - _RIGHT
+    top: int = _TOP
+    bottom: int = HEIGHT - _BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One post on the map: place, shade from 0 (low score), its row in the results, its label."""
+
+    x: float
+    y: float
+    shade: int
+    row: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Dots, lowest score first so that the best lie on top, and what the shades mean."""
+
+    dots: list[Dot]
+    legend: list[str]
+    left_out: int
+    width: int = WIDTH
+    height: int = MAP_HEIGHT
+    shades: list[int] = field(default_factory=lambda: list(range(_SHADES)))
+
+
+def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
+    """Posts by score on a log axis, and the threshold where there is one."""
+    edges = [float(edge) for edge in histogram.edges]
+    shown = edges if threshold is None else [*edges, threshold]
+    low, high = min(shown), max(shown)
+    high = high if high - low > 1e-9 else low + 1.0
+    peak = max([*histogram.counts, 1])
+    top = math.log10(peak * 1.25 / _FLOOR)
+
+    def x(value: float) -> float:
+        return _LEFT + (value - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
+
+    def tall(count: float) -> float:
+        return math.log10(count / _FLOOR) / top * (HEIGHT - _TOP - _BOTTOM)
+
+    bars = []
+    for start, end, count in zip(edges, edges[1:], histogram.counts, strict=False):
+        if count > 0:
+            name = f"{start:.3f} to {end:.3f}"
+            height = tall(count)
+            # A bin that the threshold cuts takes the side of its middle; the line itself is exact.
+            above = threshold is not None and (start + end) / 2 >= threshold
+            left, wide = x(start), x(end) - x(start)
+            gap = min(1.0, wide * 0.1)
+            label = f"score {name}: {_posts(count)}"
+            place = (left + gap / 2, HEIGHT - _BOTTOM - height, max(wide - gap, 0.5), height)
+            bars.append(Bar(*place, label, above, (name, count)))
+    powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
+    return BarChart(
+        bars,
+        [Tick(x(value), label) for value, label in _ticks(low, high)],
+        [Tick(HEIGHT - _BOTTOM - tall(power), f"{power:,}") for power in powers],
+        None if threshold is None else Tick(x(threshold), f"threshold {threshold:.4g}"),
+    )
+
+
+def timeline_chart(dates: Sequence[datetime]) -> BarChart | None:
+    """Posts by hour, day, month or year, whichever the span asks for; None without dates."""
+    if not dates:
+        return None
+    span = max(dates) - min(dates)
+    if span <= timedelta(days=5):
+        unit, form = "hour", "%d %b %H:00"
+    elif span <= timedelta(days=400):
+        unit, form = "day", "%d %b %Y"
+    elif span <= timedelta(days=36525):
+        unit, form = "month", "%b %Y"
+    else:
+        unit, form = "year", "%Y"
+    counts = Counter(_bin(date, unit) for date in dates)
+    first, last = min(counts), max(counts)
+    slots = last - first + 1
+    step = (WIDTH - _LEFT - _RIGHT) / max(slots, 12)
+    y_ticks = [(v, label) for v, label in _ticks(0, max(counts.values())) if v == int(v)]
+    tallest = max(counts.values()) * 1.08
+
+    def tall(count: float) -> float:
+        return count / tallest * (HEIGHT - _TOP - _BOTTOM)
+
+    def name(slot: int) -> str:
+        return _start(slot, unit).strftime(form)
+
+    bars = [
+        Bar(
+            _LEFT + (slot - first) * step + min(1, step * 0.1) / 2,
+            HEIGHT - _BOTTOM - tall(count), max(step - min(1, step * 0.1), 0.8), tall(count),
+            f"{name(slot)}: {_posts(count)}", True, (name(slot), count),
+        )
+        for slot, count in sorted(counts.items())
+    ]  # fmt: skip
+    # Hours at midnight and noon, months in January: where a reader looks for them.
+    every = next((n for n in _EVERY[unit] if slots / n <= 6), math.ceil(slots / 6))
+    x_ticks = [
+        Tick(_LEFT + (slot - first + 0.5) * step, name(slot))
+        for slot in range(first + -first % every, last + 1, every)
+    ]
+    return BarChart(
+        bars,
+        x_ticks,
+        [Tick(HEIGHT - _BOTTOM - tall(value), f"{int(value):,}") for value, _ in y_ticks],
+        unit=unit,
+    )
+
+
+def map_chart(posts: Sequence[ReportPost]) -> Map | None:
+    """The posts that have a place, the best-ranked 2,000; None where none has."""
+    placed = [(row, post, post.place) for row, post in enumerate(posts) if post.place is not None]
+    if not placed:
+        return None
+    shown = placed[:MAP_POINTS]
+    xs, ys = [place[0] for _, _, place in shown], [place[1] for _, _, place in shown]
+    scores = [post.score for _, post, _ in shown]
+    low, width = min(scores), max(scores) - min(scores)
+
+    x_low, x_span = min(xs), (max(xs) - min(xs)) or 1.0
+    y_low, y_span = min(ys), (max(ys) - min(ys)) or 1.0
+    dots = [
+        Dot(
+            16 + (place[0] - x_low) / x_span * (WIDTH - 32),
+            16 + (place[1] - y_low) / y_span * (MAP_HEIGHT - 32),
+            min(int((post.score - low) / width * _SHADES), _SHADES - 1) if width else _SHADES - 1,
+            row,
+            f"{post.score:.3f} {' '.join(post.text.split())[:140]}",
+        )
+        for row, post, place in shown
+    ]
+    dots.sort(key=lambda dot: (dot.shade, -dot.row))
+    legend = [
+        f"{low + width * shade / _SHADES:.3f} to {low + width * (shade + 1) / _SHADES:.3f}"
+        for shade in range(_SHADES)
+    ]
+    return Map(dots, legend, len(placed) - len(shown))
+
+
+def _posts(count: int) -> str:
+    return f"{count:,} post{'' if count == 1 else 's'}"
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round values from low to high, eight at most."""
+    rough = (high - low) / 8
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough)
+    places = max(0, -math.floor(math.log10(step) + 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [(n * step, f"{n * step + 0.0:.{places}f}") for n in range(first, last + 1)]
+
+
+def _bin(date: datetime, unit: str) -> int:
+    if unit == "hour":
+        return date.toordinal() * 24 + date.hour
+    if unit == "day":
+        return date.toordinal()
+    return date.year * 12 + date.month - 1 if unit == "month" else date.year
+
+
+def _start(slot: int, unit: str) -> datetime:
+    if unit == "hour":
+        return datetime.fromordinal(slot // 24) + timedelta(hours=slot % 24)
+    if unit == "day":
+        return datetime.fromordinal(slot)
+    return datetime(slot // 12, slot % 12 + 1, 1) if unit == "month" else datetime(slot, 1, 1)

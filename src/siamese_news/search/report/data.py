@@ -1,0 +1,85 @@
+"""What a report is made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A seed article: its id and, where known, its title."""
+
+    id: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPost:
+    """One row of the results.
+
+    Attributes:
+        rank: from 1, for its seed.
+        id: of the post.
+        score: as the search gave it.
+        text: of the post, whatever it holds.
+        cluster: number of its cluster of near-duplicates.
+        cluster_size: how many posts that cluster holds.
+        seed: id of the seed article.
+        created_at: as in the results; any form that `iso_date` reads.
+        lang: language code.
+        terms: words to highlight.
+        place: its (x, y) on the map, where there is one.
+    """
+
+    rank: int
+    id: str
+    score: float
+    text: str
+    cluster: int
+    cluster_size: int
+    seed: str
+    created_at: str | None = None
+    lang: str | None = None
+    terms: Sequence[str] = ()
+    place: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many posts have a score in each bin; one edge more than counts."""
+
+    edges: Sequence[float]
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """Everything on the page; what is None or empty is left out, and the page says so.
+
+    Attributes:
+        title: of the page.
+        command: the command line of the search.
+        provenance: versions, hashes, machine; values may be mappings.
+        seeds: the seed articles, all that the posts name.
+        posts: the results, in the order of the ranking.
+        histogram: scores of all posts that were scanned, or of the results only.
+        histogram_note: which of the two.
+        threshold: the score from which posts were kept.
+        threshold_note: where it comes from.
+        alphas: the learned alphas of the model, by the name of the sparsity.
+        counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, as the search counted.
+        remarks: what a reader must know, one sentence each.
+    """
+
+    title: str
+    command: str
+    provenance: Mapping[str, Any]
+    seeds: Sequence[Seed]
+    posts: Sequence[ReportPost]
+    histogram: Histogram | None = None
+    histogram_note: str = ""
+    threshold: float | None = None
+    threshold_note: str = ""
+    alphas: Mapping[str, float | Sequence[float]] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    remarks: Sequence[str] = ()

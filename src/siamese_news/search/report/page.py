@@ -1,0 +1,195 @@
+"""The page: `ReportData` in, one HTML file out."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from siamese_news.data.readers.dates import iso_date
+from siamese_news.files import atomic_write
+from siamese_news.search.clusters import summarise
+from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.data import ReportData, ReportPost
+from siamese_news.search.report.text import pieces, visible
+
+SHOWN = 5000
+"""Posts on the page at most; what comes after is counted and named."""
+
+COPIES = 50
+"""Copies listed in one cluster at most."""
+
+_PREVIEW = 700  # characters of a post shown at once
+_WHOLE = 20_000  # and after opening it
+
+_COUNTS = {
+    "read": "posts read",
+    "rejected": "rows rejected",
+    "duplicates": "duplicates",
+    "kept": "posts kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A post on the page."""
+
+    row: int
+    post: ReportPost
+    date: str
+    start: list[tuple[bool, str]]
+    whole: list[tuple[bool, str]] | None
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A cluster on the page: its representative, its copies, and what it is sorted by."""
+
+    lead: _Shown
+    copies: list[_Shown]
+    size: int
+    seeds: str
+    bar: float
+
+
+def write_report(path: str | Path, data: ReportData) -> None:
+    """Write the page, whole or not at all."""
+    page = render(data)
+    with atomic_write(path) as stream:
+        stream.write(page)
+
+
+def render(data: ReportData) -> str:
+    """The page as one string of HTML that needs nothing else."""
+    here = files("siamese_news.search.report")
+    style = (here / "style.css").read_text(encoding="utf-8")
+    script = (here / "script.js").read_text(encoding="utf-8")
+    dates = [iso_date(post.created_at) if post.created_at else None for post in data.posts]
+    groups = _groups(data, dates)
+    known = [datetime.fromisoformat(date).replace(tzinfo=None) for date in dates if date]
+    listed = {shown.row for group in groups for shown in (group.lead, *group.copies)}
+    clusters = len({post.cluster for post in data.posts})
+    environment = Environment(
+        loader=PackageLoader("siamese_news.search.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    return environment.get_template("page.html.j2").render(
+        data=data,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_sha256(style),
+        script_hash=_sha256(script),
+        groups=groups,
+        clusters=clusters,
+        clusters_left=clusters - len(groups),
+        listed=listed,
+        several_seeds=len(data.seeds) > 1,
+        seeds={seed.id: seed for seed in data.seeds},
+        counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
+        above=_above(data),
+        histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
+        timeline=timeline_chart(known),
+        undated=len(dates) - len(known),
+        map=map_chart(data.posts),
+        alphas=_alphas(data.alphas or {}),
+        facts=_facts(data.provenance),
+        whole=_WHOLE,
+    )
+
+
+def _groups(data: ReportData, dates: Sequence[str | None]) -> list[_Group]:
+    """The clusters by rank of their representative, as many as the page shows."""
+    posts = data.posts
+    rows: dict[int, list[int]] = {}
+    for row, post in enumerate(posts):
+        rows.setdefault(post.cluster, []).append(row)
+    found = summarise(
+        [post.cluster for post in posts],
+        ranks=[post.rank for post in posts],
+        ids=[post.id for post in posts],
+    )
+    found.sort(key=lambda c: (posts[c.representative].rank, -posts[c.representative].score))
+    number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
+    low = min((post.score for post in posts), default=0.0)
+    low = min(low, 0.0)
+    span = max((post.score for post in posts), default=1.0) - low or 1.0
+    groups: list[_Group] = []
+    room = SHOWN
+    for cluster in found:
+        if room <= 0:
+            break
+        members = rows[cluster.number]
+        lead = posts[cluster.representative]
+        others = [row for row in members if row != cluster.representative]
+        shown = others[: min(COPIES, room - 1)]
+        room -= 1 + len(shown)
+        groups.append(
+            _Group(
+                _shown(cluster.representative, lead, dates),
+                [_shown(row, posts[row], dates) for row in shown],
+                max(cluster.size, lead.cluster_size),
+                " ".join(sorted({number[posts[row].seed] for row in members})),
+                (lead.score - low) / span,
+            )
+        )
+    return groups
+
+
+def _shown(row: int, post: ReportPost, dates: Sequence[str | None]) -> _Shown:
+    text, long = post.text, len(post.text) > _PREVIEW
+    return _Shown(
+        row,
+        post,
+        dates[row] or "",
+        pieces(text[:_PREVIEW], post.terms),
+        pieces(text[:_WHOLE], post.terms) if long else None,
+        max(0, len(text) - _WHOLE),
+    )
+
+
+def _above(data: ReportData) -> int:
+    """How many different posts of the results reach the threshold."""
+    if data.threshold is None:
+        return 0
+    return len({post.id for post in data.posts if post.score >= data.threshold})
+
+
+def _alphas(alphas: Mapping[str, float | Sequence[float]]) -> list[tuple[str, list[float]]]:
+    return [
+        (name, [float(values)] if isinstance(values, int | float) else [float(v) for v in values])
+        for name, values in alphas.items()
+    ]
+
+
+def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested values as rows of a table."""
+    rows: list[tuple[str, str]] = []
+    for name, value in values.items():
+        label = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            rows += _facts(value, f"{label}: ")
+        elif isinstance(value, list | tuple):
+            rows.append((label, ", ".join(map(str, value))))
+        else:
+            rows.append((label, str(value)))
+    return rows
+
+
+def _finalize(value: object) -> object:
+    """What every expression of the template goes through, before it is escaped."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,263 @@
+"""A report from the file that a search wrote, and from the ``.meta.json`` beside it."""
+
+import csv
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import LINE_CAP, read_lines
+from siamese_news.errors import InputError
+from siamese_news.files import open_binary
+from siamese_news.provenance import command, provenance
+from siamese_news.search.clusters import cluster_posts, summarise
+from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
+
+NEEDED = ("article", "rank", "score", "post", "text")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def read_results(
+    path: str | Path, *, title: str | None = None, threshold: float | None = None
+) -> ReportData:
+    """The report of a results file.
+
+    Args:
+        path: ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet`` with the columns
+            article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms, x
+            and y are used where they are there. ``<path>.meta.json`` gives what the search knew.
+        title: of the page; else the name of the file.
+        threshold: to draw, in place of the one of the search.
+
+    Raises:
+        InputError: for a file or a field that cannot be read.
+    """
+    source = Path(path)
+    rows = [_checked(row, where) for where, row in _rows(source)]
+    if not rows:
+        raise InputError(f"{source}: no row in the file, expected at least one post")
+    meta = _meta(source)
+    remarks: list[str] = []
+    posts = _posts(rows)
+    scores = [post.score for post in posts]
+    if meta.get("histogram"):
+        histogram = _histogram(meta["histogram"], f"{source}.meta.json")
+        note = "All posts that the search scanned are in it, kept or not."
+    else:
+        histogram = _counted(scores)
+        note = "Only the posts in the results are in it: the posts that were not kept are unknown."
+    given = "drawn for this report" if threshold is not None else "as the search used it"
+    if threshold is not None:
+        threshold = _number(threshold, "the threshold")
+    elif meta.get("threshold") is not None:
+        threshold = _number(meta["threshold"], f"{source}.meta.json: field 'threshold'")
+    own = provenance()
+    if not meta:
+        remarks.append(
+            f"There is no {source.name}.meta.json beside the results, so the command shown is the "
+            "one that made this report, and what the search read and rejected is unknown."
+        )
+    if "cluster" not in rows[0]:
+        remarks.append("Near-duplicates were found by this report, among the posts in the results.")
+    titles = meta.get("titles") or {}
+    return ReportData(
+        title=title or f"Posts in {source.name}",
+        command=str(meta.get("command") or command()),
+        provenance={
+            **(meta.get("provenance") or own),
+            "results": source.name,
+            "sha256 of the results": _sha256(source),
+            "report": f"{own['date']}, siamese-news {own['versions']['siamese-news']}",  # type: ignore[index]
+        },
+        seeds=[
+            Seed(seed, str(titles.get(seed, ""))) for seed in dict.fromkeys(p.seed for p in posts)
+        ],
+        posts=posts,
+        histogram=histogram,
+        histogram_note=note,
+        threshold=threshold,
+        threshold_note=given,
+        alphas=meta.get("alphas"),
+        counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
+        remarks=remarks,
+    )
+
+
+def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
+    clusters = [row.get("cluster") for row in rows]
+    if None in clusters:
+        # Best first whatever the order of the seeds, as cluster_posts expects.
+        order = sorted(range(len(rows)), key=lambda row: rows[row]["rank"])
+        numbers = cluster_posts([rows[row]["text"] for row in order])
+        clusters = [number for _, number in sorted(zip(order, numbers, strict=True))]
+    named: dict[Any, int] = {}
+    numbers = [named.setdefault(cluster, len(named)) for cluster in clusters]
+    sizes = {
+        cluster.number: cluster.size
+        for cluster in summarise(
+            numbers, ranks=[r["rank"] for r in rows], ids=[r["post"] for r in rows]
+        )
+    }
+    return [
+        ReportPost(
+            rank=row["rank"],
+            id=row["post"],
+            score=row["score"],
+            text=row["text"],
+            cluster=number,
+            cluster_size=row.get("cluster_size") or sizes[number],
+            seed=row["article"],
+            created_at=row.get("created_at"),
+            lang=row.get("lang"),
+            terms=row.get("terms") or (),
+            place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
+        )
+        for row, number in zip(rows, numbers, strict=True)
+    ]
+
+
+def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The columns the report knows, as the types it needs; empty ones are left out."""
+    missing = [name for name in NEEDED if row.get(name) is None]
+    if missing:
+        raise InputError(
+            f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: "
+            "give a file that rank or filter wrote"
+        )
+    known: dict[str, Any] = {name: str(row[name]) for name in ("article", "post", "text")}
+    known["score"] = _number(row["score"], f"{where}: 'score'")
+    known["rank"] = _whole(row["rank"], f"{where}: 'rank'")
+    for name in ("lang", "created_at", "cluster"):
+        if row.get(name) not in (None, ""):
+            known[name] = str(row[name])
+    if row.get("cluster_size") not in (None, ""):
+        known["cluster_size"] = _whole(row["cluster_size"], f"{where}: 'cluster_size'")
+    for name in ("x", "y"):
+        if row.get(name) not in (None, ""):
+            known[name] = _number(row[name], f"{where}: '{name}'")
+    terms = row.get("terms") or ()
+    known["terms"] = terms.split() if isinstance(terms, str) else [str(term) for term in terms]
+    return known
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(where, row) of a results file, by the end of its name."""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".jsonl", ".ndjson")):
+        for number, record in read_jsonl(path):
+            yield f"{path}:{number}", record
+    elif name.endswith(".csv"):
+        yield from _csv_rows(path)
+    elif name.endswith(".parquet"):
+        yield from _parquet_rows(path)
+    else:
+        raise InputError(f"{path}: expected a name that ends in .jsonl, .csv or .parquet")
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    limit = csv.field_size_limit(LINE_CAP)
+    try:
+        reader = csv.DictReader((f"{line}\n" for _, line in read_lines(path)), strict=True)
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            # Cells without a column have the key None; columns without a cell are None.
+            if None in row:
+                raise InputError(f"{where}: more cells than the header has columns")
+            yield where, {name: _unguarded(cell) for name, cell in row.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _unguarded(cell: str | None) -> str | None:
+    """A cell without the apostrophe that keeps spreadsheets from running it as a formula."""
+    if cell and cell[0] == "'" and cell[1:].startswith(_FORMULA):
+        return cell[1:]
+    return cell
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    open_binary(path).close()  # says what is wrong with the path itself
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(8192):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}:row {number}", row
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({error}); write it again") from error
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    """What the search wrote beside its results; empty where it wrote nothing."""
+    beside = path.with_name(path.name + ".meta.json")
+    if not beside.exists():
+        return {}
+    try:
+        meta = json.loads(beside.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
+    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "alphas": dict, "titles": dict}
+    if not isinstance(meta, dict):
+        raise InputError(f"{beside}: expected a JSON object")
+    for name, kind in kinds.items():
+        if not isinstance(meta.get(name), kind | None):
+            raise InputError(f"{beside}: field '{name}' is no object")
+    for name, count in (meta.get("counts") or {}).items():
+        _whole(count, f"{beside}: field 'counts': '{name}'")
+    for name, alphas in (meta.get("alphas") or {}).items():
+        for alpha in alphas if isinstance(alphas, list) else [alphas]:
+            _number(alpha, f"{beside}: field 'alphas': '{name}'")
+    return meta
+
+
+def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
+    edges, counts = value.get("edges"), value.get("counts")
+    if not isinstance(edges, list) or not isinstance(counts, list) or not counts:
+        raise InputError(f"{where}: field 'histogram' needs the lists 'edges' and 'counts'")
+    if len(edges) != len(counts) + 1:
+        raise InputError(
+            f"{where}: field 'histogram' has {len(edges)} edges and {len(counts)} counts; "
+            "expected one edge more than counts"
+        )
+    place = f"{where}: field 'histogram'"
+    return Histogram([_number(e, place) for e in edges], [_whole(c, place) for c in counts])
+
+
+def _counted(scores: list[float]) -> Histogram:
+    low, high = min(scores), max(scores)
+    if high - low < 1e-3:  # equal scores, or nearly: bins of no width say nothing
+        low, high = low - 5e-4, high + 5e-4
+    counts, edges = np.histogram(scores, bins=40, range=(low, high))
+    return Histogram(edges.tolist(), counts.tolist())
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) <= 1e15:  # neither does NaN
+        raise InputError(f"{where} is {str(value)[:40]!r}, expected a number")
+    return number
+
+
+def _whole(value: Any, where: str) -> int:
+    number = _number(value, where)
+    if number != int(number) or number < 0:
+        raise InputError(f"{where} is {str(value)[:40]!r}, expected a whole number")
+    return int(number)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,214 @@
+"""The report in a real browser, with 5,000 posts that try to get out of it."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
+from hostile import HOSTILE, hostile_text
+
+from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
+from siamese_news.search.report.text import pieces, visible
+
+pytestmark = pytest.mark.slow
+POSTS = 5000
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def hostile_posts():
+    for number in range(POSTS):
+        text = hostile_text(number)
+        # Every tenth post is a copy of the one before it, so that there is something to open.
+        cluster = number - (number % 10 == 9)
+        yield ReportPost(
+            rank=number + 1,
+            id=HOSTILE[number % len(HOSTILE)][:200] + str(number),
+            score=1 - number / POSTS,
+            text=text,
+            cluster=cluster,
+            cluster_size=2 if number % 10 in (8, 9) else 1,
+            seed=HOSTILE[number % 7],
+            created_at=f"2026-03-{1 + number % 28:02}T10:00:00Z" if number % 3 else text[:50],
+            lang=text[:30],
+            terms=["window", text[:12], "<script>"],
+            place=(number % 71, number % 97) if number < 500 else None,
+        )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    data = ReportData(
+        title=HOSTILE[3] + HOSTILE[0],
+        command=HOSTILE[1] + "x" * 5000,
+        provenance={HOSTILE[4]: HOSTILE[2], "long": "y" * 5000},
+        seeds=[Seed(seed, title) for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)],
+        posts=list(hostile_posts()),
+        histogram=Histogram([i / 20 for i in range(21)], [10**6 >> i for i in range(20)]),
+        threshold=0.5,
+        threshold_note=HOSTILE[4],
+        alphas={HOSTILE[4]: [1.5] * 60},
+        counts={HOSTILE[0]: 5},
+        remarks=[HOSTILE[2], "z" * 5000],
+    )
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    write_report(path, data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    binary = next(filter(None, map(shutil.which, NAMES)), None)
+    if binary is None:
+        pytest.skip(f"no Chromium on the PATH (looked for {', '.join(NAMES)})")
+    with sync_api.sync_playwright() as playwright:
+        # Inside a container there is nothing to sandbox with; the page is a file of ours.
+        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, path):
+    """Open the page; what it asks the network for and what it complains about is kept."""
+    contexts = []
+
+    def go(**options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.asked, page.complaints = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def test_no_script_of_a_post_runs_and_nothing_is_asked_of_the_network(opened, path):
+    page = opened()
+    page.locator("#toggle").click()
+    page.mouse.move(300, 500)
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.owned") is None
+    assert page.evaluate("document.scripts.length") == 1
+    assert page.asked == [path.as_uri()]
+    assert page.complaints == []
+    assert page.url == path.as_uri()
+
+
+def test_a_script_that_got_in_would_not_run(opened):
+    """The policy is a second wall: it holds where the first would fail."""
+    page = opened()
+    page.evaluate(
+        """() => { const script = document.createElement("script");
+        script.textContent = "window.owned = 1"; document.body.append(script);
+        const image = document.createElement("img"); image.src = "https://evil.example/x";
+        document.body.append(image); }"""
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.owned") is None
+    assert "script-src" in " ".join(page.complaints)
+    assert "evil.example" in " ".join(page.complaints)
+
+
+def test_the_posts_stand_there_as_text(opened):
+    page = opened()
+    assert page.title() == visible(HOSTILE[3] + HOSTILE[0])
+    shown = page.locator("#clusters p.text").evaluate_all("all => all.map(p => p.textContent)")
+    for number in range(200):
+        text = hostile_text(number)
+        if len(text) <= 700:
+            marked = pieces(text, ["window", text[:12], "<script>"])
+            expected = "".join(visible(piece) for _, piece in marked)
+            assert expected in shown
+    listed = page.locator("[id^=post-]").count()
+    assert listed == POSTS
+
+
+def test_nothing_sticks_out_sideways(opened):
+    page = opened()
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    for width in (320, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll("body *:not(svg *)")]
+            .filter(e => e.getBoundingClientRect().right > innerWidth + 1
+              && !e.matches(".skip, .visually-hidden"))
+            .map(e => e.outerHTML.slice(0, 80))"""
+        )
+        assert wide == []
+
+
+def test_the_keyboard_reaches_the_filter_and_the_copies(opened):
+    page = opened()
+    focus = "document.activeElement.id || document.activeElement.textContent"
+    page.keyboard.press("Tab")
+    assert page.evaluate(focus) == "Skip to the posts"
+    page.keyboard.press("Enter")
+    assert page.evaluate(focus) == "posts"
+    page.keyboard.press("Tab")
+    assert page.evaluate(focus) == "filter"
+    page.keyboard.type("NUL bell 57")  # copies stay with their post
+    assert 0 < page.locator(".cluster:visible").count() < 300
+    assert " of " in page.locator("#found").inner_text()
+    page.locator("#filter").fill("")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.parentElement.className") == "copies":
+            break
+    details = page.locator("details.copies").first
+    assert details.get_attribute("open") is None
+    page.keyboard.press("Enter")
+    assert details.get_attribute("open") is not None
+
+
+def test_the_order_can_be_changed(opened):
+    page = opened()
+    dates = "() => [...document.querySelectorAll('.cluster')].map(c => c.dataset.date)"
+    page.locator("#order").select_option("newest")
+    newest = [date for date in page.evaluate(dates) if date]
+    assert newest == sorted(newest, reverse=True) and len(set(newest)) > 20
+    page.locator("#order").select_option("oldest")
+    found = page.evaluate(dates)
+    oldest = [date for date in found if date]
+    assert oldest == sorted(oldest) and found[: len(oldest)] == oldest
+    page.locator("#order").select_option("size")
+    sizes = page.evaluate("[...document.querySelectorAll('.cluster')].map(c => +c.dataset.size)")
+    assert sizes == sorted(sizes, reverse=True)
+    page.locator("#seed").select_option("3")
+    page.locator("#order").select_option("rank")
+    shown = page.locator(".cluster:visible .rank").all_inner_texts()
+    assert [int(rank) for rank in shown[:3]] == [4, 11, 18]
+
+
+def test_without_scripts_the_page_is_complete(opened):
+    page = opened(java_script_enabled=False)
+    assert page.locator("#controls").is_hidden()
+    assert page.locator("[id^=post-]").count() == POSTS
+    details = page.locator("details.copies").first
+    details.locator("summary").click()
+    assert details.locator("li p.text").first.is_visible()
+
+
+def test_light_dark_and_paper(opened):
+    ground = "getComputedStyle(document.body).backgroundColor"
+
+    def brightness(page):
+        return sum(map(int, page.evaluate(ground)[4:-1].split(",")[:3])) / 3
+
+    page = opened()
+    page.emulate_media(color_scheme="light")
+    assert brightness(page) > 230
+    page.emulate_media(color_scheme="dark")
+    assert brightness(page) < 60
+    page.emulate_media(media="print", color_scheme="dark")
+    assert brightness(page) == 255
+    assert page.locator("#controls").is_hidden()
