@@ -27,7 +27,17 @@ def _conf():
         yield
 
 
-GROUPS = ("task", "encoder", "sparsity", "objective", "data", "vectors", "trainer", "ranker")
+GROUPS = (
+    "task",
+    "encoder",
+    "sparsity",
+    "objective",
+    "data",
+    "vectors",
+    "trainer",
+    "ranker",
+    "terms",
+)
 
 
 @pytest.mark.parametrize(

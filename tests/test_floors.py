@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 # room -> the rooms of the project it may import
 GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
-MODEL = {"folder", "model", "ranker", "results"}
+MODEL = {"folder", "model", "ranker", "results", "scoring", "terms"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
@@ -26,9 +26,11 @@ MAY = {
     "rankers": {"errors", "sparsity", "attention", "encoders"},
     "data": {"errors", "files", "text"},
     "folder": {"errors", "files", "text"},
-    "model": GROUND | PARTS | {"folder"},
+    "terms": GROUND | {"lexical"},
+    "model": GROUND | PARTS | {"folder", "terms"},
+    "scoring": GROUND | PARTS | {"model", "terms"},
     "ranker": GROUND | {"folder", "rankers"},
-    "results": GROUND | PARTS | {"folder", "model"},
+    "results": GROUND | PARTS | {"folder", "model", "scoring"},
     "training": GROUND | PARTS | MODEL,
     "search": GROUND | PARTS | MODEL,
     "sweep": {"errors", "files", "tables", "training"},
@@ -48,6 +50,8 @@ OUTSIDE_FORBIDDEN = {
     "model": HEAVY,
     "ranker": HEAVY,
     "results": HEAVY,
+    "scoring": HEAVY,
+    "terms": HEAVY,
     "search": HEAVY,
     "cli": HEAVY,
 }

@@ -1,7 +1,7 @@
 """Results of systems on an evaluation set: figures, tables and files that can be checked."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,10 @@ from siamese_news.data.trec import write_run
 from siamese_news.files import atomic_write
 from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
 from siamese_news.metrics.blocks import Blocks, cosine_blocks
-from siamese_news.model import Model
+from siamese_news.model import BLOCK, Model
 from siamese_news.provenance import provenance
 from siamese_news.published import AST_METRICS, AST_R_PRECISION, THRESHOLDS
+from siamese_news.scoring import open_scorer
 from siamese_news.tables import markdown_table
 
 MakeBlocks = Callable[[Sequence[Article], Sequence[Post]], Blocks]
@@ -76,16 +77,31 @@ def evaluate_system(
 
 
 def model_blocks(model: Model, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
-    """Cosine similarities of a model; each side is encoded once."""
-    return cosine_blocks(
-        model.encode_articles([article.full_text for article in articles]),
-        model.encode_posts([post.text for post in posts]),
-    )
+    """Scores of a model; those of a dense one are cosines, and each side is encoded once.
+
+    A model with a lexical head sees the whole pool first, which is what its rule for pools that are
+    mostly about the story looks at.
+    """
+    seeds = [article.full_text for article in articles]
+    texts = [post.text for post in posts]
+    if model.terms is None:
+        return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
+    scorer = open_scorer(model, seeds)
+
+    def blocks() -> Iterator[tuple[int, np.ndarray]]:
+        for start in range(0, len(texts), BLOCK):
+            yield start, scorer.scores(texts[start : start + BLOCK])
+
+    for _ in blocks():
+        pass
+    scorer.adapt()
+    return blocks
 
 
 def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
-    """`evaluate_system` for a model: cosine similarities."""
-    return evaluate_system(name, "cosine", partial(model_blocks, model), test, bootstrap=bootstrap)
+    """`evaluate_system` for a model."""
+    kind = "cosine" if model.terms is None else "mixture"
+    return evaluate_system(name, kind, partial(model_blocks, model), test, bootstrap=bootstrap)
 
 
 def figures(result: SystemResult) -> dict[str, float | None]:

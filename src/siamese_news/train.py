@@ -42,6 +42,10 @@ def train(config: DictConfig, out: Path) -> dict[str, Any]:
         from siamese_news.training import rerank
 
         return rerank.run(plain, out)
+    if plain["task"]["name"] == "distil":
+        from siamese_news.training import distil
+
+        return distil.run(plain, out)
     from siamese_news.training import link
 
     return link.run(plain, out)

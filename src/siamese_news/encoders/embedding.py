@@ -1,6 +1,7 @@
 """Token ids to word vectors."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,8 @@ class TokenEmbedding(nn.Module):
         project_to: the size of a bias-free linear map behind the table (100 -> 300, say); None for
             no map.
         dropout: share of the entries that are dropped in training.
+        stored: how a model folder keeps the table: ``"float32"``, or ``"int8"``, where each row is
+            127 steps times a float16 factor (a fourth of the size).
     """
 
     matrix: Tensor
@@ -36,8 +39,14 @@ class TokenEmbedding(nn.Module):
         unknown_weight: float = 1.0,
         project_to: int | None = None,
         dropout: float = 0.0,
+        stored: Literal["float32", "int8"] = "float32",
     ) -> None:
         super().__init__()
+        if stored not in ("float32", "int8") or (stored == "int8" and trainable):
+            raise ValueError(
+                f"TokenEmbedding got {stored=}, {trainable=}; expected 'float32', or 'int8' for a "
+                "table that is not trained"
+            )
         if matrix.dim() != 2 or 0 in matrix.shape:
             raise ValueError(
                 f"TokenEmbedding got a matrix of shape {tuple(matrix.shape)}; expected (V, E)"
@@ -53,6 +62,7 @@ class TokenEmbedding(nn.Module):
         self.trainable = trainable
         self.unknown_weight = unknown_weight
         self.project_to = project_to
+        self.stored = stored
         self.output_dim = project_to or size
         if trainable:
             self.matrix = nn.Parameter(matrix.detach().clone())
@@ -96,7 +106,26 @@ class TokenEmbedding(nn.Module):
             "unknown_weight": self.unknown_weight,
             "project_to": self.project_to,
             "dropout": self.dropout.p,
+            "stored": self.stored,
         }
+
+    def compressed(self, state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+        """A model's state as its folder keeps it; `prefix` is this module's in the names."""
+        kept = dict(state)
+        if self.stored == "int8":
+            matrix = kept.pop(f"{prefix}matrix").float()
+            scale = (matrix.abs().amax(1, keepdim=True) / 127).clamp(min=2**-20).half()
+            steps = (matrix / scale.float()).round().clamp(-127, 127)
+            kept |= {f"{prefix}steps": steps.to(torch.int8), f"{prefix}scale": scale}
+        return kept
+
+    def expanded(self, state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+        """The inverse of `compressed`, but for rounding."""
+        kept = dict(state)
+        if self.stored == "int8":
+            steps, scale = kept.pop(f"{prefix}steps"), kept.pop(f"{prefix}scale")
+            kept[f"{prefix}matrix"] = steps.float() * scale.float()
+        return kept
 
 
 def hashed_vectors(ids: Tensor, size: int) -> Tensor:

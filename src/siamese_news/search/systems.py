@@ -5,7 +5,7 @@ from typing import Protocol
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.lexical import BM25, TfIdf
+from siamese_news.lexical import BM25, TfIdf, words_of
 from siamese_news.metrics.blocks import Blocks, blocks_of
 from siamese_news.model import Model
 from siamese_news.results import model_blocks
@@ -29,12 +29,11 @@ class System(Protocol):
 
 
 class ModelSystem:
-    """A trained model; its scores are cosine similarities."""
-
-    kind = "cosine"
+    """A trained model."""
 
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
+        self.kind = "cosine" if model.terms is None else "mixture"
         self.model = model
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
@@ -73,11 +72,6 @@ class LexicalSystem:
         self._ranker.fit([self._tokenize(post.text) for post in posts], background)
         seeds = [self._tokenize(article.full_text) for article in articles]
         return blocks_of(lambda start, stop: self._ranker.scores(seeds, start, stop), len(posts))
-
-
-def words_of(tokens: Sequence[str]) -> list[str]:
-    """Tokens that can be matched on: punctuation, which every text has, would only add noise."""
-    return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
 
 
 PEERS = ("bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead")

@@ -5,13 +5,14 @@ from typing import Any
 import pytorch_lightning as pl
 
 from siamese_news.data.sources import EvaluationSet
+from siamese_news.model import Model
 from siamese_news.results import evaluate_model
 from siamese_news.training.module import LinkModule
 
 
-def dev_figures(module: LinkModule, dev: EvaluationSet) -> dict[str, float]:
+def dev_figures(model: Model, dev: EvaluationSet) -> dict[str, float]:
     """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
-    result = evaluate_model(module.model, "dev", dev, bootstrap=0).evaluation
+    result = evaluate_model(model, "dev", dev, bootstrap=0).evaluation
     return {
         "dev/map": result.macro["AP"],
         "dev/micro_ap": result.pooled["AP"],
@@ -36,7 +37,7 @@ class DevEvaluation(pl.Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log dev/map, dev/micro_ap and dev/auc."""
         assert isinstance(pl_module, LinkModule)
-        figures = dev_figures(pl_module, self.dev)
+        figures = dev_figures(pl_module.model, self.dev)
         self.history.append(figures)
         pl_module.log_dict(figures, prog_bar=True, rank_zero_only=False)
 

@@ -48,7 +48,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     if config["init"]:
         model = Model.load(config["init"])
         model.limits = dict(config["data"]["limits"])
-        data.prepare(model.tokenizer, model.vocabulary)
+        data.prepare(model.tokens, model.vocabulary)
     else:
         text = build_text(config["vectors"], task["tokenizer"])
         data.prepare(text[0], text[1])
@@ -63,7 +63,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     epochs = 0
     if trained:
         epochs = _fit(module, data, config, out)
-        _remember_training(model, data)
+        remember_training(model, data)
     else:
         log.info("the encoder has nothing to fit; it is evaluated as it is")
     row: dict[str, Any] = {
@@ -77,7 +77,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     }
     if data.dev is not None:
         row |= {
-            name.replace("/", " "): value for name, value in dev_figures(module, data.dev).items()
+            name.replace("/", " "): value for name, value in dev_figures(model, data.dev).items()
         }
     if data.test is not None:
         result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
@@ -163,7 +163,7 @@ def _checked_resume(resume: str | None, folder: Path) -> str | None:
     return resume
 
 
-def _remember_training(model: Model, data: LinkDataModule) -> None:
+def remember_training(model: Model, data: LinkDataModule) -> None:
     """Add what was trained on to what the model already knew."""
     seen = model.trained_on
     articles, posts = seen.setdefault("articles", {}), seen.setdefault("posts", {})

@@ -1,0 +1,239 @@
+"""The distil task: the small two-head model that ships, from training text and a teacher."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import RichProgressBar
+
+from siamese_news.data.leaks import same_text_key
+from siamese_news.data.sources import open_posts_of
+from siamese_news.encoders import BagEncoder, TokenEmbedding
+from siamese_news.errors import InputError
+from siamese_news.lexical import content_words, words_of
+from siamese_news.model import Model
+from siamese_news.results import evaluate_model, figures, model_card, write_results
+from siamese_news.terms import TermHead, TermOptions
+from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.training.build import build_text
+from siamese_news.training.callbacks import dev_figures
+from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.link import remember_training
+from siamese_news.training.student import Student, StudentModule, chunks, loader
+from siamese_news.training.teacher import teacher_vectors
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Training texts.
+
+    Attributes:
+        articles: whose vectors the student learns too.
+        background: articles that only count for the document frequencies.
+        posts: posts, those without articles too.
+    """
+
+    articles: list[str]
+    background: list[str]
+    posts: list[str]
+
+    def texts(self) -> Iterator[str]:
+        """All of them."""
+        yield from self.articles
+        yield from self.background
+        yield from self.posts
+
+
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Train the student, save the model folder to ``out/model`` and evaluate it.
+
+    Args:
+        config: the resolved configuration, plain values.
+        out: the folder of the run.
+
+    Returns:
+        One row of the comparison table.
+    """
+    task = config["task"]
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    started = time.monotonic()
+    data = LinkDataModule(data=config["data"], seed=config["seed"])
+    corpus = read_corpus(data, task)
+    words, frequencies, texts = count_words(corpus, task)
+    log.info("%d words of %d texts", len(words), texts)
+    tokenizer = Tokenizer(words=words, **task["tokenizer"])
+    vocabulary = Vocabulary(words, unknown="hash")
+
+    def ids(text: str) -> np.ndarray:
+        return vocabulary.ids(content_words(tokenizer(text)))
+
+    terms = TermHead(
+        torch.from_numpy(frequencies),
+        texts=texts,
+        typical=None,
+        options=TermOptions.of(config["terms"]),
+    )
+    post_ids = [ids(text) for text in corpus.posts]
+    terms.set_typical(post_ids)
+    limit = task["teacher"]["words"]
+    taught = [" ".join(text.split()[:limit]) for text in corpus.articles]
+    teacher = teacher_vectors([*taught, *corpus.posts], source=task["teacher"]["source"])
+    log.info("teacher vectors after %.1f minutes", (time.monotonic() - started) / 60)
+    rows = [*map(ids, taught), *post_ids]
+    student = _fit(config, words, frequencies, texts, rows, teacher)
+    matrix, weights = _compressed(student, post_ids, task["dim"])
+    encoder = {"class": "BagEncoder", "weighting": "idf", "output_dim": None}
+    model = Model(
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        embedding=TokenEmbedding(
+            matrix,
+            trainable=False,
+            token_weights=weights,
+            unknown_weight=0.0,
+            stored=task["stored"],
+        ),
+        encoder=BagEncoder(input_dim=task["dim"], weighting="idf", output_dim=None),
+        limits=config["data"]["limits"],
+        config={**encoder, "input_dim": task["dim"]},
+        terms=terms,
+    )
+    remember_training(model, data)
+    row: dict[str, Any] = {
+        "encoder": "two_heads",
+        "data": config["data"]["name"],
+        "seed": config["seed"],
+        "words": len(words),
+        "texts": texts,
+        "epochs": task["epochs"],
+        "minutes": round((time.monotonic() - started) / 60, 2),
+    }
+    model.save(out / "model", card=model_card(config, row))
+    model = Model.load(out / "model")  # what is measured is what is on disk
+    if data.dev is not None:
+        row |= {k.replace("/", " "): v for k, v in dev_figures(model, data.dev).items()}
+    if data.test is not None:
+        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
+    model.save(out / "model", card=model_card(config, row))
+    return row
+
+
+def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
+    """The training texts: pairs of the configuration, and posts without articles.
+
+    A post without an article whose text, but for links and case, is one of a collection that
+    ``task.leave_out`` names is not used: it may be a distractor of a test.
+    """
+    corpus = Corpus([], [], [])
+    known: set[str] = set()
+    for entry in data.data["train"]:
+        collection = data.collection(entry["folder"])
+        pairs = collection.split(entry["split"])
+        side = corpus.background if entry["folder"] in task["untaught"] else corpus.articles
+        side += [collection.articles[article].full_text for article in pairs]
+        posts = dict.fromkeys(post for judged in pairs.values() for post in judged)
+        corpus.posts += [collection.posts[post].text for post in posts]
+    if task["unlabelled"]:
+        for folder in task["leave_out"]:
+            known |= {same_text_key(post.text) for post in open_posts_of(folder).values()}
+    for folder in task["unlabelled"]:
+        texts = (post.text for post in open_posts_of(folder).values())
+        corpus.posts += [text for text in texts if same_text_key(text) not in known]
+    return corpus
+
+
+def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
+    """The words kept, most frequent first, in how many texts each occurs, and how many there are.
+
+    Counted twice: hashtags are cut by the words that the first count found.
+    """
+    words: list[str] = []
+    frequencies: Counter[str] = Counter()
+    texts = 0
+    for _ in range(2):
+        tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
+        frequencies = Counter()
+        texts = 0
+        for text in corpus.texts():
+            frequencies.update(set(words_of(tokenizer(text))))
+            texts += 1
+        kept = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
+        words = [word for _, word in sorted(kept)[: task["max_words"]]]
+    if not words:
+        raise InputError(
+            f"no word occurs in task.min_texts={task['min_texts']} of {texts} training texts; "
+            "give more text or a smaller number"
+        )
+    return words, np.array([frequencies[word] for word in words], np.int32), texts
+
+
+def _fit(
+    config: Mapping[str, Any],
+    words: Sequence[str],
+    frequencies: np.ndarray,
+    texts: int,
+    rows: Sequence[np.ndarray],
+    teacher: np.ndarray,
+) -> Student:
+    """Train the student on the texts with at least two known words."""
+    task = config["task"]
+    _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
+    places = {word: place for place, word in enumerate(glove.words)}
+    vectors = np.zeros((len(words), matrix.shape[1]), np.float32)
+    for row, word in enumerate(words):
+        if word in places:
+            vectors[row] = matrix[places[word]]
+    vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
+    idf = np.log((1.0 + texts) / (1.0 + frequencies)).astype(np.float32)
+    known = [ids[ids < len(words)] for ids in rows]
+    used = [row for row, ids in enumerate(known) if len(ids) >= 2]
+    student = Student(torch.from_numpy(vectors), torch.from_numpy(idf), teacher.shape[1])
+    batches = loader(
+        [known[row] for row in used], teacher[used], batch=task["batch"], seed=config["seed"]
+    )
+    module = StudentModule(student, lr=task["lr"], steps=task["epochs"] * len(batches))
+    options = dict(config["trainer"])
+    options.pop("threads")
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=task["epochs"],
+        callbacks=[RichProgressBar(leave=False)],
+        logger=False,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(module, batches)
+    return student.cpu().eval()
+
+
+def _compressed(
+    student: Student, posts: Sequence[np.ndarray], dim: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit vectors (V, dim) and weights (V,): the table on the principal axes of posts' vectors."""
+    words = len(student.idf)
+    with torch.inference_mode():
+        table = torch.cat([student.table(rows) for rows in chunks(words)])
+        sample = [ids[ids < words] for ids in posts[:: max(1, len(posts) // 30_000)]]
+        flat = torch.from_numpy(np.concatenate(sample))
+        ends = np.cumsum([len(ids) for ids in sample])
+        starts = torch.from_numpy(np.concatenate([[0], ends[:-1]]).astype(np.int64))
+        bags = torch.nn.functional.embedding_bag(flat, table, starts, mode="sum")
+        bags = torch.nn.functional.normalize(bags, dim=1)
+        # Not centred: cosines are what is kept.
+        _, axes = torch.linalg.eigh(bags.T @ bags)
+        table = table @ axes.flip(1)[:, :dim]
+        weights = table.norm(dim=1)
+    return table / weights.clamp(min=1e-12)[:, None], weights

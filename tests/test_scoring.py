@@ -1,0 +1,213 @@
+"""The lexical head against naive loops, the mixture, and the rule for pools about the story."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siamese_news.errors import InputError
+from siamese_news.model import Model
+from siamese_news.scoring import CosineScorer, MixtureScorer, open_scorer
+from siamese_news.terms import Narrow, PoolCounts, TermHead, TermOptions, distinct
+from siamese_news.text import Vocabulary
+
+WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
+COUNTS = (50, 20, 40, 5, 30, 2, 0)
+TEXTS = 100
+OPTIONS = TermOptions(power=1.5, half=4.0, pivot=0.6, article_tokens=50, dense=0.0)
+
+
+def head(options=OPTIONS, typical=9.0):
+    return TermHead(torch.tensor(COUNTS), texts=TEXTS, typical=typical, options=options)
+
+
+def idf(word_id):
+    seen = COUNTS[word_id] if word_id < len(COUNTS) else 0
+    return math.log((1 + TEXTS) / (1 + seen)) + 1
+
+
+def naive(article, post, options=OPTIONS, typical=9.0):
+    """The module's docstring, word by word."""
+    weights = {}
+    for word in article:
+        tf = article.count(word)
+        lead = 1 / (1 + article.index(word) / options.half)
+        weights[word] = idf(word) ** options.power * lead * (1 + math.log(tf))
+    length = math.sqrt(sum(w * w for w in weights.values())) or 1.0
+    own = {word: idf(word) ** options.power for word in set(post)}
+    scale = (1 - options.pivot) * typical
+    scale += options.pivot * math.sqrt(sum(w * w for w in own.values()))
+    return sum(weights.get(word, 0) / length * w / scale for word, w in own.items())
+
+
+def scored(articles, posts, weights):
+    articles = [np.array(ids, np.int64) for ids in articles]
+    posts = [np.array(ids, np.int64) for ids in posts]
+    columns = np.unique(np.concatenate([*articles, np.zeros(0, np.int64)]))
+    vectors = weights.posts(*distinct(posts), columns)
+    return (weights.articles(articles, columns) @ vectors.T).toarray()
+
+
+# 7 … 2^61 are hashed words
+ids = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 2**61]), max_size=12)
+
+
+@given(st.lists(ids, min_size=1, max_size=4), st.lists(ids, min_size=1, max_size=5))
+@settings(deadline=None)
+def test_scores_equal_the_naive_loops(articles, posts):
+    expected = [[naive(article, post) for post in posts] for article in articles]
+    found = scored(articles, posts, head().background())
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_only_the_first_words_of_an_article_are_read():
+    options = TermOptions(article_tokens=2, dense=0.0)
+    weights = head(options).background()
+    assert scored([[0, 1, 3]], [[3]], weights)[0, 0] == 0
+    assert scored([[0, 3, 1]], [[3]], weights)[0, 0] > 0
+
+
+def test_the_typical_length_is_the_root_mean_square():
+    terms = head(typical=None)
+    posts = [np.array(row, np.int64) for row in ([0, 0, 1], [3], [], [7, 9])]
+    terms.set_typical(posts)
+    squares = [sum(idf(word) ** 3 for word in set(row.tolist())) for row in posts]
+    assert terms.typical == pytest.approx(math.sqrt(sum(squares) / 4))
+
+
+def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
+    options = TermOptions(half=4.0, dense=0.0, narrow=Narrow(pool=0.5, headline=2))
+    pool = PoolCounts(len(WORDS))
+    posts = [np.array(row, np.int64) for row in ([0, 1], [0], [0, 7], [7])]
+    pool.add(*distinct(posts))
+    weights = head(options).narrowed(pool)
+    seen = {0: 3, 1: 1, 7: 2}
+    for word in (0, 1, 3, 7):
+        mine = math.log((1 + 4) / (1 + seen.get(word, 0))) + 1
+        expected = (math.sqrt(idf(word)) * math.sqrt(mine)) ** options.power
+        assert weights.of(np.array([word]))[0] == pytest.approx(expected)
+    # The headline doubles what stands in it, compared with what does not.
+    lead = [float(v) for v in scored([[0, 1, 3]], [[0], [3]], weights)[0]]
+    alone = TermOptions(half=4.0, dense=0.0, narrow=Narrow(pool=0.5, headline=0))
+    without = scored([[0, 1, 3]], [[0], [3]], head(alone).narrowed(pool))[0]
+    assert lead[0] / lead[1] > without[0] / without[1]
+
+
+@pytest.mark.parametrize(
+    "values", [{"power": -1.0}, {"half": 0.0}, {"pivot": 1.5}, {"dense": -0.1}]
+)
+def test_impossible_options_are_named(values):
+    with pytest.raises(InputError, match=next(iter(values))):
+        TermOptions(**values)
+
+
+def test_options_survive_as_plain_values():
+    assert TermOptions.of(OPTIONS.plain()) == OPTIONS
+
+
+@pytest.fixture
+def two_heads(tiny_model):
+    words = tiny_model.vocabulary.words
+    tiny_model.vocabulary = Vocabulary(words, unknown="hash")
+    tiny_model.embedding.unknown_weight = 0.0
+    tiny_model.terms = TermHead(
+        torch.arange(len(words)),
+        texts=50,
+        typical=8.0,
+        options=TermOptions(dense=0.25, narrow=Narrow(posts=5)),
+    )
+    return tiny_model
+
+
+ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
+POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", "", "the of a"]
+
+
+def test_a_dense_model_has_cosines(tiny_model):
+    scorer = open_scorer(tiny_model, ARTICLES)
+    assert isinstance(scorer, CosineScorer)
+    expected = tiny_model.encode_articles(ARTICLES) @ tiny_model.encode_posts(POSTS).T
+    np.testing.assert_array_equal(scorer.scores(POSTS), expected)
+    assert not scorer.adapt()
+
+
+def test_the_mixture_is_the_sum_of_its_heads(two_heads):
+    scorer = open_scorer(two_heads, ARTICLES)
+    assert isinstance(scorer, MixtureScorer)
+    dense = two_heads.encode_articles(ARTICLES) @ two_heads.encode_posts(POSTS).T
+    lexical = scored(
+        [two_heads.ids(text) for text in ARTICLES],
+        [two_heads.ids(text) for text in POSTS],
+        two_heads.terms.background(),
+    )
+    np.testing.assert_allclose(scorer.scores(POSTS), 0.75 * lexical + 0.25 * dense, atol=1e-6)
+    assert not scorer.scores(["", "the of a"]).any()
+    assert scorer.scores([]).shape == (2, 0)
+
+
+def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
+    scorer = open_scorer(two_heads, ARTICLES)
+    assert scorer.matched("QWERTZ was") == ["qwertz"]
+    assert scorer.matched("flood in the town")[0] in ("flood", "town")
+    assert scorer.matched("nothing at all") == []
+
+
+def test_blocks_do_not_matter(two_heads):
+    together = open_scorer(two_heads, ARTICLES).scores(POSTS)
+    scorer = open_scorer(two_heads, ARTICLES)
+    np.testing.assert_allclose(np.hstack([scorer.scores([p]) for p in POSTS]), together, atol=1e-6)
+
+
+def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
+    about = open_scorer(two_heads, ARTICLES)
+    before = about.scores(["flood river town"] * 6)
+    assert about.adapt()
+    assert not np.allclose(about.scores(["flood river town"]), before[:, :1])
+    assert not about.adapt()
+    other = open_scorer(two_heads, ARTICLES)
+    other.scores(["flood river town"] + ["vote mayor street"] * 20)
+    assert not other.adapt()
+    few = open_scorer(two_heads, ARTICLES)
+    few.scores(["flood river town"])
+    assert not few.adapt()
+
+
+@pytest.mark.parametrize("posts", [["flood"], ["flood"] * 10, [""] * 10, ["zzz"] * 10])
+def test_tiny_and_identical_pools_have_finite_scores(two_heads, posts):
+    scorer = open_scorer(two_heads, ARTICLES)
+    scorer.scores(posts)
+    scorer.adapt()
+    assert np.isfinite(scorer.scores(posts)).all()
+
+
+def test_an_article_without_a_known_word_scores_zero(two_heads):
+    assert not open_scorer(two_heads, ["", "the of"]).scores(POSTS).any()
+
+
+@pytest.mark.parametrize("stored", ["float32", "int8"])
+def test_the_folder_keeps_both_heads(two_heads, tmp_path, stored):
+    two_heads.embedding.stored = stored
+    two_heads.save(tmp_path / "m", card="x")
+    again = Model.load(tmp_path / "m")
+    assert again.terms.options == two_heads.terms.options
+    expected = open_scorer(two_heads, ARTICLES).scores(POSTS)
+    found = open_scorer(again, ARTICLES).scores(POSTS)
+    np.testing.assert_allclose(found, expected, atol=2e-3 if stored == "int8" else 1e-6)
+    # Rounded once, it stays as it is.
+    again.save(tmp_path / "n", card="x")
+    twice = open_scorer(Model.load(tmp_path / "n"), ARTICLES).scores(POSTS)
+    np.testing.assert_allclose(twice, found, atol=1e-6)
+
+
+def test_bags_are_what_the_padded_path_gives(two_heads):
+    texts = [two_heads.ids(text) for text in [*ARTICLES, *POSTS]]
+    quick = two_heads.encode_ids(texts, "post")
+    cut = [two_heads.cut(ids, "post") for ids in texts]
+    with torch.inference_mode():
+        from siamese_news.data.collate import pad
+
+        slow = torch.nn.functional.normalize(two_heads(pad(cut)), dim=-1).numpy()
+    np.testing.assert_allclose(quick, slow, atol=1e-6)
