@@ -11,17 +11,27 @@ from hypothesis import strategies as st
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.scoring import CosineScorer, MixtureScorer, open_scorer
-from siamese_news.terms import Narrow, PoolCounts, TermHead, TermOptions, distinct
+from siamese_news.terms import (
+    Narrow,
+    PoolCounts,
+    TermHead,
+    TermOptions,
+    distinct,
+    no_pairs,
+    pair_counters,
+    pairs_of,
+)
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
 COUNTS = (50, 20, 40, 5, 30, 2, 0)
 TEXTS = 100
-OPTIONS = TermOptions(power=1.5, half=4.0, pivot=0.6, article_tokens=50, dense=0.0)
+OPTIONS = TermOptions(power=1.5, half=4.0, pivot=0.6, article_tokens=50, phrases=0.0, dense=0.0)
 
 
-def head(options=OPTIONS, typical=9.0):
-    return TermHead(torch.tensor(COUNTS), texts=TEXTS, typical=typical, options=options)
+def head(options=OPTIONS, typical=(9.0, 9.0)):
+    counts = torch.tensor(COUNTS)
+    return TermHead(counts, no_pairs(), texts=TEXTS, typical=typical, options=options)
 
 
 def idf(word_id):
@@ -46,7 +56,8 @@ def naive(article, post, options=OPTIONS, typical=9.0):
 def scored(articles, posts, weights):
     articles = [np.array(ids, np.int64) for ids in articles]
     posts = [np.array(ids, np.int64) for ids in posts]
-    columns = np.unique(np.concatenate([*articles, np.zeros(0, np.int64)]))
+    features = [np.concatenate([ids, pairs_of(ids)]) for ids in articles]
+    columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
     vectors = weights.posts(*distinct(posts), columns)
     return (weights.articles(articles, columns) @ vectors.T).toarray()
 
@@ -63,8 +74,52 @@ def test_scores_equal_the_naive_loops(articles, posts):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_pairs_are_scored_as_words_are_and_by_themselves():
+    """With every pair as rare as the rest, its weight is that of an unknown word."""
+    options = TermOptions(half=4.0, phrases=0.25, dense=0.0)
+    weights = head(options).background()
+    article, post = [0, 1, 2, 1, 2], [1, 2, 3]
+    words = TermOptions(half=4.0, phrases=0.0, dense=0.0)
+    one, two, three = 100, 101, 102  # (0, 1), (1, 2), (2, 1)
+    expected = 0.75 * naive(article, post, words)
+    expected += 0.25 * naive([one, two, three, two], [two, 103], words)
+    features = np.concatenate([np.array(post), pairs_of(np.array(post))])
+    assert scored([article], [features], weights)[0, 0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_order_of_a_pair_counts():
+    assert pairs_of(np.array([1, 2]))[0] != pairs_of(np.array([2, 1]))[0]
+    assert len(pairs_of(np.zeros(0, np.int64))) == len(pairs_of(np.array([4]))) == 0
+    # No pair is taken for a word, known or hashed.
+    assert pairs_of(np.array([2**62 + 5, 3, 9])).min() > 2**62 + 10**9
+
+
+def test_counters_hold_how_many_texts_have_a_pair():
+    texts = [np.array([1, 2, 1, 2])] * 30 + [np.array([5, 6])]
+    counters = pair_counters(texts).numpy()
+    place = pairs_of(np.array([1, 2])) % len(counters)
+    assert np.expm1(counters[place] / 16) == pytest.approx(30, rel=0.05)
+    assert (counters > 0).sum() == 3
+
+
+def test_a_scorer_goes_on_from_its_state(two_heads):
+    posts = ["flood river town"] * 6 + POSTS
+    whole = open_scorer(two_heads, ARTICLES)
+    whole.scores(posts)
+    first = open_scorer(two_heads, ARTICLES)
+    first.scores(posts[:4])
+    second = open_scorer(two_heads, ARTICLES)
+    second.restore(first.state())
+    second.scores(posts[4:])
+    assert whole.adapt() == second.adapt()
+    third = open_scorer(two_heads, ARTICLES)
+    third.restore(second.state())
+    for scorer in (second, third):
+        np.testing.assert_array_equal(scorer.scores(posts), whole.scores(posts))
+
+
 def test_only_the_first_words_of_an_article_are_read():
-    options = TermOptions(article_tokens=2, dense=0.0)
+    options = TermOptions(article_tokens=2, phrases=0.0, dense=0.0)
     weights = head(options).background()
     assert scored([[0, 1, 3]], [[3]], weights)[0, 0] == 0
     assert scored([[0, 3, 1]], [[3]], weights)[0, 0] > 0
@@ -75,11 +130,11 @@ def test_the_typical_length_is_the_root_mean_square():
     posts = [np.array(row, np.int64) for row in ([0, 0, 1], [3], [], [7, 9])]
     terms.set_typical(posts)
     squares = [sum(idf(word) ** 3 for word in set(row.tolist())) for row in posts]
-    assert terms.typical == pytest.approx(math.sqrt(sum(squares) / 4))
+    assert terms.typical == pytest.approx([math.sqrt(sum(squares) / 4), 1.0])
 
 
 def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
-    options = TermOptions(half=4.0, dense=0.0, narrow=Narrow(pool=0.5, headline=2))
+    options = TermOptions(half=4.0, phrases=0.0, dense=0.0, narrow=Narrow(pool=0.5, headline=2))
     pool = PoolCounts(len(WORDS))
     posts = [np.array(row, np.int64) for row in ([0, 1], [0], [0, 7], [7])]
     pool.add(*distinct(posts))
@@ -91,7 +146,7 @@ def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
         assert weights.of(np.array([word]))[0] == pytest.approx(expected)
     # The headline doubles what stands in it, compared with what does not.
     lead = [float(v) for v in scored([[0, 1, 3]], [[0], [3]], weights)[0]]
-    alone = TermOptions(half=4.0, dense=0.0, narrow=Narrow(pool=0.5, headline=0))
+    alone = TermOptions(half=4.0, phrases=0.0, dense=0.0, narrow=Narrow(pool=0.5, headline=0))
     without = scored([[0, 1, 3]], [[0], [3]], head(alone).narrowed(pool))[0]
     assert lead[0] / lead[1] > without[0] / without[1]
 
@@ -115,8 +170,9 @@ def two_heads(tiny_model):
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
+        no_pairs(),
         texts=50,
-        typical=8.0,
+        typical=(8.0, 6.0),
         options=TermOptions(dense=0.25, narrow=Narrow(posts=5)),
     )
     return tiny_model
@@ -138,11 +194,9 @@ def test_the_mixture_is_the_sum_of_its_heads(two_heads):
     scorer = open_scorer(two_heads, ARTICLES)
     assert isinstance(scorer, MixtureScorer)
     dense = two_heads.encode_articles(ARTICLES) @ two_heads.encode_posts(POSTS).T
-    lexical = scored(
-        [two_heads.ids(text) for text in ARTICLES],
-        [two_heads.ids(text) for text in POSTS],
-        two_heads.terms.background(),
-    )
+    articles = [two_heads.ids(text) for text in ARTICLES]
+    features = [two_heads.terms.features(two_heads.ids(text)) for text in POSTS]
+    lexical = scored(articles, features, two_heads.terms.background())
     np.testing.assert_allclose(scorer.scores(POSTS), 0.75 * lexical + 0.25 * dense, atol=1e-6)
     assert not scorer.scores(["", "the of a"]).any()
     assert scorer.scores([]).shape == (2, 0)

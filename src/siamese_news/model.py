@@ -14,7 +14,7 @@ from siamese_news.encoders import BagEncoder, Encoder, TokenEmbedding, build_enc
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
 from siamese_news.lexical import content_words
-from siamese_news.terms import TermHead, TermOptions
+from siamese_news.terms import TermHead, TermOptions, no_pairs
 from siamese_news.text import Tokenizer, Vocabulary
 
 Side = Literal["article", "post"]
@@ -272,7 +272,11 @@ def _terms(values: Mapping[str, Any] | None, words: int) -> TermHead | None:
     options = dict(values)
     texts, typical = options.pop("texts"), options.pop("typical")
     return TermHead(
-        torch.zeros(words), texts=texts, typical=typical, options=TermOptions.of(options)
+        torch.zeros(words),
+        no_pairs(),
+        texts=texts,
+        typical=typical,
+        options=TermOptions.of(options),
     )
 
 

@@ -1,12 +1,15 @@
 """Scores of posts for seed articles: one interface over every kind of model."""
 
+import io
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from siamese_news.model import Model
-from siamese_news.terms import PoolCounts, TermWeights, distinct
+from siamese_news.terms import PoolCounts, TermWeights, distinct, pairs_of
 
 
 class Scorer(Protocol):
@@ -31,6 +34,16 @@ class Scorer(Protocol):
 
     def matched(self, post: str, limit: int = 8) -> list[str]:
         """The words that carried the post's best score, strongest first; none if not by words."""
+
+    def state(self) -> bytes:
+        """What the scorer has learned from the posts so far; empty where it learns nothing."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on from the `state` of a scorer of the same model and articles."""
+
+
+# What a mixture has done with its pool so far.
+_READING, _BACKGROUND, _NARROWED = range(3)
 
 
 class CosineScorer:
@@ -59,6 +72,21 @@ class CosineScorer:
         """None: a vector has no words."""
         return []
 
+    def carried(self, post: str, article: int) -> dict[str, float]:
+        """None: a vector has no words."""
+        return {}
+
+    def others(self, articles: Sequence[str]) -> "CosineScorer":
+        """See `Scorer`."""
+        return CosineScorer(self._model, articles)
+
+    def state(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Nothing to go on from."""
+
 
 class MixtureScorer:
     """``(1 - w)`` times the lexical head's score plus ``w`` times the cosine of the dense head.
@@ -74,10 +102,12 @@ class MixtureScorer:
         assert model.terms is not None
         self._model, self._terms = model, model.terms
         self._ids = [model.ids(text)[: self._terms.options.article_tokens] for text in articles]
-        self._columns = np.unique(np.concatenate([*self._ids, np.zeros(0, np.int64)]))
+        features = [self._terms.features(ids) for ids in self._ids]
+        self._columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self._dense = model.encode_ids(self._ids, "article")
-        self._pool: PoolCounts | None = PoolCounts(len(model.vocabulary))
+        self._pool = PoolCounts(len(model.vocabulary))
         self._about = 0
+        self._stage = _READING
         self._use(self._terms.background())
 
     def _use(self, weights: TermWeights) -> None:
@@ -87,13 +117,13 @@ class MixtureScorer:
     def scores(self, posts: Sequence[str]) -> np.ndarray:
         """See `Scorer`."""
         ids = [self._model.ids(post) for post in posts]
-        rows, words, count = distinct(ids)
+        rows, words, count = distinct([self._terms.features(text) for text in ids])
         vectors = self._weights.posts(rows, words, count, self._columns)
         share = self._terms.options.dense
         mixed = np.asarray((self._lexical @ vectors.T).toarray(), np.float32) * (1 - share)
         if share:
             mixed += share * (self._dense @ self._model.encode_ids(ids, "post").T)
-        if self._pool is not None and count and len(mixed):
+        if self._stage == _READING and count and len(mixed):
             self._pool.add(rows, words, count)
             self._about += int((mixed.max(axis=0) > self._terms.options.narrow.score).sum())
         return mixed
@@ -101,25 +131,74 @@ class MixtureScorer:
     def adapt(self) -> bool:
         """Whether the pool turned out to be mostly about the story (`terms.Narrow`)."""
         pool, narrow = self._pool, self._terms.options.narrow
-        self._pool = None
-        if pool is None or pool.posts < narrow.posts or self._about < narrow.share * pool.posts:
+        if self._stage != _READING:
             return False
+        if pool.posts < narrow.posts or self._about < narrow.share * pool.posts:
+            self._stage = _BACKGROUND
+            return False
+        self._stage = _NARROWED
         self._use(self._terms.narrowed(pool))
         return True
 
     def matched(self, post: str, limit: int = 8) -> list[str]:
         """See `Scorer`."""
-        tokens = self._model.tokens(post)
-        ids = self._model.vocabulary.ids(tokens)
-        rows, words, count = distinct([ids])
-        vector = self._weights.posts(rows, words, count, self._columns)
+        names, vector = self._words(post)
         if not vector.nnz:
             return []
         best = int(np.argmax((self._lexical @ vector.T).toarray()))
-        carried = self._lexical[[best]].multiply(vector).tocoo()
-        order = np.argsort(-carried.data, kind="stable")[:limit]
-        names = dict(zip(ids.tolist(), tokens, strict=True))
-        return [names[int(self._columns[carried.col[place]])] for place in order]
+        return list(self._products(names, vector, best))[:limit]
+
+    def carried(self, post: str, article: int) -> dict[str, float]:
+        """See `Scorer`."""
+        return self._products(*self._words(post), article)
+
+    def others(self, articles: Sequence[str]) -> "MixtureScorer":
+        """See `Scorer`."""
+        other = MixtureScorer(self._model, articles)
+        other._stage = _BACKGROUND
+        other._use(self._weights)
+        return other
+
+    def state(self) -> bytes:
+        """See `Scorer`."""
+        arrays = {"numbers": np.array([self._stage, self._about, self._pool.posts])}
+        for place, counts in enumerate(self._pool.counts):
+            arrays[f"places{place}"] = found = np.flatnonzero(counts)
+            arrays[f"counts{place}"] = counts[found]
+        stream = io.BytesIO()
+        np.savez(stream, allow_pickle=False, **arrays)
+        return stream.getvalue()
+
+    def restore(self, state: bytes) -> None:
+        """See `Scorer`."""
+        with np.load(io.BytesIO(state), allow_pickle=False) as saved:
+            self._stage, self._about, self._pool.posts = map(int, saved["numbers"])
+            for place, counts in enumerate(self._pool.counts):
+                counts[:] = 0
+                counts[saved[f"places{place}"]] = saved[f"counts{place}"]
+        if self._stage == _NARROWED:
+            self._use(self._terms.narrowed(self._pool))
+
+    def _words(self, post: str) -> tuple[dict[int, str], sparse.csr_matrix]:
+        """A post's words by their ids, and its vector."""
+        tokens = self._model.tokens(post)
+        ids = self._model.vocabulary.ids(tokens)
+        rows, words, count = distinct([self._terms.features(ids)])
+        vector = self._weights.posts(rows, words, count, self._columns)
+        phrases = [f"{left} {right}" for left, right in pairwise(tokens)]
+        names = dict(zip(pairs_of(ids).tolist(), phrases, strict=True))
+        return names | dict(zip(ids.tolist(), tokens, strict=True)), vector
+
+    def _products(
+        self, names: dict[int, str], vector: sparse.csr_matrix, article: int
+    ) -> dict[str, float]:
+        carried = self._lexical[[article]].multiply(vector).tocoo()
+        order = np.argsort(-carried.data, kind="stable")
+        share = 1 - self._terms.options.dense
+        return {
+            names[int(self._columns[carried.col[place]])]: float(carried.data[place]) * share
+            for place in order
+        }
 
 
 def open_scorer(model: Model, articles: Sequence[str]) -> Scorer:

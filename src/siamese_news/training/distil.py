@@ -20,7 +20,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical import content_words, words_of
 from siamese_news.model import Model
 from siamese_news.results import evaluate_model, figures, model_card, write_results
-from siamese_news.terms import TermHead, TermOptions
+from siamese_news.terms import TermHead, TermOptions, pair_counters
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.training.build import build_text
 from siamese_news.training.callbacks import dev_figures
@@ -78,13 +78,15 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     def ids(text: str) -> np.ndarray:
         return vocabulary.ids(content_words(tokenizer(text)))
 
+    post_ids = [ids(text) for text in corpus.posts]
+    article_ids = [ids(text) for text in (*corpus.articles, *corpus.background)]
     terms = TermHead(
         torch.from_numpy(frequencies),
+        pair_counters((*article_ids, *post_ids)),
         texts=texts,
         typical=None,
         options=TermOptions.of(config["terms"]),
     )
-    post_ids = [ids(text) for text in corpus.posts]
     terms.set_typical(post_ids)
     limit = task["teacher"]["words"]
     taught = [" ".join(text.split()[:limit]) for text in corpus.articles]
