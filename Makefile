@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
-.PHONY: help install demo test test-all lint format types bench build clean
+.PHONY: help install demo test test-all lint format types bench pretrained build clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,12 @@ types: install  ## mypy over src
 bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
+
+pretrained: install  ## train the model that ships, from the shared data (20 minutes)
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
+	$(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained
+	rm -rf src/siamese_news/pretrained
+	cp -r outputs/pretrained/model src/siamese_news/pretrained
 
 build: install  ## wheel and sdist
 	$(BIN)/python -m build

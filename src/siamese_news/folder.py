@@ -58,6 +58,7 @@ def write_folder(
         (staged / "config.json").write_text(document, encoding="utf-8")
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(state, str(staged / "model.safetensors"))
+        os.chmod(staged / "model.safetensors", 0o644)  # safetensors gives others nothing
         Vocabulary(words, unknown="drop").save(staged / "vocab.txt")
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
         sums = "".join(f"{_sha256(staged / name)}  {name}\n" for name in _FILES)
