@@ -19,8 +19,8 @@ class Narrow:
         headline: how many content words the headline vector has; 0 for none.
     """
 
-    score: float = 0.15
-    share: float = 0.25
+    score: float = 0.07
+    share: float = 0.2
     posts: int = 100
     pool: float = 0.75
     headline: int = 12
@@ -45,7 +45,7 @@ class TermOptions:
     pivot: float = 0.6
     article_tokens: int = 2000
     phrases: float = 0.5
-    dense: float = 0.12
+    dense: float = 0.05
     narrow: Narrow = field(default_factory=Narrow)
 
     def __post_init__(self) -> None:

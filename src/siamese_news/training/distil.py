@@ -19,13 +19,14 @@ from siamese_news.encoders import BagEncoder, TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.lexical import content_words, words_of
 from siamese_news.model import Model
-from siamese_news.results import evaluate_model, figures, model_card, write_results
+from siamese_news.results import evaluate_model, figures, write_results
 from siamese_news.terms import TermHead, TermOptions, pair_counters
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.training.build import build_text
 from siamese_news.training.callbacks import dev_figures
 from siamese_news.training.datamodule import LinkDataModule
 from siamese_news.training.link import remember_training
+from siamese_news.training.shipped_card import shipped_card
 from siamese_news.training.student import Student, StudentModule, chunks, loader
 from siamese_news.training.teacher import teacher_vectors
 
@@ -121,7 +122,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "epochs": task["epochs"],
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
-    model.save(out / "model", card=model_card(config, row))
+    model.save(out / "model", card=shipped_card(config, row))
     model = Model.load(out / "model")  # what is measured is what is on disk
     if data.dev is not None:
         row |= {k.replace("/", " "): v for k, v in dev_figures(model, data.dev).items()}
@@ -129,7 +130,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
         row |= figures(result)
         write_results(out / "evaluation", [result], published=config["published"])
-    model.save(out / "model", card=model_card(config, row))
+    model.save(out / "model", card=shipped_card(config, row))
     return row
 
 
