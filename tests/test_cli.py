@@ -1,13 +1,26 @@
-"""The command line as a user runs it: real processes, real files."""
+"""`siamese-news rank` as a user runs it."""
 
+import csv
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
 
 
 def run(*arguments, **options):
+    """In this process: quick."""
+    return CliRunner().invoke(app, list(map(str, arguments)), **options)
+
+
+def process(*arguments, **options):
+    """As a real process."""
     return subprocess.run(
         [sys.executable, "-m", "siamese_news", *map(str, arguments)],
         capture_output=True,
@@ -21,78 +34,276 @@ def run(*arguments, **options):
 def files(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "model", card="")
     (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "vote.txt").write_text("The vote of the mayor")
     posts = [
-        {"id": 9007199254740993, "text": "flood flood river"},
-        {"id": "2", "text": "vote for the mayor"},
+        {"id": 9007199254740993, "text": "flood flood river", "author": "ann", "lang": "en",
+         "created_at": "2013-04-15T10:00:00Z"},
+        {"id": "2", "text": "vote for the mayor", "created_at": "2013-04-20T10:00:00Z"},
         {"id": "3", "text": "🔥"},
-    ]
+    ]  # fmt: skip
     (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
     return tmp_path
 
 
-def rank(files, *more, articles="story.txt"):
-    return run(
+def rank(files, *more, articles="story.txt", by=run):
+    return by(
         "rank", "--model", files / "model", "--articles", files / articles,
         "--posts", files / "posts.jsonl", *more,
     )  # fmt: skip
 
 
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def test_rank_prints_a_table(files):
-    done = rank(files)
+    done = rank(files, by=process)
     assert done.returncode == 0, done.stderr
     assert "Flood in the town" in done.stdout
     assert done.stdout.index("9007199254740993") < done.stdout.index("vote for")
+    assert "3 posts read" in done.stderr
 
 
 def test_rank_writes_a_file_and_ids_stay_exact(files):
     out = files / "out.jsonl"
-    done = rank(files, "--format", "jsonl", "--out", out, "--top", "2")
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    done = rank(files, "--out", out, "--top", "2")
+    assert done.exit_code == 0, done.stderr
+    rows = rows_of(out)
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["post"] == "9007199254740993"
     assert rows[0]["article"] == "story"
+    assert rows[0]["lang"] == "en"
+    assert rows[0]["created_at"] == "2013-04-15T10:00:00Z"
+    assert rows[0]["cluster_size"] == 1
+    assert "author" not in rows[0]
+
+
+def test_the_facts_stand_beside_the_file(files):
+    from siamese_news.folder import folder_sha256
+
+    out = files / "out.csv"
+    assert rank(files, "--out", out, files / "vote.txt").exit_code == 0
+    meta = json.loads((files / "out.csv.meta.json").read_text())
+    assert meta["provenance"]["model"]["sha256"] == folder_sha256(files / "model")
+    assert meta["counts"] == {
+        "read": 3, "rejected": 0, "duplicates": 0, "skipped": 0, "scored": 3, "kept": 3,
+    }  # fmt: skip
+    assert len(meta["histogram"]["edges"]) == 101
+    assert sum(meta["histogram"]["counts"]) == 6
+    assert meta["titles"] == {"story": "Flood in the town", "vote": ""}
+    assert meta["score"] == "cosine"
 
 
 def test_several_articles_after_one_option(files):
-    (files / "b.txt").write_text("The vote of the mayor")
-    done = rank(files, "--format", "trec", files / "b.txt")
-    assert done.returncode == 0, done.stderr
-    assert {line.split()[0] for line in done.stdout.splitlines()} == {"story", "b"}
+    done = rank(files, "--format", "trec", files / "vote.txt")
+    assert done.exit_code == 0, done.stderr
+    assert {line.split()[0] for line in done.stdout.splitlines()} == {"story", "vote"}
+
+
+def test_a_trec_file_holds_a_trec_run(files):
+    from siamese_news.data.trec import read_run
+
+    out = files / "out.run"
+    assert rank(files, "--out", out, files / "vote.txt").exit_code == 0
+    assert {len(line.split()) for line in out.read_text().splitlines()} == {6}
+    assert {query: len(found) for query, found in read_run(out).items()} == {"story": 3, "vote": 3}
 
 
 def test_the_same_input_gives_the_same_bytes(files):
     assert rank(files, "--format", "csv").stdout == rank(files, "--format", "csv").stdout
 
 
+def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
+    out = files / "out.jsonl"
+    done = rank(files, files / "vote.txt", "--over-seeds", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    rows = rows_of(out)
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert {row["post"]: row["article"] for row in rows[:2]} == {
+        "9007199254740993": "story",
+        "2": "vote",
+    }
+    trec = rank(files, files / "vote.txt", "--over-seeds", "--format", "trec").stdout
+    assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
+
+
+def test_a_negative_seed_pushes_away(files):
+    without, out = files / "without.jsonl", files / "with.jsonl"
+    assert rank(files, "--out", without).exit_code == 0
+    assert rank(files, "--not", files / "vote.txt", "--out", out).exit_code == 0
+    before = {row["post"]: row["score"] for row in rows_of(without)}
+    after = {row["post"]: row["score"] for row in rows_of(out)}
+    assert before["2"] - after["2"] > 0.9  # it is the other story's own post
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("options", "left"),
     [
-        ("posts.jsonl", "", "posts.jsonl: the file is empty"),
-        ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "2"\n', "posts.jsonl:2"),
-        ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: field 'full_text', 'text'"),
-        ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', "posts.jsonl:2"),
-        ("story.txt", "   \n", "story.txt"),
-        ("model/config.json", "{}", "config.json: differs"),
+        (["--after", "2013-04-16"], {"2", "3"}),
+        (["--before", "2013-04-16"], {"9007199254740993", "3"}),
+        (["--after", "2013-04-15T10:00:00Z", "--before", "2013-04-20T10:00:00Z", "--dated-only"],
+         {"9007199254740993"}),
+    ],
+)  # fmt: skip
+def test_posts_by_date(files, options, left):
+    out = files / "out.jsonl"
+    done = rank(files, "--out", out, *options)
+    assert done.exit_code == 0, done.stderr
+    assert {row["post"] for row in rows_of(out)} == left
+    counts = json.loads((files / "out.jsonl.meta.json").read_text())["counts"]
+    assert counts["without a date"] == 1
+    assert counts["scored"] == len(left)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--after", "15/04/2013"], "--after is '15/04/2013', expected a date"),
+        (["--after", "2014-01-01", "--before", "2013-01-01"], "expected an earlier date first"),
+        (["--after", "2020-01-01", "--dated-only"], "no post lies within the dates"),
+        (["--out", "found.xyz"], "expected an ending .jsonl"),
+        (["--not", "story.txt"], "is a seed and a negative seed"),
+        (["--pseudonymise", "nokey"], "nokey: cannot be read"),
+        (["--pseudonymise", "short"], "short: the key has 2 bytes, expected at least 16"),
+        (["--articles", "-", "--posts", "-"], "standard input (-) is named twice"),
     ],
 )
+def test_an_option_that_cannot_be_met_is_explained(files, monkeypatch, options, message):
+    monkeypatch.chdir(files)
+    (files / "short").write_text("k!\n")
+    done = rank(files, *options)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (files / "found.xyz").exists()
+
+
+def test_copies_collapse(files):
+    text = "flood in the town: the river took the bridge of the town this night"
+    copies = [f"RT @a: {text}", text, f"{text} http://t.co/1", "fire in the street"]
+    with (files / "posts.jsonl").open("w") as stream:
+        for number, copy in enumerate(copies):
+            stream.write(json.dumps({"id": str(number), "text": copy}) + "\n")
+    out = files / "out.jsonl"
+    assert rank(files, "--out", out).exit_code == 0
+    assert sorted(row["cluster_size"] for row in rows_of(out)) == [1, 3, 3, 3]
+    assert rank(files, "--out", out, "--dedupe").exit_code == 0
+    rows = rows_of(out)
+    assert [(row["rank"], row["cluster_size"]) for row in rows] == [(1, 3), (2, 1)]
+    table = rank(files, "--dedupe").stdout
+    assert "copies" in table
+
+
+def test_parquet_has_the_types(files):
+    import pyarrow.parquet
+
+    out = files / "out.parquet"
+    assert rank(files, "--out", out).exit_code == 0
+    table = pyarrow.parquet.read_table(out)
+    assert table.column("post").to_pylist()[0] == "9007199254740993"
+    assert str(table.schema.field("rank").type) == "int64"
+    assert str(table.schema.field("terms").type).startswith("list<")
+    piped = rank(files, "--format", "parquet").stdout_bytes
+    assert pyarrow.parquet.read_table(io.BytesIO(piped)).equals(table)
+
+
+def test_nothing_of_the_words_is_shared_with_ids_only(files):
+    out = files / "out.csv"
+    assert rank(files, "--out", out, "--ids-only").exit_code == 0
+    assert "flood flood" not in out.read_text()
+    assert "text" not in out.read_text().splitlines()[0].split(",")
+
+
+def test_authors_on_request_and_under_a_key(files):
+    import hashlib
+    import hmac
+
+    def author(*options):
+        out = files / "out.csv"
+        assert rank(files, "--out", out, *options).exit_code == 0
+        with out.open(newline="", encoding="utf-8-sig") as stream:
+            return next(iter(csv.DictReader(stream))).get("author")
+
+    key = b"0123456789abcdef"
+    (files / "key").write_bytes(key + b"\n")
+    assert author() is None
+    assert author("--author", "--bom") == "ann"
+    assert (files / "out.csv").read_bytes().startswith(b"\xef\xbb\xbfarticle,")
+    expected = hmac.new(key, b"ann", hashlib.sha256).hexdigest()
+    assert author("--pseudonymise", files / "key") == expected
+
+
+BAD = [
+    ("posts.jsonl", "", "posts.jsonl: the file is empty"),
+    ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "2"\n', "posts.jsonl:2"),
+    ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: field 'full_text', 'text'"),
+    ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', "posts.jsonl:2"),
+    ("story.txt", "   \n", "story.txt"),
+    ("model/config.json", "{}", "config.json: differs"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD)
 def test_bad_input_is_one_clear_line_and_nothing_is_written(files, name, content, message):
     (files / name).write_text(content)
     out = files / "out.csv"
     out.write_text("old")
-    done = rank(files, "--format", "csv", "--out", out)
-    assert done.returncode == 2
+    done = rank(files, "--format", "csv", "--out", out, "--strict")
+    assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert out.read_text() == "old"
+    assert sorted(p.name for p in files.glob("*out.csv*")) == ["out.csv"]
+
+
+def test_a_bad_row_stops_nothing_and_is_kept(files):
+    with (files / "posts.jsonl").open("a") as stream:
+        stream.write("{broken\n")
+    done = rank(files, "--out", files / "out.jsonl")
+    assert done.exit_code == 0
+    assert len(rows_of(files / "out.jsonl")) == 3
+    [rejected] = rows_of(files / "out.jsonl.rejected.jsonl")
+    assert rejected["line"] == 4
+    assert "1 rows rejected (1 not JSON)" in done.stderr
 
 
 @pytest.mark.parametrize("missing", ["model", "story.txt", "posts.jsonl"])
 def test_a_missing_file_is_named(files, missing):
     (files / missing).rename(files / "gone")
     done = rank(files)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert missing in done.stderr
+
+
+def test_posts_through_a_pipe(files):
+    posts = (files / "posts.jsonl").read_text()
+    done = run(
+        "rank", "--model", files / "model", "--articles", files / "story.txt", "--posts", "-",
+        "--format", "trec", input=posts,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == rank(files, "--format", "trec").stdout
+
+
+def test_ctrl_c_exits_130_and_leaves_the_old_output(files):
+    out = files / "out.csv"
+    out.write_text("old")
+    os.mkfifo(files / "slow.jsonl")
+    command = ["rank", "--model", files / "model", "--articles", files / "story.txt",
+               "--posts", files / "slow.jsonl", "--out", out]  # fmt: skip
+    job = subprocess.Popen(
+        [sys.executable, "-m", "siamese_news", *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with (files / "slow.jsonl").open("w") as pipe:  # opens when the command reads
+        pipe.write('{"id": "1", "text": "x"}\n')
+        pipe.flush()
+        job.send_signal(signal.SIGINT)
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == 130, errors
+    assert "interrupted; nothing was written" in errors
+    assert out.read_text() == "old"
 
 
 def test_help_needs_no_torch():
@@ -103,6 +314,24 @@ def test_help_needs_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    help = run("rank", "--help")
-    assert help.returncode == 0
-    assert "Example:" in help.stdout
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "keywords"])
+def test_every_command_has_an_example(command):
+    done = run(command, "--help")
+    assert done.exit_code == 0
+    assert "Example:" in done.stdout
+    assert "130" in done.stdout
+
+
+def test_terms_of_two_words_stay_apart_in_a_csv(tmp_path):
+    from siamese_news.search.output import write_rows
+    from siamese_news.search.report import read_results
+
+    path = tmp_path / "out.csv"
+    row = {"article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "the old bridge fell",
+           "terms": ["old bridge", "fell"]}  # fmt: skip
+    with path.open("w") as stream:
+        write_rows(stream, [row], "csv")
+    assert "old bridge; fell" in path.read_text()
+    assert read_results(path).posts[0].terms == ["old", "bridge", "fell"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search import rank as rank_module
+from siamese_news.search import scan
 from siamese_news.search.output import clean, write_ranking
 from siamese_news.search.rank import rank_posts
 
@@ -35,7 +35,7 @@ def test_equal_to_a_plain_sort(tiny_model, texts, data):
     block = data.draw(st.integers(1, 50))
     posts = [Post(f"p{i}", " ".join(words)) for i, words in enumerate(texts)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_module, "BLOCK", block)
+        patch.setattr(scan, "BLOCK", block)
         ranked = rank_posts(tiny_model, ARTICLES, iter(posts), top=top)
     for got, expected in zip(ranked, _naive(tiny_model, posts, top), strict=True):
         assert [r.rank for r in got] == list(range(1, len(got) + 1))

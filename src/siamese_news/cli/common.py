@@ -1,33 +1,134 @@
-"""What the commands share: formats, exit codes, progress and writing."""
+"""What the commands share: options, formats, exit codes, progress and writing."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from siamese_news.data.records import Post
+    from siamese_news.data.records import Article
+    from siamese_news.model import Model
+    from siamese_news.search.export import Share
     from siamese_news.search.rank import RankedPost
+    from siamese_news.search.seeds import Seeds
 
 
 class Format(StrEnum):
-    """How a ranking is written."""
+    """How results are written."""
 
     table = "table"
     jsonl = "jsonl"
     csv = "csv"
+    parquet = "parquet"
     trec = "trec"
 
 
+class Aggregate(StrEnum):
+    """How the scores over several seeds become one."""
+
+    max = "max"
+    mean = "mean"
+    softmax = "softmax"
+
+
+ArticlesOption = Annotated[
+    list[str],
+    typer.Option(
+        help="Seed articles: .txt, saved web pages, JSON, JSON lines, CSV; files, folders, globs, "
+        "or - for standard input. More may follow the options."
+    ),
+]
+PostsOption = Annotated[
+    list[str],
+    typer.Option(
+        help="Posts: dumps of any known platform, JSON lines, CSV, Parquet; files, folders, globs, "
+        "or -. May be given several times."
+    ),
+]
+MoreArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="[ARTICLES]...", help="More seed articles.")
+]
+ModelOption = Annotated[
+    Path | None, typer.Option(help="Model folder that training wrote; else the one shipped.")
+]
+NotOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--not",
+        metavar="ARTICLE",
+        help="Article of a story that is not meant: its score is subtracted. May be given several "
+        "times.",
+    ),
+]
+AggregateOption = Annotated[
+    Aggregate,
+    typer.Option(
+        help="Score over several seeds: near any of them (max), near all (mean), between (softmax)."
+    ),
+]
+AfterOption = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Only posts from then on (UTC), or undated.")
+]
+BeforeOption = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Only posts before then (UTC), or undated.")
+]
+DatedOnlyOption = Annotated[bool, typer.Option("--dated-only", help="Leave out undated posts.")]
+DedupeOption = Annotated[
+    bool, typer.Option("--dedupe", help="Of near-duplicates show the best one, with their number.")
+]
+IdsOnlyOption = Annotated[
+    bool, typer.Option("--ids-only", help="Write no words of the posts, for sharing.")
+]
+AuthorOption = Annotated[bool, typer.Option("--author", help="Write the authors as well.")]
+PseudonymiseOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="KEYFILE",
+        help="Write the authors as HMAC-SHA256 under a secret key. Names inside texts and ids "
+        "(Bluesky) stay.",
+    ),
+]
+MapOption = Annotated[
+    bool,
+    typer.Option(
+        "--map",
+        help="Places x and y of the best 2,000 posts, for a viewer such as embedding-atlas.",
+    ),
+]
+BomOption = Annotated[bool, typer.Option("--bom", help="Begin a CSV as Excel likes it.")]
+TextFieldOption = Annotated[str | None, typer.Option(help="Field of a post's text.")]
+IdFieldOption = Annotated[
+    str | None, typer.Option(help="Field of a post's id; 'line' numbers the rows.")
+]
+LongWindowOption = Annotated[
+    bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Stop at the first bad row instead of setting it aside.")
+]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
+
+# What the machine may say while a file is written.
+_UNWRITABLE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EIO,
+}  # fmt: skip
+
+
 @contextmanager
-def bad_input_exits() -> Iterator[None]:
-    """Bad input ends the process with exit code 2 and its message, without a traceback."""
+def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
+    """End the process with a message and without a traceback.
+
+    Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C.
+
+    Args:
+        hint: what was left of the work where it was cut off.
+    """
     from siamese_news.errors import InputError
 
     try:
@@ -35,6 +136,19 @@ def bad_input_exits() -> Iterator[None]:
     except InputError as error:
         typer.echo(f"siamese-news: {error}", err=True)
         raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        typer.echo(f"siamese-news: interrupted; {hint}", err=True)
+        raise typer.Exit(130) from error
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        name = f"{error.filename}: " if error.filename else ""
+        typer.echo(
+            f"siamese-news: {name}cannot be written ({error.strerror}); {hint}, and an older "
+            "output is as it was",
+            err=True,
+        )
+        raise typer.Exit(1) from error
 
 
 def use_threads(threads: int | None) -> None:
@@ -48,21 +162,85 @@ def use_threads(threads: int | None) -> None:
 def write(ranking: "list[list[RankedPost]]", format: Format, out: Path | None) -> None:
     """Write a ranking to a file, whole or not at all, or to the terminal."""
     from siamese_news.files import atomic_write
-    from siamese_news.search.output import write_ranking
+    from siamese_news.search.output import BINARY, write_ranking
 
+    binary = format.value in BINARY
     if out is None:
-        write_ranking(sys.stdout, ranking, format.value, terminal=sys.stdout.isatty())
+        stream: Any = sys.stdout.buffer if binary else sys.stdout
+        write_ranking(stream, ranking, format.value, terminal=sys.stdout.isatty())
         return
-    with atomic_write(out) as stream:
+    with atomic_write(out, "wb" if binary else "w") as stream:
         write_ranking(stream, ranking, format.value, terminal=False)
     typer.echo(f"{out}: {sum(map(len, ranking))} posts for {len(ranking)} seeds", err=True)
 
 
-def counted(posts: "Iterable[Post]") -> "Iterator[Post]":
-    """Show progress where a person watches."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+def format_of(format: Format | None, out: Path | None, default: Format | None) -> Format:
+    """The format asked for, else by the ending of the file's name.
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(posts, description="posts")
+    Raises:
+        InputError: the name tells none, and there is no default.
+    """
+    from siamese_news.errors import InputError
+
+    if format is not None:
+        return format
+    if out is not None:
+        name = out.name.lower().removesuffix(".gz")
+        for ending, found in (
+            (".jsonl", Format.jsonl), (".csv", Format.csv), (".parquet", Format.parquet),
+            (".trec", Format.trec), (".run", Format.trec), (".txt", Format.table),
+        ):  # fmt: skip
+            if name.endswith(ending):
+                return found
+        default = None
+    if default is None:
+        raise InputError(
+            f"{out}: the name does not tell the format; expected an ending .jsonl, .csv, .parquet, "
+            ".trec or .txt, or --format"
+        )
+    return default
+
+
+def load_model(folder: Path | None) -> "tuple[Model, dict[str, str]]":
+    """The model, and which it is: ``folder`` and ``sha256``."""
+    import siamese_news.model
+    from siamese_news.folder import folder_sha256
+    from siamese_news.model import Model
+
+    if folder is not None:
+        return Model.load(folder), {"folder": str(folder), "sha256": folder_sha256(folder)}
+    shipped = Path(siamese_news.model.__file__).parent / "pretrained"
+    return Model.pretrained(), {"folder": "pretrained", "sha256": folder_sha256(shipped)}
+
+
+def read_seeds(
+    articles: list[str],
+    more: list[str] | None,
+    negatives: list[str] | None,
+    *,
+    over: bool,
+    aggregate: Aggregate,
+    posts: list[str],
+) -> "Seeds":
+    """The seed articles of a command."""
+    from siamese_news.data.articles import read_articles
+    from siamese_news.errors import InputError
+    from siamese_news.search.seeds import Seeds
+
+    given = [*articles, *(more or [])]
+    if sum("-" in names for names in (given, negatives or [], posts)) > 1:
+        raise InputError("standard input (-) is named twice; expected one of articles and posts")
+    pushing: list[Article] = read_articles(negatives) if negatives else []
+    return Seeds(read_articles(given), pushing, over, aggregate.value)
+
+
+def share_of(ids_only: bool, author: bool, pseudonymise: Path | None, map: bool) -> "Share":
+    """What is written of the posts."""
+    from siamese_news.search.export import Share, read_key
+
+    return Share(ids_only, author, read_key(pseudonymise) if pseudonymise else None, map)
+
+
+def rejected_file(out: Path | None) -> Path | None:
+    """Where bad rows go: beside the output."""
+    return None if out is None else out.with_name(out.name + ".rejected.jsonl")

@@ -1,42 +1,159 @@
 """``siamese-news rank``."""
 
+import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import Format, bad_input_exits, counted, use_threads, write
+from siamese_news.cli.common import (
+    AfterOption,
+    Aggregate,
+    AggregateOption,
+    ArticlesOption,
+    AuthorOption,
+    BeforeOption,
+    BomOption,
+    DatedOnlyOption,
+    DedupeOption,
+    Format,
+    IdFieldOption,
+    IdsOnlyOption,
+    LongWindowOption,
+    MapOption,
+    ModelOption,
+    MoreArguments,
+    NotOption,
+    PostsOption,
+    PseudonymiseOption,
+    StrictOption,
+    TextFieldOption,
+    ThreadsOption,
+    bad_input_exits,
+    format_of,
+    load_model,
+    read_seeds,
+    rejected_file,
+    share_of,
+    use_threads,
+)
+from siamese_news.cli.progress import Watched
 
 
 def rank(
-    model: Annotated[Path, typer.Option(help="Model folder that training wrote.")],
-    articles: Annotated[
-        list[Path], typer.Option(help="Seed articles: .txt files, or JSONL / BEIR queries.")
-    ],
-    posts: Annotated[Path, typer.Option(help="Posts: JSONL with an id and a text; may be .gz.")],
-    more: Annotated[
-        list[Path] | None, typer.Argument(metavar="[ARTICLES]...", help="More seed articles.")
-    ] = None,
+    articles: ArticlesOption,
+    posts: PostsOption,
+    more: MoreArguments = None,
+    model: ModelOption = None,
     top: Annotated[int, typer.Option(min=1, help="Posts to list for each article.")] = 100,
-    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = Format.table,
+    over_seeds: Annotated[
+        bool, typer.Option("--over-seeds", help="One list over all seeds, not one for each.")
+    ] = False,
+    aggregate: AggregateOption = Aggregate.max,
+    negatives: NotOption = None,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    dated_only: DatedOnlyOption = False,
+    dedupe: DedupeOption = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Else by the ending of --out, or a table.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+    bom: BomOption = False,
+    ids_only: IdsOnlyOption = False,
+    author: AuthorOption = False,
+    pseudonymise: PseudonymiseOption = None,
+    map: MapOption = False,
+    text_field: TextFieldOption = None,
+    id_field: IdFieldOption = None,
+    long_window: LongWindowOption = False,
+    strict: StrictOption = False,
+    threads: ThreadsOption = None,
 ) -> None:
     """Rank posts for each seed article, most relevant first.
 
-    Example: siamese-news rank --model demo/model --articles story.txt --posts posts.jsonl --top 20
+    Example: siamese-news rank --articles story.html --posts tweets.jsonl.gz --top 50 --out top.csv
 
-    Exit codes: 0 done, 2 bad input (the message says what to change).
+    Beside --out go <out>.meta.json (command, hashes, all scores) and <out>.rejected.jsonl.
+
+    With --dedupe the copies among the --top posts of a list collapse.
+
+    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
-    with bad_input_exits():
-        from siamese_news.data.articles import read_articles
+    with bad_input_exits(), ExitStack() as held:
         from siamese_news.data.readers import open_posts
-        from siamese_news.model import Model
-        from siamese_news.search.rank import rank_posts
+        from siamese_news.files import atomic_write
+        from siamese_news.scoring import open_scorer
+        from siamese_news.search.export import ranking_rows, write_meta
+        from siamese_news.search.output import BINARY, write_rows
+        from siamese_news.search.part import output_lock
+        from siamese_news.search.rank import search
+        from siamese_news.search.window import Window
 
         use_threads(threads)
-        seeds = read_articles([*articles, *(more or [])])
-        found = rank_posts(
-            Model.load(model), seeds, counted(open_posts([posts], strict=True)), top=top
+        chosen = format_of(format, out, Format.table).value
+        share = share_of(ids_only, author, pseudonymise, map)
+        window = Window.of(after, before, dated_only=dated_only)
+        seeds = read_seeds(
+            articles, more, negatives, over=over_seeds, aggregate=aggregate, posts=posts
         )
-        write(found, format, out)
+        if out is not None:
+            held.enter_context(output_lock(out))
+        encoder, which = load_model(model)
+        stream = open_posts(
+            posts,
+            text_field=text_field,
+            id_field=id_field,
+            long_window=long_window,
+            strict=strict,
+            rejected=rejected_file(out),
+        )
+        stream.spool()
+        watched = Watched(stream)
+        scorer = open_scorer(encoder, seeds.texts)
+        bare = chosen == "trec"
+        ranking = search(
+            scorer,
+            seeds,
+            watched,
+            top=top,
+            window=window,
+            texts=not bare or dedupe,
+            again=watched.second_pass,
+        )
+        watched.finish(ranking.scanned)
+        rows = ranking_rows(
+            ranking,
+            share,
+            dedupe=dedupe,
+            matched=scorer.matched,
+            one_name=bare,
+            bare=bare,
+            encode=None if bare else encoder.encode_posts,
+        )
+        options: dict[str, Any] = {
+            "columns": share.columns,
+            "titles": {article.id: article.title for article in seeds.articles},
+            "bom": bom,
+        }
+        binary = chosen in BINARY
+        if out is None:
+            terminal = sys.stdout.isatty()
+            target: Any = sys.stdout.buffer if binary else sys.stdout
+            write_rows(target, rows, chosen, terminal=terminal, **options)
+            return
+        with atomic_write(out, "wb" if binary else "w") as target:
+            write_rows(target, rows, chosen, **options)
+        kept = len(ranking.posts())
+        write_meta(
+            out,
+            kind=scorer.kind,
+            model=which,
+            counts={
+                **watched.counts(), **window.counts(), "scored": ranking.scanned, "kept": kept,
+            },
+            histogram=ranking.scores.histogram(),
+            titles=options["titles"],
+        )  # fmt: skip
+        typer.echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds", err=True)

@@ -1,29 +1,95 @@
-"""Write a ranking: a table for people, JSON lines and CSV for programs, TREC for evaluation."""
+"""Write results: a table for people, JSON lines, CSV and Parquet for programs, TREC to evaluate."""
 
 import csv
 import json
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import IO, Any
 
+from siamese_news.data.records import Post
 from siamese_news.search.rank import RankedPost
 
+Row = Mapping[str, Any]
+COLUMNS = (
+    "article", "rank", "score", "post", "text", "cluster", "cluster_size", "lang", "created_at",
+    "terms",
+)  # fmt: skip
+BINARY = ("parquet",)
+"""Formats that need a binary stream."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-COLUMNS = ("article", "rank", "score", "post", "text")
+_BATCH = 8192
+# Cc controls, Cf formats (bidi, zero width), Cs surrogates, Zl and Zp line separators.
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def write_rows(
+    stream: IO[Any],
+    rows: Iterable[Row],
+    format: str,
+    *,
+    columns: Sequence[str] = COLUMNS,
+    titles: Mapping[str, str] | None = None,
+    terminal: bool = False,
+    bom: bool = False,
+) -> None:
+    """Write rows as they come; only a table needs a list of them at once.
+
+    Args:
+        stream: where to; binary for the formats in `BINARY`.
+        rows: column -> value; what is missing or None is empty.
+        format: ``table``, ``jsonl``, ``csv``, ``parquet`` or ``trec``.
+        columns: which, in this order; a table and a TREC run have their own.
+        titles: of the articles, by id, for a table.
+        terminal: whether a person reads the stream; a table is then coloured.
+        bom: begin a CSV with a byte order mark, by which Excel knows UTF-8.
+    """
+    if format == "table":
+        _table(stream, rows, {} if titles is None else titles, terminal)
+    elif format == "trec":
+        _trec(stream, rows)
+    elif format == "csv":
+        _csv(stream, rows, columns, bom)
+    else:
+        _WRITERS[format](stream, rows, columns)
 
 
 def write_ranking(
-    stream: IO[str], ranking: Sequence[Sequence[RankedPost]], format: str, *, terminal: bool
+    stream: IO[Any],
+    ranking: Iterable[Sequence[RankedPost]],
+    format: str,
+    *,
+    terminal: bool,
 ) -> None:
-    """Write a ranking of `rank` or `rerank`.
+    """Write the lists of a ranking as they are; see `write_rows`."""
+    titles: dict[str, str] = {}
 
-    Args:
-        stream: where to.
-        ranking: the posts of each article, best first.
-        format: ``table``, ``jsonl``, ``csv`` or ``trec``.
-        terminal: whether a person reads the stream; the table is then coloured.
-    """
-    _WRITERS[format](stream, ranking, terminal)
+    def rows() -> Iterator[Row]:
+        for item in chain.from_iterable(ranking):
+            titles[item.article.id] = item.article.title
+            yield row_of(item)
+
+    write_rows(stream, rows(), format, titles=titles, terminal=terminal)
+
+
+def row_of(item: RankedPost) -> dict[str, Any]:
+    """The columns that a ranked post has by itself."""
+    return {
+        "article": item.article.id,
+        "rank": item.rank,
+        "score": item.score,
+        "post": item.post.id,
+        "text": item.post.text,
+        "lang": told(item.post, "lang"),
+        "created_at": told(item.post, "created_at"),
+    }
+
+
+def told(post: Post, name: str) -> str | None:
+    """What a post's metadata says, where it is a text: prepared collections may have anything."""
+    value = post.metadata.get(name)
+    return value if isinstance(value, str) else None
 
 
 def clean(text: str) -> str:
@@ -31,71 +97,104 @@ def clean(text: str) -> str:
     return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in _UNSAFE)
 
 
-# Cc controls, Cf formats (bidi, zero width), Cs surrogates, Zl and Zp line separators.
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def _table(stream: IO[str], ranking: Sequence[Sequence[RankedPost]], terminal: bool) -> None:
+def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=stream, width=None if terminal else 140, force_terminal=terminal)
-    for posts in ranking:
-        if not posts:
-            continue
-        article = posts[0].article
-        name = clean(article.title or article.id)
-        table = Table(title=Text(f"{article.id}: {name}"), title_justify="left")
+    for posts in _lists(rows):
+        seeds = {row["article"] for row in posts}
+        several = len(seeds) > 1
+        copies = any((row.get("cluster_size") or 1) > 1 for row in posts)
+        name = "all seeds"
+        if not several:
+            seed = posts[0]["article"]
+            name = f"{seed}: {clean(titles.get(seed) or seed)}"
+        table = Table(title=Text(name), title_justify="left")
         table.add_column("rank", justify="right")
         table.add_column("score", justify="right")
+        if several:
+            table.add_column("seed", overflow="fold")
+        if copies:
+            table.add_column("copies", justify="right")
         table.add_column("post", overflow="fold")
         table.add_column("text", overflow="fold")
-        for post in posts:
+        for row in posts:
+            cells = [str(row["rank"]), f"{row['score']:.4f}"]
+            cells += [clean(row["article"])] if several else []
+            cells += [str(row.get("cluster_size") or "")] if copies else []
+            cells += [row["post"], clean(row.get("text") or "")]
             # Text, not str: brackets in a post are no markup.
-            table.add_row(
-                str(post.rank), f"{post.score:.4f}", Text(post.post.id), Text(clean(post.post.text))
-            )
+            table.add_row(*map(Text, cells))
         console.print(table)
 
 
-def _jsonl(stream: IO[str], ranking: Sequence[Sequence[RankedPost]], terminal: bool) -> None:
-    for posts in ranking:
-        for post in posts:
-            stream.write(json.dumps(_record(post), ensure_ascii=False) + "\n")
+def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows of each list; a list begins at rank 1."""
+    held: list[Row] = []
+    for row in rows:
+        if row["rank"] == 1 and held:
+            yield held
+            held = []
+        held.append(row)
+    if held:
+        yield held
 
 
-def _csv(stream: IO[str], ranking: Sequence[Sequence[RankedPost]], terminal: bool) -> None:
+def _trec(stream: IO[str], rows: Iterable[Row]) -> None:
+    for row in rows:
+        line = f"{row['article']} Q0 {row['post']} {row['rank']} {row['score']:.6f} siamese_news\n"
+        stream.write(line)
+
+
+def _csv(stream: IO[str], rows: Iterable[Row], columns: Sequence[str], bom: bool) -> None:
+    if bom:
+        stream.write("\ufeff")
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for posts in ranking:
-        for post in posts:
-            writer.writerow([_formula_safe(value) for value in _record(post).values()])
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
 
 
-def _trec(stream: IO[str], ranking: Sequence[Sequence[RankedPost]], terminal: bool) -> None:
-    for posts in ranking:
-        for post in posts:
-            stream.write(
-                f"{post.article.id} Q0 {post.post.id} {post.rank} {post.score:.6f} siamese_news\n"
-            )
-
-
-def _record(post: RankedPost) -> dict[str, Any]:
-    values = (post.article.id, post.rank, post.score, post.post.id, post.post.text)
-    return dict(zip(COLUMNS, values, strict=True))
-
-
-def _formula_safe(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them."""
+    if isinstance(value, list):
+        value = "; ".join(value)  # a term may be two words
     if isinstance(value, str) and value.startswith(_FORMULA):
         return "'" + value
     return value
 
 
-_WRITERS: dict[str, Callable[[IO[str], Sequence[Sequence[RankedPost]], bool], None]] = {
-    "table": _table,
+def unguarded(cell: str) -> str:
+    """A cell of a CSV without the apostrophe that `_cell` put there."""
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+
+
+def _jsonl(stream: IO[str], rows: Iterable[Row], columns: Sequence[str]) -> None:
+    for row in rows:
+        record = {name: row.get(name) for name in columns}
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {
+        "rank": pa.int64(), "score": pa.float64(), "cluster": pa.int64(),
+        "cluster_size": pa.int64(), "terms": pa.list_(pa.string()), "x": pa.float64(),
+        "y": pa.float64(),
+    }  # fmt: skip
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            held = {name: [row.get(name) for row in batch] for name in columns}
+            writer.write_table(pa.table(held, schema=schema))
+
+
+_WRITERS: dict[str, Callable[[IO[Any], Iterable[Row], Sequence[str]], None]] = {
     "jsonl": _jsonl,
-    "csv": _csv,
-    "trec": _trec,
+    "parquet": _parquet,
 }

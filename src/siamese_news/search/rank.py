@@ -1,27 +1,27 @@
-"""Rank a stream of posts for each seed article: one pass, memory bounded, the same every time."""
+"""Rank a stream of posts for seed articles: memory bounded, the same every time."""
 
-import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-
-import numpy as np
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.model import BLOCK, Model
-
-MILLION = 1_000_000
+from siamese_news.model import Model
+from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.scan import Restartable, passes
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.top import TopPosts
+from siamese_news.search.window import Window
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPost:
-    """A post at its rank for one article.
+    """A post at its rank.
 
     Attributes:
-        article: the seed article.
+        article: the seed article; in one list over several seeds, the one it is nearest to.
         rank: from 1.
-        score: the cosine similarity, rounded to 6 decimals.
+        score: rounded to 6 decimals; what it is depends on the model (`Scorer.kind`).
         post: the post.
     """
 
@@ -29,6 +29,37 @@ class RankedPost:
     rank: int
     score: float
     post: Post
+
+
+class Ranking:
+    """The lists of a search, made one at a time: they may be as long as the pool.
+
+    Attributes:
+        seeds: what was searched for.
+        scores: how many posts have which score, of all that were scanned.
+    """
+
+    def __init__(self, seeds: Seeds, found: TopPosts, scores: ScoreCounts) -> None:
+        self.seeds = seeds
+        self.scores = scores
+        self._found = found
+
+    @property
+    def scanned(self) -> int:
+        """How many posts were scored."""
+        return self._found.seen
+
+    def posts(self) -> list[Post]:
+        """The different posts in the lists."""
+        return self._found.posts()
+
+    def __iter__(self) -> Iterator[list[RankedPost]]:
+        articles = self.seeds.articles
+        for number, kept in enumerate(self._found.lists()):
+            yield [
+                RankedPost(articles[best if self.seeds.over else number], rank, s / MILLION, post)
+                for rank, (s, post, best) in enumerate(kept, 1)
+            ]
 
 
 def rank_posts(
@@ -40,9 +71,9 @@ def rank_posts(
     Posts are encoded in blocks of 8,192 input rows, so only one block and the best are in memory.
 
     Args:
-        model: the encoder.
+        model: any model.
         articles: the seeds.
-        posts: any number of posts, read once.
+        posts: any number of posts.
         top: how many posts to keep for each article.
 
     Returns:
@@ -51,46 +82,45 @@ def rank_posts(
     Raises:
         InputError: no articles, no posts, a post id twice, or `top` below 1.
     """
+    seeds = Seeds(articles)
+    return list(search(open_scorer(model, seeds.texts), seeds, Restartable(posts), top=top))
+
+
+def search(
+    scorer: Scorer,
+    seeds: Seeds,
+    posts: Iterable[Post],
+    *,
+    top: int,
+    window: Window | None = None,
+    texts: bool = True,
+    again: Callable[[], None] | None = None,
+) -> Ranking:
+    """Rank posts whose ids are known to differ and that can be read twice.
+
+    Args:
+        scorer: opened with `seeds.texts`.
+        seeds: what to search for.
+        posts: such as a `PostStream`.
+        top: posts of each list.
+        window: which posts by date; None for all.
+        texts: whether the posts in the ranking need more than their ids.
+        again: called before a second pass.
+
+    Raises:
+        InputError: no post, or `top` below 1.
+    """
     if top < 1:
         raise InputError(f"top is {top}; expected at least 1")
-    if not articles:
-        raise InputError("there is no article to rank posts for; give at least one")
-    seeds = model.encode_articles([article.full_text for article in articles])
-    best: list[list[tuple[int, str, Post]]] = [[] for _ in articles]
-    seen: set[str] = set()
-    for block in _blocks(posts):
-        for post in block:
-            if post.id in seen:
-                raise InputError(f"post id {post.id!r} occurs twice; ids must be unique")
-            seen.add(post.id)
-        vectors = model.encode_posts([post.text for post in block])
-        scores = np.rint(seeds @ vectors.T * MILLION).astype(np.int64)
-        for row, kept in enumerate(best):
-            kept.extend(
-                (int(scores[row, column]), block[column].id, block[column])
-                for column in _candidates(scores[row], top)
-            )
-            best[row] = heapq.nlargest(top, kept, key=lambda item: item[:2])
-    if not seen:
-        raise InputError("there is no post to rank; the posts file has no record")
-    return [
-        [
-            RankedPost(article, rank, score / MILLION, post)
-            for rank, (score, _, post) in enumerate(kept, 1)
-        ]
-        for article, kept in zip(articles, best, strict=True)
-    ]
-
-
-def _candidates(scores: np.ndarray, top: int) -> np.ndarray:
-    """Columns that can be among the best `top`: all ties of the last place included."""
-    if len(scores) <= top:
-        return np.arange(len(scores))
-    last = np.partition(scores, len(scores) - top)[len(scores) - top]
-    return np.flatnonzero(scores >= last)
-
-
-def _blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
-    stream = iter(posts)
-    while block := list(islice(stream, BLOCK)):
-        yield block
+    for blocks in passes(scorer, posts, window=window, again=again):
+        found, counts = TopPosts(seeds.lists, top), ScoreCounts()
+        for block in blocks:
+            scores, best = seeds.combine(block.scores)
+            counts.add(scores)
+            kept = block.posts if texts else [Post(post.id, "") for post in block.posts]
+            found.add(kept, scores, best)
+    if not found.seen:
+        dates = window.counts() if window else {}
+        reason = "; no post lies within the dates" if dates else ": expected at least one"
+        raise InputError(f"there is no post to rank{reason}")
+    return Ranking(seeds, found, counts)

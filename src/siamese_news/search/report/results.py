@@ -141,7 +141,9 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
         if row.get(name) not in (None, ""):
             known[name] = _number(row[name], f"{where}: '{name}'")
     terms = row.get("terms") or ()
-    known["terms"] = terms.split() if isinstance(terms, str) else [str(term) for term in terms]
+    if isinstance(terms, str):  # a CSV has them between semicolons
+        terms = terms.replace(";", " ").split()
+    known["terms"] = [str(term) for term in terms]
     return known
 
 

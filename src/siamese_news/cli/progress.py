@@ -1,0 +1,76 @@
+"""Posts that say how far they are."""
+
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from siamese_news.data.readers import PostStream
+    from siamese_news.data.records import Post
+
+_STEP = 512  # posts between two looks at the clock
+
+
+class Watched:
+    """Posts, with a progress bar where a person watches.
+
+    Args:
+        posts: the posts; each pass is a bar.
+    """
+
+    def __init__(self, posts: "PostStream") -> None:
+        self._posts = posts
+        self._passes = 0
+        self._started = time.monotonic()
+
+    def __iter__(self) -> "Iterator[Post]":
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._passes += 1
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[count]}"),
+        )
+        turn = "posts" if self._passes == 1 else "posts, second pass"
+        console = Console(stderr=True)
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task(turn, total=self._posts.total_bytes, count="")
+            for number, post in enumerate(self._posts, 1):
+                if number % _STEP == 0:
+                    progress.update(bar, completed=self._posts.bytes_read, count=f"{number:,}")
+                yield post
+
+    def second_pass(self) -> None:
+        """Say why it takes another pass."""
+        typer.echo(
+            "the posts are mostly about the story: they are scored once more by what is rare "
+            "among them",
+            err=True,
+        )
+
+    def finish(self, scored: int) -> None:
+        """Say what was read and how fast."""
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        typer.echo(
+            f"{self._posts.counts}; {scored:,} scored in {seconds:,.1f} s "
+            f"({scored / seconds:,.0f} posts/s)",
+            err=True,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """What was read, in plain values."""
+        counts = self._posts.counts
+        duplicates = counts.reasons.get("duplicate id", 0)
+        return {
+            "read": counts.read,
+            "rejected": counts.rejected - duplicates,
+            "duplicates": duplicates,
+            "skipped": counts.skipped,
+        }

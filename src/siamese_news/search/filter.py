@@ -1,0 +1,178 @@
+"""Everything over a threshold: streamed to disk, resumed where it stopped, then best first."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from siamese_news.data.records import Post
+from siamese_news.scoring import Scorer
+from siamese_news.search.export import CLUSTERED, Share, clusters_of, map_of
+from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.output import told
+from siamese_news.search.part import PartFile
+from siamese_news.search.scan import Scored, passes
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What came of it.
+
+    Attributes:
+        scored: posts scored in the last pass.
+        kept: posts at or over the threshold.
+        scores: how many posts have which score.
+    """
+
+    scored: int
+    kept: int
+    scores: ScoreCounts
+
+
+def filter_posts(
+    scorer: Scorer,
+    seeds: Seeds,
+    posts: Iterable[Post],
+    part: PartFile,
+    *,
+    threshold: float,
+    share: Share,
+    window: Window | None = None,
+    again: Callable[[], None] | None = None,
+) -> Filtered:
+    """Write the posts at or over a threshold into the part file, in the order of the input.
+
+    Args:
+        scorer: opened with `seeds.texts`.
+        seeds: what to search for; one list over all of them.
+        posts: whose ids are known to differ, and that can be read twice.
+        part: where to; says which blocks are done already.
+        threshold: of the score, which is rounded to 6 decimals before.
+        share: what is written of a post.
+        window: which posts by date.
+        again: called before a second pass.
+    """
+    least = round(threshold * MILLION)
+    if part.progress.scorer:
+        scorer.restore(part.progress.scorer)
+    counts = ScoreCounts(part.progress.histogram)
+    turns = passes(scorer, posts, window=window, done=part.progress.blocks, again=again)
+    for turn, blocks in enumerate(turns):
+        if turn:
+            counts = ScoreCounts()
+            part.restart(scorer.state())
+        for block in blocks:
+            scores, best = seeds.combine(block.scores)
+            counts.add(scores)
+            part.append(_lines(scorer, seeds, block, scores[0], best, least, share))
+            part.progress.scored += len(block.posts)
+            part.progress.blocks = block.number + 1
+            if part.due:
+                _save(part, scorer, counts)
+        _save(part, scorer, counts)
+    return Filtered(part.progress.scored, part.progress.rows, counts)
+
+
+def _save(part: PartFile, scorer: Scorer, counts: ScoreCounts) -> None:
+    part.progress.histogram = counts.plain()
+    part.progress.scorer = scorer.state()
+    part.save()
+
+
+def _lines(
+    scorer: Scorer,
+    seeds: Seeds,
+    block: Scored,
+    scores: np.ndarray,
+    best: np.ndarray,
+    least: int,
+    share: Share,
+) -> list[bytes]:
+    lines = []
+    for column in np.flatnonzero(scores >= least).tolist():
+        post = block.posts[column]
+        row = {
+            "article": seeds.articles[int(best[column])].id,
+            "score": int(scores[column]),
+            "post": post.id,
+            # Needed for the clusters even where it is not handed on.
+            "text": post.text,
+            "lang": told(post, "lang"),
+            "created_at": told(post, "created_at"),
+            "terms": scorer.matched(post.text),
+            "author": share.author_of(post),
+        }
+        lines.append(orjson.dumps(row) + b"\n")
+    return lines
+
+
+def filtered_rows(
+    path: Path, *, dedupe: bool, encode: Callable[[Sequence[str]], np.ndarray] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a part file, best first, ties by post id descending, with rank and cluster.
+
+    Only the scores and the places of the rows are held, and the texts where clusters are found:
+    always with `dedupe`, else for up to `CLUSTERED` rows.
+
+    Args:
+        path: of the part file.
+        dedupe: of each cluster only the best post.
+        encode: texts to vectors, for a map.
+    """
+    starts, scores = array("q"), array("q")
+    with path.open("rb") as stream:
+        place = 0
+        for line in stream:
+            starts.append(place)
+            scores.append(orjson.loads(line)["score"])
+            place += len(line)
+        order = _order(np.array(scores, np.int64), lambda row: _row(stream, starts[row])["post"])
+
+        def posts() -> Iterator[Post]:
+            for number in order.tolist():
+                row = _row(stream, starts[number])
+                yield Post(row["post"], row["text"])
+
+        clusters: dict[str, tuple[int, int]] = {}
+        if dedupe or len(order) <= CLUSTERED:
+            clusters = clusters_of(list(posts()))
+        points = map_of(posts(), encode) if encode is not None else {}
+        seen: set[int] = set()
+        rank = 0
+        for number in order.tolist():
+            row = _row(stream, starts[number])
+            row["cluster"], row["cluster_size"] = clusters.get(row["post"], (None, None))
+            if dedupe:
+                if row["cluster"] in seen:
+                    continue
+                seen.add(row["cluster"])
+            rank += 1
+            score = row["score"] / MILLION
+            yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}
+
+
+def _row(stream: Any, start: int) -> dict[str, Any]:
+    stream.seek(start)
+    row: dict[str, Any] = orjson.loads(stream.readline())
+    return row
+
+
+def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:
+    """Rows by score descending, then by id descending; ids are looked at only where scores tie."""
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    bounds = np.flatnonzero(np.diff(ordered)) + 1
+    ends = [*bounds.tolist(), len(order)]
+    start = 0
+    for end in ends:
+        if end - start > 1:
+            tied = order[start:end].tolist()
+            order[start:end] = sorted(tied, key=id_of, reverse=True)
+        start = end
+    return order

@@ -1,0 +1,40 @@
+"""How many posts have which score, counted while they pass."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+_LOW, _HIGH = -2000, 2000  # thousandths; a score less a negative seed's lies within
+_BINS = 100
+
+
+class ScoreCounts:
+    """Counts of scores in thousandths, from -2 to 2; what lies beyond counts at the end.
+
+    Args:
+        counts: of an earlier `plain`.
+    """
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        self._counts = np.zeros(_HIGH - _LOW, np.int64)
+        for place, count in (counts or {}).items():
+            self._counts[int(place)] = count
+
+    def add(self, millionths: np.ndarray) -> None:
+        """Count scores in millionths, of any shape."""
+        places = np.clip(millionths.ravel() // 1000, _LOW, _HIGH - 1) - _LOW
+        self._counts += np.bincount(places, minlength=_HIGH - _LOW)
+
+    def plain(self) -> dict[str, int]:
+        """The counts that are not zero, by place."""
+        return {str(place): int(self._counts[place]) for place in np.flatnonzero(self._counts)}
+
+    def histogram(self) -> dict[str, list[float] | list[int]]:
+        """100 bins of equal width over the scores that there are: 101 ``edges``, 100 ``counts``."""
+        used = np.flatnonzero(self._counts)
+        first, last = (int(used[0]), int(used[-1])) if len(used) else (-_LOW, -_LOW)
+        width = -(-(last + 1 - first) // _BINS)
+        edges = [(_LOW + first + width * place) / 1000 for place in range(_BINS + 1)]
+        padded = np.zeros(width * _BINS, np.int64)
+        padded[: last + 1 - first] = self._counts[first : last + 1]
+        return {"edges": edges, "counts": padded.reshape(_BINS, width).sum(axis=1).tolist()}

@@ -1,0 +1,206 @@
+"""The keyword list that would have found given posts, for those who must query an API by words."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import IO
+
+import numpy as np
+from scipy import sparse
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.lexical import content_words
+from siamese_news.search.output import clean, write_rows
+from siamese_news.text import Tokenizer
+
+_SURE = 1.96  # standard errors that a term's log-odds must be above 0
+_MANY = 20  # accepted posts from which a term must be in two of them
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """One term of the list.
+
+    Attributes:
+        term: a word, a hashtag, or two words in quotation marks that follow each other.
+        adds: accepted posts that it finds and no term above it does.
+        found: accepted posts that the list finds down to here.
+        accepted: accepted posts that have it.
+        others: posts of the pool that have it and are not accepted.
+        log_odds: how much likelier it is in an accepted post than in another one; natural log.
+    """
+
+    term: str
+    adds: int
+    found: int
+    accepted: int
+    others: int
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordList:
+    """The list, best term first.
+
+    Attributes:
+        keywords: the terms.
+        accepted: how many posts there were to find.
+        others: how many other posts the pool has.
+    """
+
+    keywords: list[Keyword]
+    accepted: int
+    others: int
+
+
+def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int) -> KeywordList:
+    """Choose terms one after the other, each for the accepted posts that it adds.
+
+    A term is worth the posts that it adds times the share of accepted posts among all posts that
+    have it, so that a word everyone uses does not come first. Only terms are chosen whose log-odds
+    between accepted and other posts of the pool are surely above 0.
+
+    Args:
+        pool: read twice.
+        accepted: ids of the posts to find.
+        limit: at most so many terms.
+
+    Raises:
+        InputError: where the pool holds none of the accepted posts, or nothing else.
+    """
+    terms_of = TermsOf()
+    vocabulary: dict[str, int] = {}
+    rows: list[list[int]] = []
+    for post in pool:
+        if post.id in accepted:
+            rows.append([vocabulary.setdefault(t, len(vocabulary)) for t in terms_of(post.text)])
+    if not rows:
+        raise InputError(
+            "none of the accepted posts is among the posts; expected the pool they were found in"
+        )
+    counts = np.zeros(len(vocabulary), np.int64)
+    others = 0
+    for post in pool:
+        if post.id not in accepted:
+            others += 1
+            for term in terms_of(post.text):
+                if (place := vocabulary.get(term)) is not None:
+                    counts[place] += 1
+    if not others:
+        raise InputError("every post of the pool is accepted; expected others to tell them from")
+    matrix = sparse.csr_matrix(
+        (
+            np.ones(sum(map(len, rows)), np.int64),
+            np.array([place for row in rows for place in row], np.int64),
+            np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        ),
+        shape=(len(rows), len(vocabulary)),
+    )
+    chosen = _cover(matrix, counts, others, list(vocabulary), limit)
+    return KeywordList(chosen, len(rows), others)
+
+
+class TermsOf:
+    """The different terms of a text that a search by words can ask for."""
+
+    def __init__(self) -> None:
+        # Whole hashtags: a word inside one is not found by asking for the word.
+        self._tokens = Tokenizer(hashtags="keep")
+
+    def __call__(self, text: str) -> list[str]:
+        """Words, hashtags and pairs of neighbouring words, in the order of their first place."""
+        return list(dict.fromkeys(self._terms(self._tokens(text))))
+
+    def _terms(self, tokens: Sequence[str]) -> Iterator[str]:
+        content = {token for token in content_words(tokens) if len(token) > 1}
+        last = ""
+        for token in tokens:
+            if token not in content:
+                last = ""
+                continue
+            yield token
+            tag = token.startswith("#")
+            if last and not tag:
+                yield f'"{last} {token}"'
+            last = "" if tag else token
+
+
+def _cover(
+    matrix: sparse.csr_matrix, counts: np.ndarray, others: int, terms: Sequence[str], limit: int
+) -> list[Keyword]:
+    posts = matrix.shape[0]
+    have = np.asarray(matrix.sum(axis=0)).ravel()
+    odds, error = _log_odds(have, posts, counts, others)
+    usable = (odds > _SURE * error) & (have >= (2 if posts >= _MANY else 1))
+    share = have / np.maximum(have + counts, 1)
+    uncovered = np.ones(posts, np.int64)
+    columns = matrix.tocsc()
+    # Equal worth: the likelier term, then the alphabet.
+    order = sorted(np.flatnonzero(usable).tolist(), key=lambda p: (-odds[p], terms[p]))
+    chosen: list[Keyword] = []
+    found = 0
+    while order and len(chosen) < limit:
+        adds = matrix.T @ uncovered
+        best = max(order, key=lambda place: adds[place] * share[place])
+        if not adds[best]:
+            break
+        order.remove(best)
+        found += int(adds[best])
+        uncovered[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] = 0
+        chosen.append(
+            Keyword(
+                terms[best], int(adds[best]), found, int(have[best]), int(counts[best]),
+                round(float(odds[best]), 3),
+            )
+        )  # fmt: skip
+    return chosen
+
+
+def _log_odds(
+    have: np.ndarray, posts: int, counts: np.ndarray, others: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds ratio with half a post added to each of the four counts, and its standard error."""
+    a, b = have + 0.5, posts - have + 0.5
+    c, d = counts + 0.5, others - counts + 0.5
+    return np.log(a / b) - np.log(c / d), np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+
+
+def write_keywords(stream: IO[str], found: KeywordList, format: str, *, terminal: bool) -> None:
+    """Write the list as ``table``, ``jsonl`` or ``csv``.
+
+    Args:
+        stream: where to.
+        found: the list.
+        format: which of the three.
+        terminal: whether a person reads the stream.
+    """
+    if format == "table":
+        _table(stream, found, terminal)
+        return
+    rows = [{"rank": rank, **asdict(item)} for rank, item in enumerate(found.keywords, 1)]
+    columns = ("rank", *(item.name for item in fields(Keyword)))
+    write_rows(stream, rows, format, columns=columns)
+
+
+def _table(stream: IO[str], found: KeywordList, terminal: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    reached = found.keywords[-1].found if found.keywords else 0
+    console = Console(file=stream, width=None if terminal else 100, force_terminal=terminal)
+    table = Table(
+        title=f"{len(found.keywords)} terms find {reached:,} of {found.accepted:,} accepted posts; "
+        f"the pool has {found.others:,} others",
+        title_justify="left",
+    )
+    table.add_column("term", overflow="fold")
+    for name in ("adds", "finds so far", "accepted", "others", "log-odds"):
+        table.add_column(name, justify="right")
+    for item in found.keywords:
+        cells = [
+            clean(item.term), f"{item.adds:,}", f"{item.found / found.accepted:.0%}",
+            f"{item.accepted:,}", f"{item.others:,}", f"{item.log_odds:.1f}",
+        ]  # fmt: skip
+        table.add_row(*map(Text, cells))
+    console.print(table)

@@ -1,0 +1,94 @@
+"""Several seed articles as one question: how their scores come together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.records import Article
+from siamese_news.errors import InputError
+
+Aggregate = Literal["max", "mean", "softmax"]
+MILLION = 1_000_000
+"""Scores are compared as whole millionths: what is written decides, not the bits behind it."""
+
+_SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Seed articles, those that push away, and how scores over several are one score.
+
+    ``max`` asks for a post near any of the seeds, ``mean`` for one near all of them; ``softmax`` is
+    the mean weighted by ``exp(10 score)``, which lies between the two. The same rule makes one
+    score of the negative seeds, and that is subtracted.
+
+    Attributes:
+        articles: the seeds.
+        negatives: articles of stories that are not meant.
+        over: one list over all seeds; otherwise one list for each.
+        aggregate: the rule.
+    """
+
+    articles: Sequence[Article]
+    negatives: Sequence[Article] = ()
+    over: bool = False
+    aggregate: Aggregate = "max"
+
+    def __post_init__(self) -> None:
+        if not self.articles:
+            raise InputError("there is no article to rank posts for; give at least one")
+        if self.aggregate not in get_args(Aggregate):
+            raise InputError(
+                f"aggregate is {self.aggregate!r}; expected one of {', '.join(get_args(Aggregate))}"
+            )
+        shared = {a.full_text for a in self.articles} & {a.full_text for a in self.negatives}
+        for article in self.negatives:
+            if article.full_text in shared:
+                raise InputError(
+                    f"article '{article.id}' is a seed and a negative seed; expected one of the two"
+                )
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are."""
+        return 1 if self.over else len(self.articles)
+
+    @property
+    def texts(self) -> list[str]:
+        """What a scorer is opened with; its scores have the same order."""
+        return [article.full_text for article in (*self.articles, *self.negatives)]
+
+    def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """The scores of the lists, and which seed a post is nearest to.
+
+        Args:
+            scores: (A, P) of the articles and the negatives.
+
+        Returns:
+            (lists, P) millionths, and (P,) rows of `articles`.
+
+        Raises:
+            InputError: for a score that is not finite.
+        """
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"a score is {scores[~np.isfinite(scores)][0]}; the model is broken, train it again"
+            )
+        count = len(self.articles)
+        positive = scores[:count].astype(np.float64)
+        best = positive.argmax(axis=0)
+        result = self._one(positive)[None] if self.over else positive
+        if self.negatives:
+            result = result - self._one(scores[count:].astype(np.float64))
+        return np.rint(result * MILLION).astype(np.int64), best
+
+    def _one(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.aggregate == "max":
+            return scores.max(axis=0)
+        if self.aggregate == "mean":
+            return scores.mean(axis=0)
+        weights = np.exp(_SHARPNESS * (scores - scores.max(axis=0)))
+        return (weights * scores).sum(axis=0) / weights.sum(axis=0)

@@ -1,0 +1,79 @@
+"""Which posts by their date."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+
+
+@dataclass(slots=True)
+class Window:
+    """Posts from one moment on and before another; those without a date stay unless told.
+
+    Attributes:
+        after: first moment, as `iso_date` writes it; None for no bound.
+        before: first moment that is too late.
+        dated_only: leave out posts without a date.
+        outside: how many were left out by their date.
+        undated: how many had no date.
+    """
+
+    after: str | None = None
+    before: str | None = None
+    dated_only: bool = False
+    outside: int = 0
+    undated: int = 0
+
+    @classmethod
+    def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
+        """From what a user types, such as ``2013-04-15``.
+
+        Raises:
+            InputError: for what is no date, and for a window that holds no moment.
+        """
+        window = cls(_moment("--after", after), _moment("--before", before), dated_only)
+        if window.after and window.before and window.after >= window.before:
+            raise InputError(
+                f"--after {after} is not before --before {before}; expected an earlier date first"
+            )
+        return window
+
+    def start(self) -> None:
+        """Count anew."""
+        self.outside = self.undated = 0
+
+    def __call__(self, posts: Sequence[Post]) -> list[Post]:
+        """Those of the posts that lie within."""
+        if not (self.after or self.before or self.dated_only):
+            return list(posts)
+        kept = []
+        for post in posts:
+            date = iso_date(post.metadata.get("created_at"))
+            if date is None:
+                self.undated += 1
+                if self.dated_only:
+                    continue
+            elif (self.after and date < self.after) or (self.before and date >= self.before):
+                self.outside += 1
+                continue
+            kept.append(post)
+        return kept
+
+    def counts(self) -> dict[str, int]:
+        """In plain values; nothing where every post is welcome."""
+        if not (self.after or self.before or self.dated_only):
+            return {}
+        return {"outside the dates": self.outside, "without a date": self.undated}
+
+
+def _moment(option: str, value: str | None) -> str | None:
+    if value is None:
+        return None
+    moment = iso_date(value)
+    if moment is None:
+        raise InputError(
+            f"{option} is {value!r}, expected a date such as 2013-04-15 or 2013-04-15T18:49:00Z"
+        )
+    return moment

@@ -1,0 +1,118 @@
+"""The keyword list against plain counting, and the command."""
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.search.keywords import TermsOf, find_keywords
+
+
+def posts_of(texts):
+    return [Post(str(number), text) for number, text in enumerate(texts)]
+
+
+def test_terms_are_what_a_search_by_words_can_ask_for():
+    found = TermsOf()("The flood in Harlow: river Dow rises! #HarlowFlood http://x.co @ann a b 🔥")
+    assert found == [
+        "flood", "harlow", "river", "dow", '"river dow"', "rises", '"dow rises"', "#harlowflood",
+    ]  # fmt: skip
+
+
+def test_a_word_that_everyone_uses_does_not_come_first():
+    pool = posts_of(["flood news"] * 30 + ["dam news"] * 10 + ["news today"] * 500)
+    found = find_keywords(pool, {str(n) for n in range(40)}, limit=5)
+    assert [k.term for k in found.keywords] == ['"flood news"', '"dam news"']
+    first, second = found.keywords
+    assert (first.adds, first.found, first.accepted, first.others) == (30, 30, 30, 0)
+    assert (second.adds, second.found) == (10, 40)
+    assert (found.accepted, found.others) == (40, 500)
+
+
+words = st.lists(st.sampled_from(["flood", "river", "vote", "train", "fire", "#dam"]), max_size=5)
+
+
+@given(st.lists(words, min_size=2, max_size=60), st.data())
+@settings(deadline=None)
+def test_the_figures_are_those_of_plain_counting(texts, data):
+    pool = posts_of(" ".join(text) for text in texts)
+    count = data.draw(st.integers(1, len(pool) - 1))
+    ids = {post.id for post in pool[:count]}
+    found = find_keywords(pool, ids, limit=8)
+    terms = {post.id: set(TermsOf()(post.text)) for post in pool}
+    covered = set()
+    for keyword in found.keywords:
+        has = {id for id, own in terms.items() if keyword.term in own}
+        assert keyword.accepted == len(has & ids)
+        assert keyword.others == len(has - ids)
+        assert keyword.adds == len((has & ids) - covered) > 0
+        covered |= has & ids
+        assert keyword.found == len(covered)
+        # Likelier among the accepted: that is what it was chosen for.
+        assert keyword.accepted / count > keyword.others / (len(pool) - count)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [({"none"}, "none of the accepted"), ({"0", "1"}, "every post")]
+)
+def test_a_pool_that_tells_nothing_is_refused(ids, message):
+    with pytest.raises(InputError, match=message):
+        find_keywords(posts_of(["flood", "river"]), ids, limit=3)
+
+
+@pytest.fixture
+def files(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "model", card="")
+    (tmp_path / "story.txt").write_text("Flood in the town river water")
+    texts = ["flood river town"] * 6 + ["vote for the mayor"] * 30
+    with (tmp_path / "posts.jsonl").open("w") as stream:
+        for number, text in enumerate(texts):
+            stream.write(json.dumps({"id": f"-{number}", "text": text}) + "\n")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.mark.parametrize("name", ["found.jsonl", "found.csv", "found.parquet"])
+@pytest.mark.parametrize("options", [[], ["--ids-only"]])
+def test_from_what_filter_wrote(files, name, options):
+    done = run(
+        "filter", "--model", files / "model", "--articles", files / "story.txt", "--posts",
+        files / "posts.jsonl", "--threshold", 0.5, "--out", files / name, *options,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    done = run("keywords", "--results", files / name, "--posts", files / "posts.jsonl",
+               "--format", "jsonl")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    [row] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert row["adds"] == 6
+    assert row["others"] == 0
+    assert row["term"] in ("flood", "river", "town", '"flood river"', '"river town"')
+
+
+def test_from_articles_to_a_table_and_a_file(files):
+    arguments = ["keywords", "--model", files / "model", "--articles", files / "story.txt",
+                 "--posts", files / "posts.jsonl", "--top", 6]  # fmt: skip
+    done = run(*arguments)
+    assert done.exit_code == 0, done.stderr
+    assert "1 terms find 6 of 6 accepted posts; the pool has 30 others" in done.stdout
+    assert run(*arguments, "--format", "csv", "--out", files / "words.csv").exit_code == 0
+    [row] = csv.DictReader(io.StringIO((files / "words.csv").read_text()))
+    assert row["rank"] == "1"
+    assert row["found"] == "6"
+
+
+@pytest.mark.parametrize("options", [[], ["--results", "a.csv", "--articles", "b.txt"]])
+def test_one_source_of_accepted_posts_is_needed(files, options):
+    done = run("keywords", "--posts", files / "posts.jsonl", *options)
+    assert done.exit_code == 2
+    assert "either --results or --articles" in done.stderr

@@ -1,0 +1,176 @@
+"""What the searches are built of, each against plain Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siamese_news.data.records import Article, Post
+from siamese_news.errors import InputError
+from siamese_news.search import scan, top
+from siamese_news.search.filter import _order
+from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.rank import rank_posts
+from siamese_news.search.scan import Restartable, passes
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.top import TopPosts
+from siamese_news.search.window import Window
+
+A, B, C = (Article(name, f"story {name}") for name in "abc")
+
+
+@given(
+    blocks=st.lists(
+        st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), max_size=9), max_size=9
+    ),
+    size=st.integers(1, 12),
+    slack=st.integers(0, 4),
+)
+@settings(deadline=None)
+def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(top, "_SLACK", slack)
+        found = TopPosts(2, size)
+        pairs = []
+        for block in blocks:
+            # Ids that sort otherwise than they come.
+            posts = [Post(f"{(len(pairs) + n) * 37 % 101}", "") for n in range(len(block))]
+            pairs += zip(posts, block, strict=True)
+            best = np.arange(len(block)) % 2
+            found.add(posts, np.array(block, np.int64).reshape(-1, 2).T, best)
+        lists = [[(score, post.id) for score, post, _ in line] for line in found.lists()]
+    for number in range(2):
+        expected = sorted(((s[number], p.id) for p, s in pairs), reverse=True)
+        assert lists[number] == expected[:size]
+    assert {p.id for p in found.posts()} == {id for line in lists for _, id in line}
+
+
+@given(st.lists(st.integers(-3, 3), max_size=60))
+def test_ties_are_ordered_by_id(scores):
+    ids = [str(row * 37 % 101) for row in range(len(scores))]
+    expected = sorted(range(len(scores)), key=lambda row: (scores[row], ids[row]), reverse=True)
+    assert _order(np.array(scores, np.int64), ids.__getitem__).tolist() == expected
+
+
+scores_of_two = st.lists(
+    st.tuples(st.floats(-1, 1, width=32), st.floats(-1, 1, width=32)), min_size=1, max_size=5
+)
+
+
+@given(scores_of_two)
+def test_aggregates_lie_in_order(pairs):
+    raw = np.array(pairs, np.float32).T
+    mean, soft, greatest = (
+        Seeds([A, B], over=True, aggregate=rule).combine(raw)[0][0]
+        for rule in ("mean", "softmax", "max")
+    )
+    assert (mean <= soft + 1).all()
+    assert (soft <= greatest + 1).all()
+    assert greatest.tolist() == [round(max(map(float, p)) * MILLION) for p in pairs]
+    assert np.abs(mean - np.array(pairs).mean(axis=1) * MILLION).max() <= 1
+
+
+@given(scores_of_two)
+def test_the_nearest_seed_and_the_negative_seed(pairs):
+    raw = np.array(pairs, np.float32).T
+    _, best = Seeds([A, B], over=True).combine(raw)
+    assert all(pair[row] == max(pair) for pair, row in zip(pairs, best, strict=True))
+    pushed, _ = Seeds([A], negatives=[B]).combine(raw)
+    assert np.abs(pushed[0] - (np.array(pairs) @ [1, -1]) * MILLION).max() <= 1
+
+
+def test_each_seed_has_its_list_unless_one_is_asked_for():
+    raw = np.array([[0.5, 0.1], [0.2, 0.4], [0.1, 0.1]], np.float32)
+    lists, _ = Seeds([A, B], negatives=[C]).combine(raw)
+    assert lists.tolist() == [[400_000, 0], [100_000, 300_000]]
+    assert Seeds([A, B], over=True).lists == 1
+    assert Seeds([A, B], negatives=[C]).texts == ["story a", "story b", "story c"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Seeds([]), "no article"),
+        (lambda: Seeds([A], aggregate="median"), "aggregate is 'median'"),
+        (lambda: Seeds([A], negatives=[A]), "'a' is a seed and a negative seed"),
+        (lambda: Seeds([A]).combine(np.array([[np.nan]])), "a score is nan"),
+    ],
+)
+def test_what_cannot_be_searched_is_said(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+millionths = st.lists(st.integers(-2_500_000, 2_500_000), min_size=1, max_size=50)
+
+
+@given(millionths, millionths)
+def test_the_histogram_counts_every_score_in_its_bin(first, second):
+    counts = ScoreCounts()
+    counts.add(np.array(first))
+    counts = ScoreCounts(counts.plain())  # as after a resume
+    counts.add(np.array([second]))
+    found = counts.histogram()
+    edges = np.array(found["edges"])
+    assert len(edges) == 101
+    assert np.allclose(np.diff(edges), edges[1] - edges[0])
+    # A score belongs to the bin of its thousandth; what lies beyond 2 counts at the end.
+    inside = np.clip((np.array(first + second) // 1000 + 0.5) / 1000, -2, 1.9995)
+    assert found["counts"] == np.histogram(inside, bins=edges)[0].tolist()
+
+
+def test_a_histogram_of_nothing_has_its_shape():
+    found = ScoreCounts().histogram()
+    assert (len(found["edges"]), sum(found["counts"])) == (101, 0)
+
+
+class Once:
+    """A scorer that wants a second pass."""
+
+    kind = "test"
+
+    def __init__(self, *_):
+        self.calls = []
+        self.adapted = False
+
+    def scores(self, posts):
+        self.calls.append(list(posts))
+        return np.full((1, len(posts)), 0.9 if self.adapted else 0.1)
+
+    def adapt(self):
+        first, self.adapted = not self.adapted, True
+        return first
+
+
+def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
+    from siamese_news.search import rank
+
+    monkeypatch.setattr(scan, "BLOCK", 2)
+    scorer = Once()
+    monkeypatch.setattr(rank, "open_scorer", lambda *_: scorer)
+    posts = (Post(str(n), f"text {n}") for n in range(5))
+    [found] = rank_posts(tiny_model, [A], posts, top=2)
+    blocks = [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
+    assert scorer.calls == blocks * 2
+    assert [(r.post.id, r.score) for r in found] == [("4", 0.9), ("3", 0.9)]
+
+
+def test_an_id_that_no_format_could_carry_is_refused():
+    with pytest.raises(InputError, match="white space"):
+        list(Restartable([Post("a b", "x")]))
+
+
+def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
+    monkeypatch.setattr(scan, "BLOCK", 2)
+    dates = ["2013-01-01", None, "2015-01-01", "2015-01-01", "2014-01-01"]
+    posts = [Post(str(n), "", {"created_at": d} if d else {}) for n, d in enumerate(dates)]
+    scorer = Once()
+    window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
+    said = []
+    turns = [
+        [(block.number, [p.id for p in block.posts]) for block in blocks]
+        for blocks in passes(scorer, posts, window=window, done=1, again=lambda: said.append(1))
+    ]
+    assert turns == [[(2, ["4"])], [(0, ["0", "1"]), (2, ["4"])]]
+    assert said == [1]
+    assert window.counts() == {"outside the dates": 2, "without a date": 1}

@@ -1,0 +1,329 @@
+"""`siamese-news filter`: what is kept, and that a cut-off run goes on to the same bytes."""
+
+import errno
+import json
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.search import part as part_module
+from siamese_news.search import scan
+
+WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "train", "the"]
+BLOCK = 40
+POSTS = 400
+
+# The command as a process that blocks are small for, and that dies at a given one.
+DIES = """
+import os, signal, sys
+from siamese_news.search import filter as filter_module, part, scan
+scan.BLOCK = {block}
+part._SECONDS = {seconds}
+lines = filter_module._lines
+def dying(scorer, seeds, block, *rest):
+    found = lines(scorer, seeds, block, *rest)
+    if block.number == {dies}:
+        os.kill(os.getpid(), signal.{signal})
+    return found
+filter_module._lines = dying
+from siamese_news.cli import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def files(tmp_path, tiny_model, monkeypatch):
+    monkeypatch.setattr(scan, "BLOCK", BLOCK)
+    monkeypatch.setattr(part_module, "_SECONDS", 0.0)
+    tiny_model.save(tmp_path / "model", card="")
+    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    dice = random.Random(1)
+    with (tmp_path / "posts.jsonl").open("w") as stream:
+        for number in range(POSTS):
+            text = " ".join(dice.choices(WORDS, k=dice.randint(0, 5)))
+            stream.write(json.dumps({"id": f"p{number}", "text": text, "lang": "en"}) + "\n")
+    return tmp_path
+
+
+def command(files, *more, out="out.jsonl", threshold=0.4):
+    return [
+        "filter", "--model", files / "model", "--articles", files / "story.txt",
+        "--posts", files / "posts.jsonl", "--threshold", threshold, "--out", files / out, *more,
+    ]  # fmt: skip
+
+
+def run(files, *more, **options):
+    return CliRunner().invoke(app, list(map(str, command(files, *more, **options))))
+
+
+def cut_off(files, *more, dies, how="SIGKILL", seconds=0.0, **options):
+    """A real process that a signal ends inside block `dies`."""
+    code = DIES.format(block=BLOCK, dies=dies, signal=how, seconds=seconds)
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, command(files, *more, **options))],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def left(files):
+    return sorted(path.name for path in files.iterdir() if "out" in path.name)
+
+
+def test_it_keeps_what_rank_puts_at_or_over_the_threshold(files):
+    done = run(files)
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
+    whole = CliRunner().invoke(app, [
+        "rank", "--model", str(files / "model"), "--articles", str(files / "story.txt"),
+        "--posts", str(files / "posts.jsonl"), "--top", str(POSTS), "--format", "jsonl",
+    ])  # fmt: skip
+    ranked = [json.loads(line) for line in whole.stdout.splitlines()]
+    expected = [row for row in ranked if row["score"] >= 0.4]
+    assert 0 < len(rows) < POSTS
+    same = ("article", "rank", "score", "post", "text", "lang", "terms")
+    assert [[r[k] for k in same] for r in rows] == [[r[k] for k in same] for r in expected]
+    meta = json.loads((files / "out.jsonl.meta.json").read_text())
+    assert meta["threshold"] == 0.4
+    assert meta["counts"]["kept"] == len(rows)
+    assert meta["counts"]["scored"] == sum(meta["histogram"]["counts"]) == POSTS
+    assert left(files) == ["out.jsonl", "out.jsonl.meta.json"]
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
+    assert run(files, out="whole_out.csv").exit_code == 0
+    block = random.Random(how).randrange(1, POSTS // BLOCK)
+    cut = cut_off(files, out="out.csv", dies=block, how=how)
+    if how == "SIGKILL":
+        assert cut.returncode == -signal.SIGKILL
+    else:
+        assert cut.returncode == 130
+        assert "the same command with --resume goes on" in cut.stderr
+    assert not (files / "out.csv").exists()
+    with (files / "out.csv.part").open("ab") as stream:
+        stream.write(b'{"half a li')  # what was being written
+    again = run(files, out="out.csv")
+    assert again.exit_code == 2
+    assert "an unfinished run left this; go on with --resume" in again.stderr
+    done = run(files, "--resume", out="out.csv")
+    assert done.exit_code == 0, done.stderr
+    assert f"goes on after block {block}" in done.stderr
+    assert (files / "out.csv").read_bytes() == (files / "whole_out.csv").read_bytes()
+    meta, whole = (
+        json.loads((files / f"{name}out.csv.meta.json").read_text()) for name in ("", "whole_")
+    )
+    assert meta["counts"] == whole["counts"]
+    assert meta["histogram"] == whole["histogram"]
+    assert "out.csv.part" not in left(files)
+
+
+@pytest.mark.parametrize("adapts", [False, True])
+@pytest.mark.parametrize("dies", [0, 3, 9, 10, 14, 19, 20])
+def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
+    """A scorer that learns from the pool and then scores otherwise."""
+    from siamese_news import scoring
+    from siamese_news.search import filter as filter_module
+
+    class Learning(scoring.CosineScorer):
+        seen, narrow = 0, False
+
+        def scores(self, posts):
+            found = super().scores(posts)
+            if self.narrow:
+                return found - self.seen / 10_000
+            self.seen += len(posts)
+            return found
+
+        def adapt(self):
+            first, self.narrow = not self.narrow, True
+            return first and adapts
+
+        def state(self):
+            return json.dumps([self.seen, self.narrow]).encode()
+
+        def restore(self, state):
+            self.seen, self.narrow = json.loads(state)
+
+    monkeypatch.setattr(scoring, "open_scorer", Learning)
+    assert run(files, out="whole_out.jsonl").exit_code == 0
+    lines, calls = filter_module._lines, []
+
+    def dying(*arguments):
+        calls.append(1)
+        if len(calls) == dies + 1:
+            raise KeyboardInterrupt
+        return lines(*arguments)
+
+    monkeypatch.setattr(filter_module, "_lines", dying)
+    first = run(files)
+    finished = dies >= (20 if adapts else 10)
+    assert first.exit_code == (0 if finished else 130)
+    if not finished:
+        done = run(files, "--resume")
+        assert done.exit_code == 0, done.stderr
+        assert len(calls) == (20 if adapts else 10) + 1  # only the block it died in came twice
+    assert (files / "out.jsonl").read_bytes() == (files / "whole_out.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: (f / "story.txt").write_text("Another story"), "other seeds"),
+        (
+            lambda f: (f / "posts.jsonl").open("a").write("{}\n"),
+            "other posts",
+        ),
+        (lambda f: ["--threshold", "0.5"], "other options"),
+        (lambda f: ["--aggregate", "mean"], "other options"),
+        (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),
+        (lambda f: (f / "out.jsonl.part.json").write_text("{"), "is damaged"),
+    ],
+)
+def test_another_job_is_not_gone_on_with(files, monkeypatch, change, message):
+    from siamese_news.search import filter as filter_module
+
+    lines = filter_module._lines
+
+    def dying(scorer, seeds, block, *rest):
+        if block.number == 5:
+            raise KeyboardInterrupt
+        return lines(scorer, seeds, block, *rest)
+
+    monkeypatch.setattr(filter_module, "_lines", dying)
+    assert run(files).exit_code == 130
+    part = (files / "out.jsonl.part").read_bytes()
+    assert part
+    options = change(files)
+    done = run(files, "--resume", *(options if isinstance(options, list) else []))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "to start over" in done.stderr
+    if "changed" not in message:
+        assert (files / "out.jsonl.part").read_bytes() == part
+
+
+def test_resume_without_anything_to_resume_starts(files):
+    assert run(files, "--resume").exit_code == 0
+    assert (files / "out.jsonl").exists()
+
+
+def test_a_pipe_cannot_be_resumed(files):
+    arguments = [a if a != files / "posts.jsonl" else "-" for a in command(files, "--resume")]
+    done = CliRunner().invoke(
+        app, list(map(str, arguments)), input=(files / "posts.jsonl").read_text()
+    )
+    assert done.exit_code == 2
+    assert "save them to a file" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["rank", "filter"])
+def test_two_runs_do_not_write_one_output(files, name):
+    from siamese_news.search.part import output_lock
+
+    arguments = command(files)
+    if name == "rank":
+        arguments = ["rank", *arguments[1:7], "--out", files / "out.jsonl"]
+    with output_lock(files / "out.jsonl"):
+        done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 2
+    assert "another run is writing it" in done.stderr
+    assert CliRunner().invoke(app, list(map(str, arguments))).exit_code == 0
+
+
+def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch):
+    from siamese_news.search import output
+
+    (files / "out.jsonl").write_text("old")
+    write = output._jsonl
+
+    def full(stream, rows, columns):
+        write(stream, [next(iter(rows))], columns)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setitem(output._WRITERS, "jsonl", full)
+        done = run(files)
+    assert done.exit_code == 1
+    assert "No space left on device" in done.stderr
+    assert "--resume" in done.stderr
+    assert (files / "out.jsonl").read_text() == "old"
+    assert run(files, "--resume").exit_code == 0
+    assert len((files / "out.jsonl").read_text().splitlines()) > 1
+
+
+def test_nothing_over_the_threshold_is_an_empty_file(files):
+    done = run(files, out="out.csv", threshold=1.5)
+    assert done.exit_code == 0, done.stderr
+    assert (files / "out.csv").read_text().splitlines()[1:] == []
+    assert f"0 of {POSTS} posts" in done.stderr
+
+
+def test_copies_collapse_and_ranks_stay_whole(files):
+    assert run(files, "--dedupe").exit_code == 0
+    rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
+    assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
+    clusters = [row["cluster"] for row in rows]
+    assert len(set(clusters)) == len(clusters)
+    kept = json.loads((files / "out.jsonl.meta.json").read_text())["counts"]["kept"]
+    assert sum(row["cluster_size"] for row in rows) == kept > len(rows)
+
+
+def test_the_report_reads_what_filter_wrote(files):
+    from siamese_news.search.report import read_results
+
+    assert run(files, out="out.parquet").exit_code == 0
+    found = read_results(files / "out.parquet")
+    assert found.threshold == 0.4
+    assert sum(found.histogram.counts) == POSTS
+    assert found.seeds[0].title == "Flood in the town"
+
+
+def test_a_map_for_a_viewer_of_embeddings(files):
+    import pyarrow.parquet
+
+    assert run(files, "--map", out="out.parquet").exit_code == 0
+    table = pyarrow.parquet.read_table(files / "out.parquet")
+    assert {"text", "x", "y", "score"} <= set(table.column_names)
+    assert table.column("x").null_count == 0
+    places = {}
+    for row in table.to_pylist():
+        places.setdefault(row["text"], set()).add((row["x"], row["y"]))
+    assert all(len(found) == 1 for found in places.values())  # copies share a place
+    assert len(set.union(*places.values())) > 5
+
+
+def test_what_stopped_before_its_first_block_leaves_nothing(files):
+    broken = (files / "posts.jsonl").read_text()
+    (files / "posts.jsonl").write_text("{broken\n" + broken)
+    done = run(files, "--strict")
+    assert done.exit_code == 2
+    assert "posts.jsonl:1" in done.stderr
+    assert left(files) == []
+
+
+def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
+    from siamese_news.search.part import PartFile
+
+    (files / "key").write_bytes(b"k" * 20)
+    lines = (files / "posts.jsonl").read_text().splitlines()
+    with (files / "posts.jsonl").open("w") as stream:
+        stream.writelines(json.dumps(json.loads(line) | {"author": "ann"}) + "\n" for line in lines)
+    parts = []
+    remove = PartFile.remove
+
+    def kept(self):
+        parts.append(self.path.read_text())
+        remove(self)
+
+    monkeypatch.setattr(PartFile, "remove", kept)
+    assert run(files, "--pseudonymise", files / "key").exit_code == 0
+    assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
+    rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
+    assert {len(row["author"]) for row in rows} == {64}
