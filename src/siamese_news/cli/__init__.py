@@ -3,6 +3,9 @@
 import typer
 
 from siamese_news.cli.doctor import doctor
+from siamese_news.cli.explain import explain
+from siamese_news.cli.filter import filter
+from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
@@ -20,7 +23,7 @@ def _root() -> None:
     """News articles in, the social media posts about them out."""
 
 
-for command in (rank, rerank, report, doctor):
+for command in (rank, filter, explain, keywords, rerank, report, doctor):
     app.command()(command)
 
 

@@ -120,7 +120,7 @@ def test_a_folder_with_what_a_browser_saves_beside_a_page(write, tmp_path):
     ("data", "ids"),
     [
         (b"A title\n\nand a text", ["standard-input"]),
-        (gzip.compress(b"A title\n\nand a text"), ["standard-input"]),
+        (gzip.compress(b"A title\n\nand a text", mtime=0), ["standard-input"]),
         (b' {"id": "1", "text": "x"}\n{"id": "2", "text": "y"}\n', ["1", "2"]),
     ],
 )

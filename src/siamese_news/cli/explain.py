@@ -1,0 +1,163 @@
+"""``siamese-news explain``."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siamese_news.cli.common import (
+    Aggregate,
+    ArticlesOption,
+    IdFieldOption,
+    LongWindowOption,
+    ModelOption,
+    MoreArguments,
+    TextFieldOption,
+    ThreadsOption,
+    bad_input_exits,
+    load_model,
+    read_seeds,
+    use_threads,
+)
+from siamese_news.cli.progress import Watched
+
+if TYPE_CHECKING:
+    from siamese_news.data.records import Post
+    from siamese_news.scoring import Scorer
+
+_OFF = 1e-4  # from here on a score is another than that of the search
+
+
+class ExplainFormat(StrEnum):
+    """How explanations are written."""
+
+    table = "table"
+    jsonl = "jsonl"
+
+
+def explain(
+    articles: ArticlesOption,
+    more: MoreArguments = None,
+    posts: Annotated[
+        list[str] | None,
+        typer.Option(help="Where the posts are: what was searched, or the file that it wrote."),
+    ] = None,
+    post: Annotated[
+        list[str] | None, typer.Option(help="Id of a post in --posts. May be given several times.")
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="Text of a post. May be given several times.")
+    ] = None,
+    model: ModelOption = None,
+    format: Annotated[
+        ExplainFormat, typer.Option(help="Tables, or all numbers as JSON lines.")
+    ] = ExplainFormat.table,
+    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    text_field: TextFieldOption = None,
+    id_field: IdFieldOption = None,
+    long_window: LongWindowOption = False,
+    threads: ThreadsOption = None,
+) -> None:
+    """Say why a post has its score: which sentences and words carried it.
+
+    Example: siamese-news explain --articles story.txt --posts x.jsonl --post 42
+
+    Of several articles the one nearest to the post is explained.
+
+    Each sentence is taken out in turn and the article scored anew (column
+    "without"): it tests whether the one marked > counts most for its length.
+
+    With --posts as searched, the score is that of the search; a results file
+    is enough unless the search had to look at its whole pool (it is said).
+
+    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    """
+    with bad_input_exits():
+        from siamese_news.data.records import Post
+        from siamese_news.errors import InputError
+        from siamese_news.files import atomic_write
+        from siamese_news.scoring import open_scorer
+        from siamese_news.search.explain import explain_nearest
+        from siamese_news.search.explain_output import write_explained
+
+        use_threads(threads)
+        if not post and not text:
+            raise InputError("there is nothing to explain; name a post with --post or --text")
+        if bool(post) != bool(posts):
+            raise InputError("--posts says where the posts are and --post which; expected both")
+        sources = posts or []
+        seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
+        encoder, _ = load_model(model)
+        scorer = open_scorer(encoder, seeds.texts)
+        wanted = list(dict.fromkeys(post or []))
+        given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
+        before: dict[tuple[str, str], float] = {}
+        found: dict[str, Post] = {}
+        if len(sources) == 1 and Path(f"{sources[0]}.meta.json").is_file():
+            found, before = _results(Path(sources[0]), set(wanted))
+        elif sources:
+            found = _searched(scorer, sources, set(wanted), text_field, id_field, long_window)
+        missing = [id for id in wanted if id not in found]
+        if missing:
+            raise InputError(f"{sources[0]}: there is no post {missing[0]!r}; check the id")
+        explained = explain_nearest(
+            encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer
+        )
+        for one in explained:
+            score = before.get((one.article.id, one.post.id), one.score)
+            if abs(score - one.score) > _OFF:
+                typer.echo(
+                    f"post {one.post.id}: the search gave it {score:.4f}, here it has "
+                    f"{one.score:.4f}: other seeds or another model, or the search looked at its "
+                    "whole pool. Name what was searched with --posts to explain that score",
+                    err=True,
+                )
+        if out is None:
+            write_explained(sys.stdout, explained, format.value, terminal=sys.stdout.isatty())
+            return
+        with atomic_write(out) as stream:
+            write_explained(stream, explained, format.value, terminal=False)
+        typer.echo(f"{out}: {len(explained)} posts explained", err=True)
+
+
+def _results(
+    path: Path, wanted: set[str]
+) -> "tuple[dict[str, Post], dict[tuple[str, str], float]]":
+    """Posts of a results file by id, and their scores by article and id."""
+    from siamese_news.data.records import Post
+    from siamese_news.search.report import read_results
+
+    rows = [row for row in read_results(path).posts if row.id in wanted]
+    scores = {(row.seed, row.id): row.score for row in rows}
+    return {row.id: Post(row.id, row.text) for row in rows}, scores
+
+
+def _searched(
+    scorer: "Scorer",
+    sources: list[str],
+    wanted: set[str],
+    text_field: str | None,
+    id_field: str | None,
+    long_window: bool,
+) -> "dict[str, Post]":
+    """The wanted posts; a scorer that chooses by the pool sees all of it on the way."""
+    from siamese_news.data.readers import open_posts
+    from siamese_news.search.scan import blocks
+
+    stream = open_posts(sources, text_field=text_field, id_field=id_field, long_window=long_window)
+    learns = bool(scorer.state())
+    watched = Watched(stream)
+    found: dict[str, Post] = {}
+    for block in blocks(watched):
+        found.update((post.id, post) for post in block if post.id in wanted)
+        if learns:
+            scorer.scores([post.text for post in block])
+        elif len(found) == len(wanted):
+            break
+    if scorer.adapt():
+        typer.echo(
+            "the posts are mostly about the story: scores count what is rare among them", err=True
+        )
+    return found

@@ -1,0 +1,158 @@
+"""The search from Python: lists, data frames or any iterator of posts in, plain records out."""
+
+import math
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.model import Model
+from siamese_news.scoring import open_scorer
+from siamese_news.search.explain import explain_nearest
+from siamese_news.search.explain_output import record_of
+from siamese_news.search.export import Share, ranking_rows
+from siamese_news.search.filter import filter_posts, filtered_rows
+from siamese_news.search.given import Articles, Posts, articles_of, posts_of
+from siamese_news.search.part import PartFile
+from siamese_news.search.rank import search
+from siamese_news.search.scan import Restartable
+from siamese_news.search.seeds import Aggregate, Seeds
+
+Records = list[dict[str, Any]]
+
+
+class Searcher:
+    """Finds the posts about articles.
+
+    Articles and posts are lists of texts, lists of dicts, pandas or polars frames, or iterables of
+    `Article` and `Post`, such as `siamese_news.data.readers.open_posts` gives. Of a dict or a row
+    the fields are found by their names as in a CSV file; where there is no id, it is the place,
+    from 0. A missing text is an empty post.
+
+    Args:
+        model: a `Model`, or the path of a model folder; None is the model that ships with the
+            package.
+    """
+
+    def __init__(self, model: Model | str | PathLike[str] | None = None) -> None:
+        if model is None:
+            self.model = Model.pretrained()
+        else:
+            self.model = model if isinstance(model, Model) else Model.load(Path(model))
+
+    def rank(
+        self,
+        articles: Articles,
+        posts: Posts,
+        *,
+        top: int = 100,
+        negatives: Articles = (),
+        over_seeds: bool = False,
+        aggregate: Aggregate = "max",
+        dedupe: bool = False,
+        map: bool = False,
+    ) -> Records:
+        """The `top` posts of each article, best first.
+
+        Args:
+            articles: the seeds.
+            posts: any number of posts; an iterator is read once and kept on disk meanwhile.
+            top: how many posts of each article.
+            negatives: articles of stories that are not meant: they push away.
+            over_seeds: one list over all seeds, not one for each.
+            aggregate: how the scores over several seeds become one.
+            dedupe: of near-duplicates only the best.
+            map: add a place on a map, ``x`` and ``y``, where posts alike lie together.
+
+        Returns:
+            A record a row with the columns of ``siamese-news rank``, made for
+            ``pandas.DataFrame(...)``.
+
+        Raises:
+            InputError: no article, no post, an id twice, or what is no text.
+        """
+        seeds = _seeds(articles, negatives, over_seeds, aggregate)
+        scorer = open_scorer(self.model, seeds.texts)
+        ranking = search(scorer, seeds, Restartable(posts_of(posts)), top=top)
+        share = Share(map=map)
+        rows = ranking_rows(
+            ranking,
+            share,
+            dedupe=dedupe,
+            matched=scorer.matched,
+            encode=self.model.encode_posts,
+            one_name=False,
+            bare=False,
+        )
+        return [{name: row.get(name) for name in share.columns} for row in rows]
+
+    def filter(
+        self,
+        articles: Articles,
+        posts: Posts,
+        *,
+        threshold: float,
+        negatives: Articles = (),
+        aggregate: Aggregate = "max",
+        dedupe: bool = False,
+        map: bool = False,
+    ) -> Records:
+        """Every post whose score over the seeds reaches a threshold, best first.
+
+        Args:
+            articles: the seeds.
+            posts: see `rank`.
+            threshold: the least score.
+            negatives: see `rank`.
+            aggregate: see `rank`.
+            dedupe: see `rank`.
+            map: see `rank`.
+
+        Returns:
+            See `rank`; empty where no post reaches the threshold.
+
+        Raises:
+            InputError: see `rank`; a threshold that is no finite number.
+        """
+        if not math.isfinite(threshold):
+            raise InputError(f"threshold is {threshold}; expected a finite number")
+        seeds = _seeds(articles, negatives, True, aggregate)
+        source, share = Restartable(posts_of(posts)), Share(map=map)
+        with TemporaryDirectory() as folder:
+            part = PartFile(Path(folder) / "found", {}, resume=False)
+            try:
+                scorer = open_scorer(self.model, seeds.texts)
+                found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
+                if not found.scored:
+                    raise InputError("there is no post to filter: expected at least one")
+                encode = self.model.encode_posts if map else None
+                rows = filtered_rows(part.path, dedupe=dedupe, encode=encode)
+                return [{name: row.get(name) for name in share.columns} for row in rows]
+            finally:
+                part.close()
+
+    def explain(self, articles: Articles, posts: Posts) -> Records:
+        """Why posts have their scores, each for the article that it is nearest to.
+
+        The scores are those of these posts alone, without a pool around them.
+
+        Args:
+            articles: the seeds.
+            posts: a few posts.
+
+        Returns:
+            A record a post with its sentences, its words and the test, as ``siamese-news explain
+            --format jsonl`` writes it.
+
+        Raises:
+            InputError: see `rank`.
+        """
+        seeds = _seeds(articles, (), True, "max")
+        scorer = open_scorer(self.model, seeds.texts)
+        few = list(Restartable(posts_of(posts)))
+        return [record_of(one) for one in explain_nearest(self.model, seeds.articles, few, scorer)]
+
+
+def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:
+    return Seeds(articles_of(articles), articles_of(negatives), over, aggregate)

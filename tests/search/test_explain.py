@@ -1,0 +1,300 @@
+"""Explanations: sums that must come out, a test that must be a test, and the command."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.data.records import Article, Post
+from siamese_news.encoders import StarEncoder, TransformerEncoder
+from siamese_news.errors import InputError
+from siamese_news.scoring import open_scorer
+from siamese_news.search.attribution import _kept
+from siamese_news.search.explain import explain, explain_nearest
+from siamese_news.search.explain_output import check_words, record_of, write_explained
+from siamese_news.search.explained import alike, check
+from siamese_news.search.sentences import sentence_spans, without
+from siamese_news.sparsity import AdaptiveEntmax
+from siamese_news.terms import Narrow, TermHead, TermOptions, no_pairs
+from siamese_news.text import Vocabulary
+
+STORY = Article(
+    "story",
+    "The river took the bridge of Qwertz. The mayor of the town asked for a vote. "
+    "A boat came to help in the night.\n\nNo fire, no smoke. The train strike goes on.",
+    title="Flood in the town of Qwertz",
+)
+POSTS = [Post("1", "qwertz bridge gone! flood"), Post("2", "the mayor wants a vote"), Post("3", "")]
+
+
+@pytest.fixture
+def mixture(tiny_model):
+    words = tiny_model.vocabulary.words
+    tiny_model.vocabulary = Vocabulary(words, unknown="hash")
+    tiny_model.embedding.unknown_weight = 0.0
+    tiny_model.terms = TermHead(
+        torch.arange(len(words)),
+        no_pairs(),
+        texts=50,
+        typical=[8.0, 20.0],
+        options=TermOptions(dense=0.25, phrases=0.4, half=10.0, narrow=Narrow(posts=5)),
+    )
+    return tiny_model
+
+
+@pytest.fixture(params=["star", "transformer"])
+def attentive(tiny_model, request):
+    torch.manual_seed(0)
+    if request.param == "star":
+        encoder = StarEncoder(
+            input_dim=8, heads=2, head_dim=4, sparsity=AdaptiveEntmax, residual="none",
+            activation="gelu",
+        )  # fmt: skip
+    else:
+        encoder = TransformerEncoder(
+            input_dim=8, layers=1, heads=2, head_dim=4, hidden_dim=8, positions=True, dropout=0.5,
+            sparsity=AdaptiveEntmax,
+        )  # fmt: skip
+    tiny_model.encoder = encoder
+    return tiny_model
+
+
+def texts_of(article):
+    return [article.full_text[start:end] for start, end in sentence_spans(article)]
+
+
+def test_sentences_titles_and_abbreviations():
+    story = Article("x", "Mr. Ray of the U.S. Army came at 3 p.m. Eastern. He left.", title="A. B")
+    expected = ["A. B", "Mr. Ray of the U.S. Army came at 3 p.m. Eastern.", "He left."]
+    assert texts_of(story) == expected
+
+
+def test_line_ends_end_sentences_only_without_blank_lines():
+    assert texts_of(Article("x", "one line\nanother line")) == ["one line", "another line"]
+    assert len(texts_of(Article("x", "one line\nits rest\n\nanother"))) == 2
+
+
+@given(st.text(max_size=80), st.sampled_from(["", "Title", "\u2028 ."]))
+@settings(deadline=None)
+def test_spans_hold_all_that_is_no_white_space(text, title):
+    article = Article("x", text, title)
+    place = 0
+    for start, end in sentence_spans(article):
+        assert place <= start < end
+        assert not article.full_text[place:start].strip()
+        place = end
+    assert not article.full_text[place:].strip()
+
+
+def test_the_parts_add_up_to_the_score(mixture):
+    scores = open_scorer(mixture, [STORY.full_text]).scores([post.text for post in POSTS])[0]
+    for one, score in zip(explain(mixture, STORY, POSTS), scores, strict=True):
+        assert one.score == pytest.approx(float(score), abs=1e-6)
+        assert one.lexical + one.dense == pytest.approx(one.score)
+        # A bag is linear, so gradient times input is exact.
+        assert sum(s.contribution for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+        assert one.rest == pytest.approx(0, abs=1e-5)
+        assert sum(term.contribution for term in one.terms) == pytest.approx(one.score, abs=1e-5)
+        assert sum(s.expected for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+
+
+def test_words_are_the_exact_products(mixture):
+    one = explain(mixture, STORY, POSTS[:1])[0]
+    scorer = open_scorer(mixture, [STORY.full_text])
+    expected = scorer.carried(POSTS[0].text, 0)
+    assert {t.term: t.lexical for t in one.terms if t.lexical} == pytest.approx(expected)
+    assert one.terms[0].term in ("qwertz", "bridge", "flood")
+    # Unknown to the vectors, known to the words.
+    assert next(t for t in one.terms if t.term == "qwertz").dense == 0
+
+
+def test_without_is_the_score_of_the_edited_article(mixture):
+    one = explain(mixture, STORY, POSTS[:1])[0]
+    for sentence, span in zip(one.sentences, sentence_spans(STORY), strict=True):
+        scorer = open_scorer(mixture, [without(STORY.full_text, span)])
+        assert sentence.without == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
+
+
+@pytest.mark.parametrize("limit", [1, 5, None])
+@pytest.mark.parametrize("kind", ["mixture", "tiny_model"])
+def test_without_is_so_too_where_the_article_is_not_read_to_its_end(kind, limit, request):
+    model = request.getfixturevalue(kind)
+    model.limits["article_tokens"] = limit
+    if model.terms is not None and limit:
+        model.terms.options = TermOptions(dense=0.25, article_tokens=limit)
+    one = explain(model, STORY, POSTS[:1])[0]
+    for sentence, span in zip(one.sentences, sentence_spans(STORY), strict=True):
+        scorer = open_scorer(model, [without(STORY.full_text, span)])
+        expected = float(scorer.scores([POSTS[0].text])[0, 0])
+        assert sentence.without == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_sentence_that_carries_the_score_is_named(mixture):
+    about_vote = explain(mixture, STORY, POSTS[1:2])[0]
+    assert "mayor" in about_vote.sentences[about_vote.check.sentence].text
+    drops = [about_vote.score - s.without for s in about_vote.sentences]
+    assert about_vote.check.drop == pytest.approx(max(drops))
+
+
+def test_what_adds_nothing_is_exactly_zero(mixture):
+    mixture.limits["article_tokens"] = 3  # the vectors read no further
+    one = explain(mixture, STORY, POSTS[1:2])[0]
+    smoke = next(s for s in one.sentences if "smoke" in s.text)
+    assert smoke.contribution == 0
+    out = io.StringIO()
+    write_explained(out, [one], "table", terminal=False)
+    assert " 0.0%" not in out.getvalue()
+
+
+def test_a_pool_that_was_looked_at_counts(mixture):
+    scorer = open_scorer(mixture, [STORY.full_text])
+    scorer.scores(["flood of qwertz", "flood river qwertz bridge"] * 5)
+    assert scorer.adapt()
+    plain, adapted = (explain(mixture, STORY, POSTS[:1], s)[0] for s in (None, scorer))
+    assert adapted.score == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
+    assert adapted.score != pytest.approx(plain.score)
+    assert sum(s.contribution for s in adapted.sentences) == pytest.approx(adapted.score, abs=1e-5)
+
+
+def test_attention_is_what_each_head_gives_a_sentence(attentive):
+    one = explain(attentive, STORY, POSTS[:1])[0]
+    (name,) = one.sentences[0].attention  # none of the ring's
+    given = np.array([sentence.attention[name] for sentence in one.sentences])
+    assert given.shape == (len(one.sentences), 2)
+    np.testing.assert_allclose(given.sum(axis=0), 1, atol=1e-5)
+    assert all(len(alphas) == 2 for alphas in one.alphas.values())
+    assert one.kind == "cosine" and one.lexical == 0
+    total = sum(sentence.contribution for sentence in one.sentences) + one.rest
+    assert total == pytest.approx(one.score)
+    again = explain(attentive.train(), STORY, POSTS[:1])[0]
+    assert again.sentences == one.sentences  # no dropout in an explanation
+    assert attentive.training
+
+
+def test_both_ends_of_an_article_can_be_read(attentive):
+    attentive.limits.update(keep="last", article_tokens=3)
+    one = explain(attentive, STORY, POSTS[:1])[0]
+    read = ["strike" in sentence.text for sentence in one.sentences]
+    assert [bool(sum(map(sum, s.attention.values()))) for s in one.sentences] == read
+
+
+def test_gradients_of_a_dense_model_add_up(tiny_model):
+    one = explain(tiny_model, STORY, POSTS[:1])[0]
+    assert sum(s.contribution for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+    assert sum(t.dense for t in one.terms) == pytest.approx(one.score, abs=1e-5)
+
+
+@given(
+    st.lists(st.integers(0, 5), max_size=12), st.integers(0, 12), st.integers(0, 5), st.booleans()
+)
+def test_the_places_of_what_is_read(ids, limit, dropped, last):
+    places = [place for place, id in enumerate(ids) if id != dropped]
+    expected = places[max(len(places) - limit, 0) :] if last else places[:limit]
+    read = np.array([ids[place] for place in expected], np.int64)
+    assert _kept(np.array(ids, np.int64), read, last=last).tolist() == expected
+
+
+def test_the_check_can_fail():
+    surplus, without_ = np.array([0.3, 0.1, 0.0]), np.array([0.45, 0.2, 0.5], np.float32)
+    assert check(0.5, surplus, without_, [10, 11, 30]).holds is False
+    assert check(0.5, surplus, without_[[1, 0, 2]], [10, 11, 30]).holds is True
+    assert check(0.5, surplus, without_, [10, 30, 31]).holds is None
+    assert check(0.0, np.zeros(3), without_, [1, 1, 1]) is None
+    assert alike(0, [10, 12, 13, 8, 7]) == [1, 3]
+
+
+@pytest.mark.parametrize("text", ["", "the of a", "zzz", "👍" * 50, "\x1b[31m \u202e x"])
+@pytest.mark.parametrize("article", [STORY, Article("x", "the of"), Article("y", "flood")])
+def test_nothing_in_common_is_no_error(mixture, text, article):
+    one = explain(mixture, article, [Post("p", text)])[0]
+    assert np.isfinite([one.score, one.rest, *(s.contribution for s in one.sentences)]).all()
+    out = io.StringIO()
+    write_explained(out, [one], "table", terminal=False)
+    assert not {"\x1b", "\u202e"} & set(out.getvalue())
+    json.dumps(record_of(one), allow_nan=False)
+    if not one.score:
+        assert check_words(one) == "No sentence carries the score."
+
+
+def test_each_post_is_explained_for_its_nearest_article(mixture):
+    articles = [Article("fire", "Fire and smoke at night"), STORY]
+    posts = [Post("1", "flood bridge"), Post("2", "fire! smoke!"), Post("3", "mayor vote")]
+    found = explain_nearest(
+        mixture, articles, posts, open_scorer(mixture, [a.full_text for a in articles])
+    )
+    assert [one.article.id for one in found] == ["story", "fire", "story"]
+    assert [one.post.id for one in found] == ["1", "2", "3"]
+
+
+def test_no_post_is_an_error(mixture):
+    with pytest.raises(InputError, match="no post"):
+        explain(mixture, STORY, [])
+    with pytest.raises(InputError, match="no post"):
+        explain_nearest(mixture, [STORY], [], open_scorer(mixture, [STORY.full_text]))
+
+
+@pytest.fixture
+def files(tmp_path, mixture):
+    mixture.save(tmp_path / "model", card="")
+    (tmp_path / "story.txt").write_text(f"{STORY.title}\n\n{STORY.text}\n")
+    rows = [{"id": post.id, "text": post.text} for post in POSTS]
+    rows += [{"id": f"1{n}", "text": "flood of qwertz bridge"} for n in range(8)]
+    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def run(files, *more, command="explain"):
+    arguments = [command, "--articles", files / "story.txt", "--model", files / "model", *more]
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_the_command_explains_the_score_of_the_search(files):
+    posts = files / "posts.jsonl"
+    searched = run(files, "--posts", posts, "--format", "jsonl", command="rank")
+    scores = {row["post"]: row["score"] for row in map(json.loads, searched.stdout.splitlines())}
+    done = run(files, "--posts", posts, "--post", "2", "--post", "1", "--format", "jsonl")
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["post"] for row in rows] == ["2", "1"]
+    for row in rows:
+        assert row["score"] == pytest.approx(scores[row["post"]], abs=1e-6)
+        assert row["sentences"][row["check"]["sentence"] - 1]["share"] > 0.2
+    assert "mostly about the story" in done.stderr
+
+
+def test_the_command_takes_a_results_file_and_says_where_scores_differ(files):
+    found = files / "found.jsonl"
+    run(files, "--posts", files / "posts.jsonl", "--out", found, command="rank")
+    done = run(files, "--posts", found, "--post", "1")
+    assert done.exit_code == 0, done.output
+    assert "the search gave it" in done.stderr
+    assert "Tested: without sentence" in done.stdout
+
+
+def test_the_command_takes_a_text(files):
+    out = files / "why.jsonl"
+    done = run(files, "--text", "flood bridge", "--format", "jsonl", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert json.loads(out.read_text())["post"] == "text-1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "name a post with --post or --text"),
+        (["--post", "1"], "expected both"),
+        (["--text", "x", "--posts", "posts.jsonl"], "expected both"),
+        (["--posts", "posts.jsonl", "--post", "99"], "there is no post '99'"),
+    ],
+)
+def test_the_commands_mistakes_are_named(files, options, message, monkeypatch):
+    monkeypatch.chdir(files)
+    done = run(files, *options)
+    assert done.exit_code == 2
+    assert message in done.stderr

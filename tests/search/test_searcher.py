@@ -1,0 +1,203 @@
+"""The search from Python: every kind of input, the same results as the command line."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news import Searcher
+from siamese_news.cli import app
+from siamese_news.data.readers import open_posts
+from siamese_news.data.records import Article, Post
+from siamese_news.errors import InputError
+from siamese_news.search.given import articles_of, posts_of
+
+STORY = "Flood in the town: the river took the bridge"
+TEXTS = ["vote for the mayor", "flood flood river", "a bridge in the flood", "🔥"]
+ROWS = [
+    {"id": 9007199254740993 + n, "text": text, "lang": "en", "created_at": "2024-05-01"}
+    for n, text in enumerate(TEXTS)
+]
+
+
+@pytest.fixture
+def searcher(tiny_model):
+    return Searcher(tiny_model)
+
+
+def test_a_list_of_texts(searcher):
+    rows = searcher.rank([STORY], TEXTS, top=2)
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert {row["post"] for row in rows} == {"1", "2"}
+    assert rows[0]["text"] in TEXTS[1:3]
+    assert list(pandas.DataFrame(rows).columns) == list(rows[0])
+
+
+FORMS = {
+    "dicts": lambda: ROWS,
+    "tuple": lambda: tuple(ROWS),
+    "generator": lambda: (row for row in ROWS),
+    "pandas": lambda: pandas.DataFrame(ROWS),
+    "polars": lambda: polars.DataFrame(ROWS),
+    "posts": lambda: list(posts_of(ROWS)),
+    "iterator": lambda: iter(posts_of(ROWS)),
+    "numbered frame": lambda: pandas.DataFrame(ROWS, index=[5, 5, 6, 7]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
+    searcher.model.save(tmp_path / "model", card="")
+    (tmp_path / "0.txt").write_text(STORY)
+    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    common = ["--model", "model", "--articles", "0.txt", "--posts", "posts.jsonl"]
+    for command, more, found in (
+        ("rank", ["--top", "3"], searcher.rank([STORY], FORMS[form](), top=3)),
+        ("filter", ["--threshold", "0.1"], searcher.filter([STORY], FORMS[form](), threshold=0.1)),
+    ):
+        out = tmp_path / f"{command}.jsonl"
+        names = [str(tmp_path / x) if (tmp_path / x).exists() else x for x in common]
+        done = CliRunner().invoke(app, [command, *names, *more, "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert found == [json.loads(line) for line in out.read_text().splitlines()]
+        assert 0 < len(found) < 4
+
+
+def test_a_file_is_read_by_its_reader(searcher, tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text("id,text\na,flood in the town\nb,vote\n")
+    rows = searcher.rank([Article("s", "the river", title="Flood")], open_posts([path]))
+    assert {(row["article"], row["post"]) for row in rows} == {("s", "a"), ("s", "b")}
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame])
+def test_frames_with_holes(make):
+    when = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    frame = make({"Text": ["a", None, "c"], "created_at": [when, None, when], "n": [1.5, 2, None]})
+    posts = list(posts_of(frame))
+    assert [(post.id, post.text) for post in posts] == [("0", "a"), ("1", ""), ("2", "c")]
+    assert posts[0].metadata["created_at"].startswith("2024-05-01")
+    assert "created_at" not in posts[1].metadata
+
+
+def test_series_numpy_and_missing_values():
+    series = pandas.Series(["a", float("nan"), "c"], index=[7, 8, 9])
+    assert [post.text for post in posts_of(series)] == ["a", "", "c"]
+    assert [post.text for post in posts_of(polars.Series(["a", None]))] == ["a", ""]
+    assert [post.text for post in posts_of(np.array(["a", "b"]))] == ["a", "b"]
+    row = {"id": np.int64(2**62 + 1), "text": "x", "lang": pandas.NA, "date": pandas.NaT}
+    assert list(posts_of([row])) == [Post(str(2**62 + 1), "x")]
+
+
+def test_articles_in_every_form():
+    rows = [{"title": "Flood", "text": "The river."}, {"url": "https://x.example/b", "text": "B"}]
+    expected = ["Flood\nThe river.", "B"]
+    for given in (rows, pandas.DataFrame(rows), polars.DataFrame(rows), iter(rows)):
+        articles = articles_of(given)
+        assert [article.full_text for article in articles] == expected
+    assert [article.id for article in articles_of(rows)] == ["0", "https://x.example/b"]
+    mixed = articles_of(["Text", {"text": "B"}, Article("c", "C")])
+    assert [article.id for article in mixed] == ["0", "1", "c"]
+
+
+def test_several_seeds_and_negative_ones(searcher):
+    both = searcher.rank([STORY, "The vote of the mayor"], TEXTS, over_seeds=True, top=4)
+    assert len(both) == 4
+    assert {row["article"] for row in both} == {"0", "1"}
+    pushed = searcher.rank([STORY], TEXTS, negatives=["The vote of the mayor"])
+    plain = searcher.rank([STORY], TEXTS)
+    of = {row["post"]: row["score"] for row in plain}
+    assert next(r["score"] for r in pushed if r["post"] == "0") < of["0"]
+
+
+def test_a_threshold_that_nothing_reaches_gives_nothing(searcher):
+    assert searcher.filter([STORY], TEXTS, threshold=2) == []
+
+
+def test_copies_collapse(searcher):
+    copies = ["the flood in the river town tonight", "RT @x: the flood in the river town tonight"]
+    assert len(searcher.rank([STORY], copies, dedupe=True)) == 1
+    assert len(searcher.filter([STORY], copies, threshold=-1, dedupe=True)) == 1
+    assert searcher.rank([STORY], copies)[0]["cluster_size"] == 2
+
+
+def test_a_map_is_two_columns(searcher):
+    posts = [f"{a} {b}" for a in ("flood", "vote", "train", "fire") for b in ("river", "mayor")]
+    for rows in (
+        searcher.rank([STORY], posts, map=True),
+        searcher.filter([STORY], posts, threshold=-1, map=True),
+    ):
+        assert all(isinstance(row[axis], float) for row in rows for axis in "xy")
+    assert "x" not in searcher.rank([STORY], posts)[0]
+
+
+def test_explanations_are_plain(searcher):
+    (row,) = searcher.explain([STORY], TEXTS[1:2])
+    assert row["post"] == "0" and row["sentences"]
+    json.dumps(row)
+
+
+def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
+    from siamese_news.model import Model
+
+    tiny_model.save(tmp_path / "m", card="")
+    expected = Searcher(tiny_model).rank([STORY], TEXTS)
+    assert Searcher(tmp_path / "m").rank([STORY], TEXTS) == expected
+    assert Searcher(str(tmp_path / "m")).rank([STORY], TEXTS) == expected
+    monkeypatch.setattr(Model, "pretrained", classmethod(lambda cls: tiny_model))
+    assert Searcher().rank([STORY], TEXTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("articles", "posts", "message"),
+    [
+        ("story", TEXTS, "articles is one str; expected a list"),
+        ([STORY], "posts.jsonl", "posts is one str; expected a list"),
+        ([STORY], {"text": "x"}, "posts is one dict"),
+        ([STORY], 3, "posts is one int"),
+        ([STORY], Post("1", "x"), "posts is one Post"),
+        ([], TEXTS, "there is no article"),
+        ([STORY], [], "there is no post"),
+        ([STORY], ["x", 3], "posts, item 1 is a int"),
+        ([STORY], [{"a": 1}], "posts, item 0: no field of it is a text"),
+        ([STORY], [{"text": ["x"]}], "posts, item 0: field 'text' is a list"),
+        ([STORY], [{"id": 1.5, "text": "x"}], "field 'id' is a number with a decimal point"),
+        ([STORY], [{"id": "1", "text": "x"}] * 2, "post id '1' occurs twice"),
+        ([{"text": ""}], TEXTS, "articles, item 0: field 'text' is empty"),
+        ([Article("a", "x")] * 2, TEXTS, "article id 'a' occurs twice"),
+    ],
+)
+def test_mistakes_are_named(searcher, articles, posts, message):
+    for search in (searcher.rank, lambda *given: searcher.filter(*given, threshold=0)):
+        with pytest.raises(InputError, match=message):
+            search(articles, posts)
+
+
+def test_a_threshold_must_be_a_number(searcher):
+    with pytest.raises(InputError, match="threshold is nan"):
+        searcher.filter([STORY], TEXTS, threshold=float("nan"))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    probe = (
+        "import sys, siamese_news; "
+        "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'polars'} & set(sys.modules); "
+        "assert not heavy, heavy; "
+        "from siamese_news import Searcher; "
+        "assert Searcher.__name__ == 'Searcher' and 'Searcher' in siamese_news.__all__"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_other_names_are_not_there():
+    import siamese_news
+
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        siamese_news.Nothing  # noqa: B018
