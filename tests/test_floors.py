@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 # room -> the rooms of the project it may import
 GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
-MODEL = {"folder", "model", "ranker", "results", "scoring", "terms"}
+MODEL = {"factors", "folder", "model", "ranker", "results", "scoring", "terms"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
@@ -28,7 +28,8 @@ MAY = {
     "folder": {"errors", "files", "text"},
     "terms": GROUND | {"lexical"},
     "model": GROUND | PARTS | {"folder", "terms"},
-    "scoring": GROUND | PARTS | {"model", "terms"},
+    "factors": GROUND | PARTS | {"model"},
+    "scoring": GROUND | PARTS | {"factors", "model", "terms"},
     "ranker": GROUND | {"folder", "rankers"},
     "results": GROUND | PARTS | {"folder", "model", "scoring"},
     "training": GROUND | PARTS | MODEL,
@@ -46,6 +47,7 @@ OUTSIDE_FORBIDDEN = {
     "metrics": HEAVY,
     "lexical": HEAVY | {"torch"},
     "data": HEAVY,
+    "factors": HEAVY,
     "folder": HEAVY,
     "model": HEAVY,
     "ranker": HEAVY,

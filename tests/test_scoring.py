@@ -87,6 +87,20 @@ def test_pairs_are_scored_as_words_are_and_by_themselves():
     assert scored([article], [features], weights)[0, 0] == pytest.approx(expected, rel=1e-5)
 
 
+@given(st.lists(ids, max_size=5))
+@settings(deadline=None)
+def test_all_texts_at_once_have_the_features_of_each(texts):
+    terms = head(TermOptions(phrases=0.5))
+    texts = [np.array(text, np.int64) for text in texts]
+    rows, found, count = terms.distinct(texts)
+    assert count == len(texts)
+    pairs = set(zip(rows.tolist(), found.tolist(), strict=True))
+    assert len(pairs) == len(rows)
+    assert pairs == {
+        (row, int(place)) for row, text in enumerate(texts) for place in terms.features(text)
+    }
+
+
 def test_the_order_of_a_pair_counts():
     assert pairs_of(np.array([1, 2]))[0] != pairs_of(np.array([2, 1]))[0]
     assert len(pairs_of(np.zeros(0, np.int64))) == len(pairs_of(np.array([4]))) == 0

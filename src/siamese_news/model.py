@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from siamese_news import __version__
 from siamese_news.data.collate import pad
-from siamese_news.encoders import BagEncoder, Encoder, TokenEmbedding, build_encoder
+from siamese_news.encoders import BagEncoder, Encoder, TokenEmbedding, TwoHeadEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
 from siamese_news.lexical import content_words
@@ -88,12 +88,16 @@ class Model(nn.Module):
 
     def cut(self, ids: np.ndarray, side: Side) -> np.ndarray:
         """The token ids that the encoder reads of a text's."""
+        return self._cut([ids], side)[0]
+
+    def _cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
+        limit, last = self.limits[f"{side}_tokens"], self.limits["keep"] == "last"
         if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
-            ids = ids[ids < len(self.vocabulary)]  # would count nothing
-        limit = self.limits[f"{side}_tokens"]
+            words = len(self.vocabulary)  # unknown words would count nothing
+            texts = [ids[ids < words] for ids in texts]
         if limit is None:
-            return ids
-        return ids[-limit:] if self.limits["keep"] == "last" else ids[:limit]
+            return list(texts)
+        return [ids[-limit:] if last else ids[:limit] for ids in texts]
 
     def encode_articles(
         self,
@@ -154,7 +158,7 @@ class Model(nn.Module):
         precision: Precision = "float32",
     ) -> np.ndarray:
         """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
-        texts = [self.cut(ids, side) for ids in texts]
+        texts = self._cut(texts, side)
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
         training = self.training
@@ -164,7 +168,7 @@ class Model(nn.Module):
                 torch.inference_mode(),
                 torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
             ):
-                if isinstance(self.encoder, BagEncoder) and self._all_known(texts):
+                if self.encoder.is_bag and self._all_known(texts):
                     vectors[:] = self._bags(texts, device)
                 else:
                     for rows in length_batches([len(ids) for ids in texts], batch_tokens):
@@ -187,7 +191,7 @@ class Model(nn.Module):
     def _bags(self, texts: Sequence[np.ndarray], device: torch.device) -> np.ndarray:
         """Unit vectors of a bag, without padding: some ten times as fast."""
         bag = self.encoder
-        assert isinstance(bag, BagEncoder)
+        assert isinstance(bag, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
         starts = np.concatenate([[0], np.cumsum([len(ids) for ids in texts])])[:-1]
         weights = self.embedding.token_weights[flat] if bag.uses_weights else None

@@ -32,7 +32,8 @@ def command() -> str:
     """The command line as a user would type it."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
-    program = f"python -m {spec.name}" if spec and spec.name else Path(sys.argv[0]).name
+    name = spec.name.removesuffix(".__main__") if spec and spec.name else ""
+    program = f"python -m {name}" if name else Path(sys.argv[0]).name
     return " ".join([program, *sys.argv[1:]])
 
 

@@ -8,8 +8,9 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
+from siamese_news.factors import TextHeads
 from siamese_news.model import Model
-from siamese_news.terms import PoolCounts, TermWeights, distinct, pairs_of
+from siamese_news.terms import PoolCounts, TermWeights, mean_factors, pairs_of
 
 
 class Scorer(Protocol):
@@ -34,6 +35,12 @@ class Scorer(Protocol):
 
     def matched(self, post: str, limit: int = 8) -> list[str]:
         """The words that carried the post's best score, strongest first; none if not by words."""
+
+    def carried(self, post: str, article: int) -> dict[str, float]:
+        """What each word adds to the post's score for an article, exactly; strongest first."""
+
+    def own(self, article: int) -> dict[int, float]:
+        """Each word's share of an article's lexical vector, by id; together 1."""
 
     def state(self) -> bytes:
         """What the scorer has learned from the posts so far; empty where it learns nothing."""
@@ -76,9 +83,9 @@ class CosineScorer:
         """None: a vector has no words."""
         return {}
 
-    def others(self, articles: Sequence[str]) -> "CosineScorer":
-        """See `Scorer`."""
-        return CosineScorer(self._model, articles)
+    def own(self, article: int) -> dict[int, float]:
+        """None: a vector has no words."""
+        return {}
 
     def state(self) -> bytes:
         """Nothing."""
@@ -104,7 +111,8 @@ class MixtureScorer:
         self._ids = [model.ids(text)[: self._terms.options.article_tokens] for text in articles]
         features = [self._terms.features(ids) for ids in self._ids]
         self._columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
-        self._dense = model.encode_ids(self._ids, "article")
+        self._heads = TextHeads(model)
+        self._dense, self._factors = self._heads(self._ids, "article")
         self._pool = PoolCounts(len(model.vocabulary))
         self._about = 0
         self._stage = _READING
@@ -112,21 +120,34 @@ class MixtureScorer:
 
     def _use(self, weights: TermWeights) -> None:
         self._weights = weights
-        self._lexical = weights.articles(self._ids, self._columns)
+        self._lexical = weights.articles(self._ids, self._columns, self._factors)
 
     def scores(self, posts: Sequence[str]) -> np.ndarray:
         """See `Scorer`."""
         ids = [self._model.ids(post) for post in posts]
-        rows, words, count = distinct([self._terms.features(text) for text in ids])
-        vectors = self._weights.posts(rows, words, count, self._columns)
         share = self._terms.options.dense
+        dense, factors = None, None
+        if share or self._model.encoder.has_factors:
+            dense, factors = self._heads(ids, "post")
+        rows, words, count = self._terms.distinct(ids)
+        means = self._means(ids, factors)
+        vectors = self._weights.posts(rows, words, count, self._columns, means)
         mixed = np.asarray((self._lexical @ vectors.T).toarray(), np.float32) * (1 - share)
-        if share:
-            mixed += share * (self._dense @ self._model.encode_ids(ids, "post").T)
+        if share and dense is not None:
+            mixed += share * (self._dense @ dense.T)
         if self._stage == _READING and count and len(mixed):
             self._pool.add(rows, words, count)
             self._about += int((mixed.max(axis=0) > self._terms.options.narrow.score).sum())
         return mixed
+
+    def _means(
+        self, ids: Sequence[np.ndarray], factors: Sequence[np.ndarray] | None
+    ) -> np.ndarray | None:
+        """The mean factor of each (row, id) pair that `TermHead.distinct` gives."""
+        if factors is None:
+            return None
+        features = [self._terms.features(text) for text in ids]
+        return mean_factors(features, list(map(self._terms.feature_factors, factors)))
 
     def adapt(self) -> bool:
         """Whether the pool turned out to be mostly about the story (`terms.Narrow`)."""
@@ -152,12 +173,12 @@ class MixtureScorer:
         """See `Scorer`."""
         return self._products(*self._words(post), article)
 
-    def others(self, articles: Sequence[str]) -> "MixtureScorer":
+    def own(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
-        other = MixtureScorer(self._model, articles)
-        other._stage = _BACKGROUND
-        other._use(self._weights)
-        return other
+        row = self._lexical[[article]].tocoo()
+        squares = row.data.astype(np.float64) ** 2
+        total = max(float(squares.sum()), 1e-12)
+        return dict(zip(self._columns[row.col].tolist(), (squares / total).tolist(), strict=True))
 
     def state(self) -> bytes:
         """See `Scorer`."""
@@ -183,8 +204,10 @@ class MixtureScorer:
         """A post's words by their ids, and its vector."""
         tokens = self._model.tokens(post)
         ids = self._model.vocabulary.ids(tokens)
-        rows, words, count = distinct([self._terms.features(ids)])
-        vector = self._weights.posts(rows, words, count, self._columns)
+        factors = self._heads([ids], "post")[1] if self._model.encoder.has_factors else None
+        rows, words, count = self._terms.distinct([ids])
+        means = self._means([ids], factors)
+        vector = self._weights.posts(rows, words, count, self._columns, means)
         phrases = [f"{left} {right}" for left, right in pairwise(tokens)]
         names = dict(zip(pairs_of(ids).tolist(), phrases, strict=True))
         return names | dict(zip(ids.tolist(), tokens, strict=True)), vector

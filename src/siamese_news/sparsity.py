@@ -42,6 +42,17 @@ class Sparsity(nn.Module):
         """
         raise NotImplementedError
 
+    def exponential(self, scores: Tensor) -> Tensor:
+        """``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at tau = -1.
+
+        What is left of the weights when nothing makes them sum to 1: 1 at z = 0, exp(z) for
+        alpha -> 1, and exactly zero from z = -1 / (alpha-1) down.
+
+        Args:
+            scores: (B, H, ...).
+        """
+        raise NotImplementedError
+
     def alphas(self) -> Tensor:
         """The alpha of each head, (H,), detached: 1 is softmax, 2 is sparsemax."""
         raise NotImplementedError
@@ -62,6 +73,10 @@ class Softmax(Sparsity):
         weights = wide.masked_fill(empty, 0.0).softmax(dim).masked_fill(empty, 0.0)
         return weights.to(scores.dtype)
 
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        return scores.exp()
+
     def alphas(self) -> Tensor:
         """See `Sparsity`."""
         return torch.ones(self.heads)
@@ -77,6 +92,10 @@ class _FixedEntmax(Sparsity):
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
         """See `Sparsity`."""
         return entmax(scores, self.alpha, mask, dim, self.backend)
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        return torch.relu(1 + (self.alpha - 1) * scores) ** (1 / (self.alpha - 1))
 
     def alphas(self) -> Tensor:
         """See `Sparsity`."""
@@ -133,8 +152,15 @@ class AdaptiveEntmax(Sparsity):
 
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
         """See `Sparsity`."""
-        alpha = self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
-        return entmax(scores, alpha, mask, dim, self.backend)
+        return entmax(scores, self._alpha_like(scores), mask, dim, self.backend)
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        rate = self._alpha_like(scores) - 1
+        return torch.relu(1 + rate * scores) ** (1 / rate)
+
+    def _alpha_like(self, scores: Tensor) -> Tensor:
+        return self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
 
     def alphas(self) -> Tensor:
         """See `Sparsity`."""

@@ -25,11 +25,16 @@ def small(name: str, sparsity: str, input_dim: int) -> dict:
         "filters": 3,
         "cycles": 2,
     }
-    for key, value in sizes.items():
-        if options.get(key) is not None:
-            options[key] = value
-    if "sparsity" in options:
-        options["sparsity"] = inner
+    context = options.get("context")
+    if context is not None:
+        context.pop("_partial_")
+        context["class"] = context.pop("_target_").split(".")[-1]
+    for part in (options, context or {}):
+        for key, value in sizes.items():
+            if part.get(key) is not None:
+                part[key] = value
+        if "sparsity" in part:
+            part["sparsity"] = inner
     return {"input_dim": input_dim, **options}
 
 

@@ -28,9 +28,14 @@ def encoder(name, kind, config):
     built = build_encoder(config(name, kind, 6)).double()
     with torch.no_grad():
         for key, parameter in built.named_parameters():
-            if key.endswith("factor"):  # the update starts at zero: let it count
+            # What starts at zero: let it count.
+            if key.endswith(("factor", "query")) or key == "relay_query.weight":
                 parameter.normal_()
     return built
+
+
+def _outputs(encoder, inputs):
+    return encoder.heads(*inputs) if encoder.has_factors else (encoder(*inputs),)
 
 
 @zoo
@@ -46,8 +51,8 @@ def test_shape_and_finite(encoder, texts):
 def test_every_parameter_gets_a_gradient(encoder, texts):
     if not list(encoder.parameters()):
         return  # a frozen bag
-    vectors = encoder(*texts([7, 5, 0, 1, 6]))
-    (vectors * torch.randn_like(vectors)).sum().backward()
+    outputs = _outputs(encoder, texts([7, 5, 0, 1, 6]))
+    sum((output * torch.randn_like(output)).sum() for output in outputs).backward()
     for key, parameter in encoder.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
@@ -70,7 +75,8 @@ def test_padding_changes_no_gradient(encoder, texts):
         encoder.zero_grad()
         embeddings, mask, weights = texts(lengths, extra=extra, garbage=1.0)
         embeddings.requires_grad_()
-        encoder(embeddings, mask, weights).square().sum().backward()
+        outputs = _outputs(encoder, (embeddings, mask, weights))
+        sum(output.square().sum() for output in outputs).backward()
         assert (embeddings.grad[~mask] == 0).all()
         grads.append([embeddings.grad[:, :7], *[p.grad.clone() for p in encoder.parameters()]])
     for short, padded in zip(*grads, strict=True):

@@ -76,6 +76,32 @@ def test_the_model_folder_is_the_selected_model(tmp_path):
     assert np.mean(list(values.values())) == pytest.approx(row["MAP"], abs=2e-3)
 
 
+@pytest.mark.parametrize("encoder", ["two_head", "two_head_bag"])
+def test_two_heads_are_trained_and_ranked_with(tmp_path, encoder):
+    from siamese_news.data.beir import bundled
+    from siamese_news.scoring import open_scorer
+
+    row = _run(tmp_path, f"encoder={encoder}", "vectors.unknown=hash", "task.optimizer.lr=0.01")
+    assert row["epochs"] == 1
+    assert row["MAP"] > 0.3
+    model = Model.load(tmp_path / "model")
+    assert model.encoder.query.abs().sum() > 0
+    assert model.terms.options.phrases > 0
+    stories = bundled()
+    article = next(iter(stories.qrels["test"]))
+    posts = [post.text for post in stories.posts.values()][:50]
+    scorer = open_scorer(model, [stories.articles[article].full_text])
+    assert np.isfinite(scorer.scores(posts)).all()
+
+
+def test_words_without_a_vector_are_remarked_on(tmp_path, caplog):
+    with caplog.at_level("WARNING"):
+        _run(tmp_path, "encoder=two_head_bag")
+    assert "vectors.unknown=hash" in caplog.text
+    with pytest.raises(InputError, match="expected 'first'"):
+        _run(tmp_path, "encoder=two_head_bag", "data.limits.keep=last")
+
+
 def test_a_frozen_bag_is_evaluated_not_fitted(tmp_path):
     row = _run(tmp_path, "encoder=bag")
     assert row["parameters"] == 0

@@ -41,8 +41,8 @@ def open_source(folder: str) -> Collection:
 
     Args:
         folder: ``stories`` is the corpus that ships with the package. Any other name is a folder
-            in the BEIR layout inside ``$SIAMESE_NEWS_DATA``, or a file there in the format of the
-            Adaptive Siamese Transformer's authors (`read_ast`).
+            in the BEIR layout inside ``$SIAMESE_NEWS_DATA``, or by its full path, or a file there
+            in the format of the Adaptive Siamese Transformer's authors (`read_ast`).
 
     Raises:
         InputError: where the variable is not set or names no folder; as the readers.
@@ -61,6 +61,10 @@ def open_posts_of(folder: str) -> dict[str, Post]:
 
 
 def _inside(folder: str) -> Path:
+    if Path(folder).is_absolute():
+        if not Path(folder).exists():
+            raise InputError(f"{folder}: no such folder or file; expected one in the BEIR layout")
+        return Path(folder)
     root = os.environ.get(VARIABLE)
     if not root:
         raise InputError(

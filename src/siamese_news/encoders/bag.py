@@ -16,6 +16,8 @@ class BagEncoder(Encoder):
         output_dim: D of a trained linear map; None for none, and then nothing is trained.
     """
 
+    is_bag = True
+
     def __init__(
         self, *, input_dim: int, weighting: Literal["mean", "idf"], output_dim: int | None
     ) -> None:

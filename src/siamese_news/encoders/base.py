@@ -44,9 +44,13 @@ class Encoder(nn.Module):
 
     Attributes:
         uses_weights: whether `forward` reads `weights`.
+        is_bag: whether a vector is a linear map, `output` or none, of the mean of the embeddings.
+        has_factors: whether there are `heads`: a factor for each token's weight in a lexical head.
     """
 
     uses_weights: bool = False
+    has_factors: bool = False
+    is_bag: bool = False
 
     def __init__(self, *, input_dim: int, output_dim: int) -> None:
         super().__init__()
@@ -68,6 +72,12 @@ class Encoder(nn.Module):
         Returns:
             (B, D).
         """
+        raise NotImplementedError
+
+    def heads(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """What `forward` gives, (B, D), and a factor for each token, (B, S), 0 at padding."""
         raise NotImplementedError
 
     def alphas(self) -> dict[str, Tensor]:

@@ -110,6 +110,12 @@ class StarEncoder(Encoder):
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`. A text without a token is seen by its relay alone, which starts at 0."""
+        return self.pool(*self.states(embeddings, mask, weights), mask, weights)
+
+    def states(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The tokens H (B, S, E), undefined at padding, and the relay s (B, E) after the cycles."""
         if self.positions == "sinusoidal":
             embeddings = embeddings + sinusoids(mask.shape[1], self.input_dim, embeddings)
         weights = weights if self.uses_weights else None
@@ -122,7 +128,13 @@ class StarEncoder(Encoder):
             nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
             update = star(relay, nodes, mask)
             relay = self.residuals[2 * cycle + 1](relay, self.dropout(self.activation(update)))
-        nodes = self._norm(-1, nodes)
+        return self._norm(-1, nodes), relay
+
+    def pool(
+        self, nodes: Tensor, relay: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """The text's vector (B, E) from what `states` gave."""
+        weights = weights if self.uses_weights else None
         if self.pooling == "max_relay":
             return (masked_max(nodes, mask) + relay) / 2
         return (weighted_mean(nodes, mask, weights) + relay) / 2

@@ -5,6 +5,23 @@ from collections.abc import Sequence
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 
+# Some tokens come in nearly every text; remembered so many, whether they are content.
+_MEMO = 1 << 17
+
+
+class _Content(dict[str, bool]):
+    """Token -> whether it is a content word, filled on demand and emptied when full."""
+
+    __slots__ = ()
+
+    def __missing__(self, token: str) -> bool:
+        found = token not in _STOP and bool(words_of([token]))
+        if len(self) >= _MEMO:
+            self.clear()
+        self[token] = found
+        return found
+
+
 def words_of(tokens: Sequence[str]) -> list[str]:
     """Tokens without punctuation, which every text has and which would only add noise."""
     return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
@@ -12,7 +29,9 @@ def words_of(tokens: Sequence[str]) -> list[str]:
 
 def content_words(tokens: Sequence[str]) -> list[str]:
     """`words_of` without the English stop words (scikit-learn's list) and the clitics of GloVe."""
-    return [token for token in words_of(tokens) if token not in _STOP]
+    known = _KNOWN
+    return [token for token in tokens if known[token]]
 
 
 _STOP = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
+_KNOWN = _Content()

@@ -12,10 +12,13 @@ by themselves; `TermOptions.phrases` is their share of the score.
 The IDF comes from background text. In a pool that is mostly about the story itself (`Narrow`) it
 is mixed with the pool's, geometrically, and the first words of the article, its headline, count as
 a second vector: there what tells articles apart is rare in the pool and stands in the headline.
+
+Where the encoder has factors, a word's weight is multiplied by the mean factor over its occurrences
+in the text, and that of a pair by the mean product.
 """
 
 from siamese_news.terms.counts import PoolCounts
-from siamese_news.terms.features import distinct, pairs_of
+from siamese_news.terms.features import distinct, mean_factors, pair_factors, pairs_of
 from siamese_news.terms.head import TermHead, no_pairs, pair_counters
 from siamese_news.terms.options import Narrow, TermOptions
 from siamese_news.terms.weights import TermWeights
@@ -27,7 +30,9 @@ __all__ = [
     "TermOptions",
     "TermWeights",
     "distinct",
+    "mean_factors",
     "no_pairs",
     "pair_counters",
+    "pair_factors",
     "pairs_of",
 ]

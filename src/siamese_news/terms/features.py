@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
+Factors = Sequence[NDArray[Any]]
 # Document frequencies of what has no place in the vocabulary share counters by hash.
 UNKNOWN = 1 << 20
 PAIRS = 1 << 19
@@ -26,14 +27,41 @@ def pairs_of(ids: Ids) -> Ids:
     return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_PAIR
 
 
+def pair_factors(factors: NDArray[Any]) -> NDArray[Any]:
+    """The factors of the pairs of neighbours, from those of the words: their product."""
+    return factors[:-1] * factors[1:]
+
+
 def distinct(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     """(row, id) pairs of the texts without repetitions, and how many texts there are."""
-    lengths = [len(ids) for ids in texts]
-    rows = np.repeat(np.arange(len(texts)), lengths)
+    keys, found = _keys(texts)
+    pairs = np.unique(keys)
+    return pairs // max(len(found), 1), found[pairs % max(len(found), 1)], len(texts)
+
+
+def distinct_with_pairs(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
+    """`distinct` of the texts' words and pairs, for all texts at once."""
+    rows = np.repeat(np.arange(len(texts)), [len(ids) for ids in texts])
+    flat = np.concatenate([*texts, np.zeros(0, np.int64)])
+    inside = rows[:-1] == rows[1:]  # no pair reaches into the next text
+    found, place = np.unique(np.concatenate([flat, pairs_of(flat)[inside]]), return_inverse=True)
+    keys = np.unique(np.concatenate([rows, rows[:-1][inside]]) * max(len(found), 1) + place)
+    return keys // max(len(found), 1), found[keys % max(len(found), 1)], len(texts)
+
+
+def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
+    """For each pair that `distinct` gives, the mean factor of the id's occurrences in the text."""
+    _, place, counts = np.unique(_keys(texts)[0], return_inverse=True, return_counts=True)
+    flat = np.concatenate([*factors, np.zeros(0, np.float32)])
+    return np.bincount(place, weights=flat, minlength=len(counts)) / counts
+
+
+def _keys(texts: Sequence[Ids]) -> tuple[Ids, Ids]:
+    """A number for each feature's (row, id), and the distinct ids."""
+    rows = np.repeat(np.arange(len(texts)), [len(ids) for ids in texts])
     ids = np.concatenate([*texts, np.zeros(0, np.int64)])
     found, place = np.unique(ids, return_inverse=True)
-    pairs = np.unique(rows * max(len(found), 1) + place)
-    return pairs // max(len(found), 1), found[pairs % max(len(found), 1)], len(texts)
+    return rows * max(len(found), 1) + place, found
 
 
 def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from siamese_news.terms.counts import PoolCounts
-from siamese_news.terms.features import PAIRS, Ids, blocks, distinct, pairs_of
+from siamese_news.terms.features import (
+    PAIRS,
+    Ids,
+    blocks,
+    distinct,
+    distinct_with_pairs,
+    pair_factors,
+    pairs_of,
+)
 from siamese_news.terms.options import TermOptions
 from siamese_news.terms.weights import TermWeights
 
@@ -57,6 +65,16 @@ class TermHead(nn.Module):
         """The ids of a text's words, then of its pairs."""
         return np.concatenate([ids, pairs_of(ids)]) if self.options.phrases else ids
 
+    def feature_factors(self, factors: NDArray[Any]) -> NDArray[Any]:
+        """The factors of a text's words, then of its pairs (`features`)."""
+        if not self.options.phrases:
+            return factors
+        return np.concatenate([factors, pair_factors(factors)])
+
+    def distinct(self, texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
+        """(row, id) pairs of the texts' features without repetitions, and how many texts."""
+        return distinct_with_pairs(texts) if self.options.phrases else distinct(texts)
+
     def background(self) -> TermWeights:
         """Weights by the background IDF."""
         return self._weights(self._idfs(), self.typical, headline=0)
@@ -87,7 +105,7 @@ class TermHead(nn.Module):
         """Reckon the typical lengths from background posts."""
         pool = PoolCounts(len(self.frequencies))
         for block in blocks(posts):
-            pool.add(*distinct([self.features(ids) for ids in block]))
+            pool.add(*self.distinct(block))
         self.typical = pool.typical(self.background())
 
 

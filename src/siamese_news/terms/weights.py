@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.terms.features import FIRST_PAIR, Ids, groups, pairs_of, places
+from siamese_news.terms.features import (
+    FIRST_PAIR,
+    Factors,
+    Ids,
+    groups,
+    pair_factors,
+    pairs_of,
+    places,
+)
 from siamese_news.terms.options import TermOptions
 
 
@@ -45,26 +53,36 @@ class TermWeights:
             found[group] = table[place]
         return found
 
-    def articles(self, texts: Sequence[Ids], columns: Ids) -> sparse.csr_matrix:
+    def articles(
+        self, texts: Sequence[Ids], columns: Ids, factors: Factors | None = None
+    ) -> sparse.csr_matrix:
         """Vectors of A articles over the sorted ids `columns`, which hold all their features.
 
         Args:
             texts: the ids of each article's content words, in their order.
             columns: sorted, without repetitions.
+            factors: one for each word of each article; None is 1 for all.
         """
         texts = [text[: self.options.article_tokens] for text in texts]
-        vectors = self._article_rows(texts, columns, lead=True)
+        if factors is None:
+            factors = [np.ones(len(text)) for text in texts]
+        vectors = self._article_rows(texts, columns, factors, lead=True)
         if self.headline:
             first = [ids[: self.headline] for ids in texts]
-            vectors = (vectors + self._article_rows(first, columns, lead=False)) / 2
+            vectors = (vectors + self._article_rows(first, columns, factors, lead=False)) / 2
         return sparse.csr_matrix(vectors)
 
-    def _article_rows(self, texts: Sequence[Ids], columns: Ids, *, lead: bool) -> sparse.csr_matrix:
+    def _article_rows(
+        self, texts: Sequence[Ids], columns: Ids, factors: Factors, *, lead: bool
+    ) -> sparse.csr_matrix:
         rows, columns_of, values = [], [], []
-        for row, text in enumerate(texts):
-            for share, ids in self._parts(text):
-                ids, first, counts = np.unique(ids, return_index=True, return_counts=True)
-                weights = self.of(ids) * (1 + np.log(counts))
+        for row, (text, own) in enumerate(zip(texts, factors, strict=True)):
+            for share, ids, by in self._parts(text, own[: len(text)]):
+                ids, first, place, counts = np.unique(
+                    ids, return_index=True, return_inverse=True, return_counts=True
+                )
+                means = np.bincount(place, weights=by, minlength=len(ids)) / counts
+                weights = self.of(ids) * (1 + np.log(counts)) * means
                 if lead:
                     weights = weights / (1 + first / self.options.half)
                 length = np.linalg.norm(weights)
@@ -73,13 +91,27 @@ class TermWeights:
                 values.append(share * weights / (length if length > 0 else 1.0))
         return _csr(values, rows, columns_of, (len(texts), len(columns)))
 
-    def _parts(self, text: Ids) -> list[tuple[float, Ids]]:
+    def _parts(self, text: Ids, factors: NDArray[Any]) -> list[tuple[float, Ids, NDArray[Any]]]:
+        """Share in the score, ids and factors of the words, and of the pairs if they count."""
         phrases = self.options.phrases
-        return [(1 - phrases, text), *([(phrases, pairs_of(text))] if phrases else [])]
+        words = (1 - phrases, text, factors)
+        return [words, (phrases, pairs_of(text), pair_factors(factors))] if phrases else [words]
 
-    def posts(self, rows: Ids, ids: Ids, posts: int, columns: Ids) -> sparse.csr_matrix:
-        """Vectors of posts over `columns`, from the distinct (row, id) pairs of their features."""
+    def posts(
+        self, rows: Ids, ids: Ids, posts: int, columns: Ids, factors: NDArray[Any] | None = None
+    ) -> sparse.csr_matrix:
+        """Vectors of posts over `columns`, from the distinct (row, id) pairs of their features.
+
+        Args:
+            rows: see `distinct`.
+            ids: see `distinct`.
+            posts: how many.
+            columns: sorted, without repetitions.
+            factors: one for each pair (`mean_factors`); None is 1 for all.
+        """
         weights = self.of(ids)
+        if factors is not None:
+            weights *= factors
         pivot = self.options.pivot
         paired = ids >= FIRST_PAIR
         for group, typical in zip((~paired, paired), self.typical, strict=True):

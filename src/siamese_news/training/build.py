@@ -1,6 +1,7 @@
 """A model from its configuration: vectors, tokeniser, vocabulary, IDF weights and encoder."""
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,8 +11,10 @@ from hydra.utils import instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
+from siamese_news.lexical import content_words
 from siamese_news.model import Model
 from siamese_news.sparsity import SPARSITIES
+from siamese_news.terms import TermHead, TermOptions, distinct, pair_counters
 from siamese_news.text import (
     UNK,
     Tokenizer,
@@ -20,6 +23,8 @@ from siamese_news.text import (
     remove_top_components,
     unit_length,
 )
+
+log = logging.getLogger(__name__)
 
 
 def build_text(
@@ -104,6 +109,45 @@ def build_model(
         limits=config["data"]["limits"],
         config={**plain_config(config["encoder"]), "input_dim": embedding.output_dim},
     )
+
+
+def add_terms(
+    model: Model, options: Mapping[str, Any], articles: Iterable[str], posts: Iterable[str]
+) -> None:
+    """Give a model its lexical head; from now on both heads read content words alone.
+
+    Args:
+        model: in place.
+        options: an option of ``conf/terms``.
+        articles: training articles, whose document frequencies weigh the words.
+        posts: training posts, as well.
+    """
+    if model.limits["keep"] == "last":
+        raise InputError(
+            "data.limits.keep is 'last'; with a lexical head, whose weights fall with the place in "
+            "the article, expected 'first'"
+        )
+    if model.vocabulary.unknown == "drop":
+        log.warning(
+            "vectors.unknown=drop: words without a vector match nothing; vectors.unknown=hash "
+            "lets the lexical head match them"
+        )
+    words = len(model.vocabulary)
+    sides = [
+        [model.vocabulary.ids(content_words(model.tokenizer(text))) for text in texts]
+        for texts in (articles, posts)
+    ]
+    every = [*sides[0], *sides[1]]
+    _, ids, texts = distinct(every)
+    model.terms = TermHead(
+        torch.from_numpy(np.bincount(ids[ids < words], minlength=words)),
+        pair_counters(every),
+        texts=texts,
+        typical=None,
+        options=TermOptions.of(options),
+    )
+    model.terms.set_typical(sides[1])
+    model.embedding.unknown_weight = 0.0  # a hash says nothing to the dense head
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.results import evaluate_model, figures, model_card, write_results
-from siamese_news.training.build import build_model, build_text, fingerprint
+from siamese_news.training.build import add_terms, build_model, build_text, fingerprint
 from siamese_news.training.callbacks import DevEvaluation, dev_figures
 from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.finetune import Verdict, compare, make_trainable
 from siamese_news.training.module import LinkModule
 
 log = logging.getLogger(__name__)
@@ -45,14 +46,26 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         torch.set_num_threads(config["trainer"]["threads"])
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
+    start: Model | None = None
     if config["init"]:
-        model = Model.load(config["init"])
-        model.limits = dict(config["data"]["limits"])
-        data.prepare(model.tokens, model.vocabulary)
+        model = Model.pretrained() if config["init"] == "pretrained" else Model.load(config["init"])
+        if model.terms is None:
+            model.limits = dict(config["data"]["limits"])
+        else:
+            start, model = model, make_trainable(model)
     else:
         text = build_text(config["vectors"], task["tokenizer"])
-        data.prepare(text[0], text[1])
         model = build_model(config, text, data.train_collection_texts())
+        if model.encoder.has_factors:
+            articles, posts = data.train_set.articles, data.train_set.posts
+            add_terms(
+                model,
+                config["terms"],
+                (article.full_text for article in articles),
+                (post.text for post in posts),
+            )
+    data.prepare(model.tokens, model.vocabulary)
+    model.train()  # a loaded one is not
     module = LinkModule(
         model=model,
         objective=instantiate(config["objective"]),
@@ -66,10 +79,15 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         remember_training(model, data)
     else:
         log.info("the encoder has nothing to fit; it is evaluated as it is")
+    verdict: Verdict | None = None
+    if trained and start is not None and data.test is not None:
+        verdict = compare(model, start, data.test)
+        model = model if verdict.better else start
+    sparse = "sparsity" in model.config and not config["init"]
     row: dict[str, Any] = {
-        "encoder": _label(config, "encoder"),
-        "sparsity": _label(config, "sparsity") if "sparsity" in model.config else None,
-        "data": config["data"]["name"],
+        "encoder": model.config["class"] if config["init"] else _label(config, "encoder"),
+        "sparsity": _label(config, "sparsity") if sparse else None,
+        "data": Path(config["data"]["name"]).name,
         "seed": config["seed"],
         "parameters": trained,
         "epochs": epochs,
@@ -84,6 +102,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         row |= figures(result)
         write_results(out / "evaluation", [result], published=config["published"])
     model.save(out / "model", card=model_card(config, row))
+    if verdict is not None:
+        row |= {"gain": verdict.gain, "better": verdict.better}
+        log.info("%s", verdict)
     return row
 
 

@@ -1,0 +1,110 @@
+"""Two heads: a text's vector, and what its context makes of each word's weight."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from siamese_news.encoders.base import Encoder, weighted_mean
+from siamese_news.encoders.star import StarEncoder
+from siamese_news.sparsity import AdaptiveEntmax, Sparsity
+
+
+class TwoHeadEncoder(Encoder):
+    """A dense vector, and factors that a lexical head multiplies its words' weights by.
+
+    The factor of token i is what is left of the attention that the relay s pays it when nothing
+    makes the weights of a text sum to 1 (`Sparsity.exponential`; the length of the lexical vector
+    is normalised anyway):
+
+        f_i = [1 + (alpha - 1) z_i]_+ ^ 1/(alpha - 1),   z_i = q . h_i / sqrt(E),   q = b + W s
+
+    It is exp(z_i) for softmax; every alpha above 1 drops words exactly, the AST paper's "attend
+    only to the most relevant parts". b and W start at zero, so every factor starts at 1 and the
+    lexical head as its prior. The dense head starts as the pooling of the context, for a bag the
+    IDF-weighted mean.
+
+    Args:
+        input_dim: E.
+        context: called with ``input_dim=E``; its tokens H and relay s after the last cycle count.
+            None is a bag: h_i is e_i and s the mean weighted by `weights`.
+        relay: whether q reads s. A bag without has factors that depend on the word alone.
+        sparsity: called with ``heads=1``; its alpha is that of the factors.
+        output_dim: D of a trained linear map of the dense vector, which starts as the identity for
+            D = E and keeps cosines for D > E; None for none.
+    """
+
+    uses_weights = True
+    has_factors = True
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        context: Callable[..., StarEncoder] | None = None,
+        relay: bool = True,
+        sparsity: Callable[..., Sparsity] = AdaptiveEntmax,
+        output_dim: int | None = None,
+    ) -> None:
+        super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
+        self.context = None if context is None else context(input_dim=input_dim)
+        if not isinstance(self.context, StarEncoder | None):
+            raise ValueError(
+                f"TwoHeadEncoder got a {type(self.context).__name__} as its context; expected a "
+                "StarEncoder, or None"
+            )
+        self.is_bag = self.context is None
+        self.sparsity = sparsity(heads=1)
+        self.query = nn.Parameter(torch.zeros(input_dim))
+        self.relay_query: nn.Linear | None = None
+        if relay:
+            self.relay_query = nn.Linear(input_dim, input_dim, bias=False)
+            nn.init.zeros_(self.relay_query.weight)
+        self.output: nn.Linear | None = None
+        if output_dim is not None:
+            self.output = nn.Linear(input_dim, output_dim, bias=False)
+            if output_dim == input_dim:
+                nn.init.eye_(self.output.weight)
+            else:
+                nn.init.orthogonal_(self.output.weight)
+
+    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
+        if self.context is None:
+            return self._mapped(weighted_mean(embeddings, mask, weights), mask)
+        return self._mapped(self.context(embeddings, mask, weights), mask)
+
+    def heads(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """See `Encoder`."""
+        if self.context is None:
+            nodes = embeddings
+            pooled = relay = weighted_mean(embeddings, mask, weights)
+        else:
+            nodes, relay = self.context.states(embeddings, mask, weights)
+            pooled = self.context.pool(nodes, relay, mask, weights)
+        query = self.query.expand(len(mask), -1)
+        if self.relay_query is not None:
+            query = query + self.relay_query(relay)
+        return self._mapped(pooled, mask), self._factors(nodes, mask, query)
+
+    @property
+    def by_word(self) -> bool:
+        """Whether a factor depends on the word alone."""
+        return self.is_bag and self.relay_query is None
+
+    def factors(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """The factors alone: (B, S), 0 at padding."""
+        return self.heads(embeddings, mask, weights)[1]
+
+    def _factors(self, nodes: Tensor, mask: Tensor, query: Tensor) -> Tensor:
+        nodes = nodes.masked_fill(~mask[:, :, None], 0.0)  # undefined there, and no gradient
+        scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
+        return self.sparsity.exponential(scores[:, None])[:, 0] * mask
+
+    def _mapped(self, pooled: Tensor, mask: Tensor) -> Tensor:
+        # Texts without a token are like none, not like each other.
+        pooled = pooled * mask.any(1, keepdim=True)
+        return pooled if self.output is None else self.output(pooled)

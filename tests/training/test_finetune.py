@@ -1,0 +1,118 @@
+"""Fine-tuning starts at exactly the model one has, and is kept only if it is better."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from hydra import compose, initialize_config_module
+
+from siamese_news.encoders import TwoHeadEncoder
+from siamese_news.model import Model
+from siamese_news.scoring import open_scorer
+from siamese_news.terms import Narrow, TermHead, TermOptions, no_pairs
+from siamese_news.text import Vocabulary
+from siamese_news.train import train
+from siamese_news.training import link
+from siamese_news.training.finetune import Verdict, compare, make_trainable
+
+ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
+POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", ""]
+
+
+@pytest.fixture
+def shipped(tiny_model):
+    words = tiny_model.vocabulary.words
+    tiny_model.vocabulary = Vocabulary(words, unknown="hash")
+    tiny_model.embedding.unknown_weight = 0.0
+    tiny_model.embedding.stored = "int8"
+    tiny_model.terms = TermHead(
+        torch.arange(len(words)),
+        no_pairs(),
+        texts=50,
+        typical=(8.0, 8.0),
+        options=TermOptions(dense=0.25, narrow=Narrow(posts=5)),
+    )
+    return tiny_model
+
+
+def test_before_training_every_score_is_the_same(shipped, tmp_path):
+    shipped.save(tmp_path / "start", card="x")
+    start = Model.load(tmp_path / "start")
+    tuned = make_trainable(start)
+    assert not list(start.parameters())
+    assert sum(p.numel() for p in tuned.parameters()) == 8 + 8 * 8
+    expected = open_scorer(start, ARTICLES).scores(POSTS)
+    np.testing.assert_allclose(open_scorer(tuned, ARTICLES).scores(POSTS), expected, atol=1e-6)
+    # … and from the folder, whose words are rounded to int8.
+    tuned.save(tmp_path / "tuned", card="x")
+    again = Model.load(tmp_path / "tuned")
+    np.testing.assert_allclose(open_scorer(again, ARTICLES).scores(POSTS), expected, atol=1e-6)
+
+
+def test_a_tuned_model_is_tuned_on_as_it_is(shipped):
+    tuned = make_trainable(shipped)
+    with torch.no_grad():
+        tuned.encoder.query.normal_()
+    again = make_trainable(tuned)
+    assert again is not tuned
+    torch.testing.assert_close(again.encoder.query, tuned.encoder.query)
+
+
+def test_a_verdict_needs_an_interval_above_zero():
+    assert str(Verdict(0.021, 0.004, 0.05, 40)).startswith("better by +0.021 [+0.004, +0.050]")
+    assert Verdict(0.021, 0.004, 0.05, 40).better
+    worse = Verdict(0.004, -0.002, 0.01, 40)
+    assert not worse.better
+    assert str(worse).startswith("not better: kept the model it started from")
+
+
+def _run(shipped, out, *overrides):
+    os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
+    shipped.save(out / "start", card="the start's own card")
+    options = [
+        f"init={out / 'start'}",
+        "data=my_pairs",
+        "data.name=stories",
+        "task.epochs=2",
+        "task.bootstrap=20",
+        "trainer.threads=1",
+        *overrides,
+    ]
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        return train(compose("train", overrides=options), out / "run")
+
+
+def test_what_is_not_better_is_not_kept(shipped, tmp_path, caplog):
+    # No step at all: the two are equal.
+    row = _run(shipped, tmp_path, "task.optimizer.lr=0.0")
+    assert row["better"] is False
+    assert row["gain"] == pytest.approx(0, abs=1e-4)
+    files = [tmp_path / name / "model.safetensors" for name in ("start", "run/model")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    kept = json.loads((tmp_path / "run/model/config.json").read_text())
+    assert kept["encoder"] == json.loads((tmp_path / "start/config.json").read_text())["encoder"]
+
+
+def test_what_is_better_is_kept_and_knows_its_pairs(shipped, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(link, "compare", lambda *_: Verdict(0.1, 0.05, 0.2, 9))
+    with caplog.at_level("INFO"):
+        row = _run(shipped, tmp_path, "task.optimizer.lr=0.01")
+    assert row["better"] is True
+    assert "better by +0.100" in caplog.text
+    model = Model.load(tmp_path / "run/model")
+    assert isinstance(model.encoder, TwoHeadEncoder)
+    assert model.encoder.query.abs().sum() > 0
+    assert model.limits == shipped.limits
+    assert len(model.trained_on["articles"]["stories"]) > 3
+
+
+def test_the_comparison_is_by_article(shipped):
+    from siamese_news.data.sources import evaluation_set, open_source
+
+    held_out = evaluation_set(open_source("stories"), {"split": "test"})
+    same = compare(shipped, shipped, held_out)
+    assert (same.gain, same.low, same.high) == (0, 0, 0)
+    assert same.articles == len(held_out.articles)
+    assert not same.better
