@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-
 # Some tokens come in nearly every text; remembered so many, whether they are content.
 _MEMO = 1 << 17
 
