@@ -1,0 +1,103 @@
+"""Rebuild the leaderboard: python -m benchmarks.leaderboard [choose | score | table].
+
+Without a word: choose for rows that the lock lacks, score what was not scored, write the table.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from siamese_news.errors import InputError
+
+HERE = Path(__file__).parent
+STEPS = ("choose", "score", "table")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point; a user's mistake ends in one line, not a traceback."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__)
+    parser.add_argument("step", nargs="?", choices=STEPS, help="only this step")
+    parser.add_argument("--rows", help="names, separated by commas; all without it")
+    parser.add_argument("--tests", help="names, separated by commas; all without it")
+    parser.add_argument("--again", action="store_true", help="score although figures are kept")
+    parser.add_argument("--board", type=Path, default=HERE / "rows.yaml", help="the rows")
+    parser.add_argument("--records", type=Path, default=HERE, help="of lock.json and scored.json")
+    parser.add_argument("--models", type=Path, default=Path("bench-results/models"))
+    parser.add_argument("--out", type=Path, default=Path("bench-results/leaderboard"))
+    parser.add_argument("--table", type=Path, default=HERE.parent / "LEADERBOARD.md")
+    try:
+        run(parser.parse_args(arguments))
+    except InputError as error:
+        sys.exit(f"error: {error}")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do the steps that were asked for.
+
+    Raises:
+        InputError: an unknown row or test, or a row that is not locked as it is.
+    """
+    from benchmarks.leaderboard.choose import choose
+    from benchmarks.leaderboard.figures import Figures
+    from benchmarks.leaderboard.lock import Ledger, Lock
+    from benchmarks.leaderboard.rows import read_board
+    from benchmarks.leaderboard.score import kept, score, score_key
+    from benchmarks.leaderboard.sets import open_test
+    from benchmarks.leaderboard.systems import Ground, missing
+    from benchmarks.leaderboard.table import leaderboard
+    from siamese_news.data.devpools import shared_dev_pools
+    from siamese_news.files import atomic_write
+
+    board = read_board(options.board, options.models)
+    names = _named("rows", options.rows, list(board.rows))
+    tests = _named("tests", options.tests, list(board.tests))
+    lock = Lock(options.records / "lock.json", board)
+    ledger = Ledger(options.records / "scored.json")
+    ground = Ground(board, options.out)
+    skipped = {name: why for name in board.rows if (why := missing(ground, board.rows[name]))}
+    wanted = [board.rows[name] for name in names if name not in skipped]
+    for name in names:
+        if name in skipped:
+            print(f"{name}: not scored: {skipped[name]}", flush=True)
+
+    if options.step in ("choose", None):
+        new = [row for row in wanted if options.step == "choose" or row.name not in lock]
+        pools = shared_dev_pools() if any(row.weights for row in new) else []
+        for row in new:
+            choose(ground, row, lock, pools)
+    if options.step in ("score", None):
+        for row in wanted:
+            for test in (test for test in tests if test in row.tests):
+                print(f"{row.name} on {test}", flush=True)
+                score(ground, row, test, lock, ledger, options.out, options.again)
+    if options.step == "choose":
+        return
+    scores: dict[str, dict[str, list[Figures]]] = {test: {} for test in board.tests}
+    for row in board.rows.values():
+        changed = lock.changed(row)
+        if changed:
+            why = f"locked with other {', '.join(changed)}" if row.name in lock else "not locked"
+            skipped.setdefault(row.name, why)
+            continue
+        for test in row.tests:
+            figures = kept(options.out, row, test, score_key(lock, row, open_test(test)))
+            if figures is not None:
+                scores[test][row.name] = figures
+                skipped.pop(row.name, None)
+    with atomic_write(options.table) as stream:
+        stream.write(leaderboard(board, scores, skipped, ledger))
+    print(options.table)
+
+
+def _named(what: str, value: str | None, known: list[str]) -> list[str]:
+    if value is None:
+        return known
+    names = value.split(",")
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise InputError(f"--{what}: no {', '.join(unknown)}; expected among {', '.join(known)}")
+    return names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Scoring rows on tests; what was scored before, under the same lock, is not scored again."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.leaderboard.figures import Figures, figures_of
+from benchmarks.leaderboard.lock import Ledger, Lock, read, write
+from benchmarks.leaderboard.rows import Row, digest
+from benchmarks.leaderboard.sets import LEAK, open_test, print_of
+from benchmarks.leaderboard.systems import Ground, ModelSystem, System, open_row
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.evaluate import refuse_overlap
+from siamese_news.files import atomic_write
+
+
+def kept(out: Path, row: Row, test: str, key: str) -> list[Figures] | None:
+    """The figures of a row on a test, one for each seed; None unless scored under this key."""
+    found = read(_file(out, row, test), None)
+    if found is None or found["key"] != key:
+        return None
+    return [Figures(**values) for values in found["figures"]]
+
+
+def score_key(lock: Lock, row: Row, test: EvaluationSet) -> str:
+    """One name for a locked row on exactly this test."""
+    return digest([lock.key(row), print_of(test)])
+
+
+def score(
+    ground: Ground, row: Row, name: str, lock: Lock, ledger: Ledger, out: Path, again: bool
+) -> list[Figures]:
+    """Score a row on a test, unless its figures are kept.
+
+    Args:
+        ground: what rows share.
+        row: the row.
+        name: of the test.
+        lock: without the row's entry nothing is scored.
+        ledger: gets a line for every scoring.
+        out: the folder of kept scores and figures.
+        again: score although there are figures.
+
+    Raises:
+        InputError: the row is not locked as it is, or a model has seen the test.
+    """
+    test = open_test(name)
+    key = score_key(lock, row, test)
+    figures = kept(out, row, name, key)
+    if figures is not None and not again:
+        return figures
+    systems = open_row(ground, row, lock.entry(row)["choices"])
+    if name not in LEAK:
+        for system in systems:
+            _refuse(system, test, row)
+    ledger.add(row.name, name, lock.key(row), lock.entry(row).get("models", []))
+    articles = [article.full_text for article in test.articles]
+    posts = [post.text for post in test.posts]
+    figures = []
+    for seed, system in enumerate(systems):
+        scores, seconds = system(articles, posts)
+        with atomic_write(_file(out, row, name).with_suffix(f".{seed}.npy"), "wb") as stream:
+            np.save(stream, scores.astype(np.float32))
+        figures.append(figures_of(scores, seconds, test))
+    write(_file(out, row, name), {"key": key, "figures": [asdict(one) for one in figures]})
+    return figures
+
+
+def _refuse(system: System, test: EvaluationSet, row: Row) -> None:
+    parts = getattr(system, "parts", (system,))
+    for part in parts:
+        if isinstance(part, ModelSystem) and part.model.trained_on:
+            refuse_overlap(part.model, test, row.name)
+
+
+def _file(out: Path, row: Row, test: str) -> Path:
+    return out / "scores" / test / f"{row.name}.json"

@@ -1,0 +1,212 @@
+"""What the rows stand for: from articles and posts to scores, with the seconds the posts took."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchmarks.leaderboard.minilm import MISSING, MiniLM, installed
+from benchmarks.leaderboard.rows import Board, Row, option
+from siamese_news.lexical import BM25, TfIdf
+from siamese_news.lexical.words import words_of
+from siamese_news.model import Model
+from siamese_news.scoring import open_scorer
+from siamese_news.training.build import build_model, build_text
+from siamese_news.training.datamodule import LinkDataModule
+
+TOKENIZER = {"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"}
+LIMITS = {"article_tokens": 1000, "post_tokens": 64, "keep": "first"}
+Scored = tuple[np.ndarray, float]
+"""(A, P) float32 scores; CPU seconds to encode and score the posts (the articles are ready)."""
+
+
+class System(Protocol):
+    """Scores every article against every post of a pool."""
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `Scored`."""
+
+
+class Ground:
+    """What several rows share, read when first needed.
+
+    Args:
+        board: rows and options.
+        cache: folder of kept vectors.
+    """
+
+    def __init__(self, board: Board, cache: Path) -> None:
+        self.board = board
+        self.minilm = MiniLM(cache / "minilm")
+
+    @cached_property
+    def background(self) -> list[str]:
+        """Training texts, articles and posts."""
+        data = LinkDataModule(data=option("data", self.board.background), seed=0)
+        return list(data.train_collection_texts())
+
+    @cached_property
+    def text(self) -> Any:
+        """Tokeniser, vocabulary and vectors."""
+        return build_text(self.board.vectors, TOKENIZER)
+
+    def tokens(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of texts."""
+        return [words_of(self.text[0](text)) for text in texts]
+
+    @cached_property
+    def background_tokens(self) -> list[list[str]]:
+        """The words of the background."""
+        return self.tokens(self.background)
+
+
+def missing(ground: Ground, row: Row) -> str | None:
+    """Why a row can not be scored here; None where it can."""
+    if row.kind == "minilm" and not installed():
+        return MISSING
+    if row.kind == "model" and not ground.board.folders(row):
+        return f"no model folder below {ground.board.models.name}/{row.name}"
+    if row.kind == "shipped" and not ground.board.folders(row):
+        return "the package holds no pretrained model"
+    if row.kind == "mix":
+        reasons = [missing(ground, ground.board.rows[name]) for name in row.options["of"]]
+        return next((reason for reason in reasons if reason), None)
+    return None
+
+
+def open_row(ground: Ground, row: Row, choices: Mapping[str, Any]) -> list[System]:
+    """The systems of a row: one, or one a seed.
+
+    Args:
+        ground: what rows share.
+        row: the row.
+        choices: what dev pools chose.
+    """
+    if row.kind in ("model", "shipped"):
+        return [ModelSystem(Model.load(folder)) for folder in ground.board.folders(row)]
+    options = {**row.options, **choices}
+    if row.kind == "mix":
+        first, second = (open_row(ground, ground.board.rows[n], {}) for n in options["of"])
+        count = max(len(first), len(second))
+        return [
+            Mix(first[i % len(first)], second[i % len(second)], options["weight"])
+            for i in range(count)
+        ]
+    kinds: dict[str, Any] = {
+        "glove": glove,
+        "bm25": BM25System,
+        "tfidf": TfIdfSystem,
+        "minilm": MiniLMSystem,
+    }
+    return [kinds[row.kind](ground, **options)]
+
+
+class ModelSystem:
+    """A model folder, scored as `siamese-news rank` does it: twice where it adapts to the pool."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        scorer = open_scorer(self.model, articles)
+        started = time.process_time()
+        scores = scorer.scores(posts)
+        if scorer.adapt():
+            scores = scorer.scores(posts)
+        return scores, time.process_time() - started
+
+
+def glove(ground: Ground, *, weighting: str, remove_components: int) -> ModelSystem:
+    """Means of word vectors."""
+    vectors = {**ground.board.vectors, "remove_components": remove_components}
+    encoder = {
+        "_target_": "siamese_news.encoders.BagEncoder",
+        "weighting": weighting,
+        "output_dim": None,
+    }
+    config = {"vectors": vectors, "encoder": encoder, "data": {"limits": LIMITS}}
+    texts = ground.background if weighting == "idf" else ()
+    return ModelSystem(build_model(config, build_text(vectors, TOKENIZER), texts))
+
+
+class Lexical:
+    """A ranker over words, with the IDF of the pool or of the background."""
+
+    def __init__(self, ground: Ground, *, idf: str, **options: Any) -> None:
+        self._ground, self._idf, self._options = ground, idf, options
+
+    def _ranker(self, idf: str) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        background = self._ground.background_tokens if self._idf == "background" else None
+        words = self._ground.tokens(articles)
+        started = time.process_time()
+        tokens = self._ground.tokens(posts)
+        # The background is counted once for all pools, so only indexing the posts is timed.
+        ranker = self._ranker("pool").fit(tokens)
+        indexed = time.process_time() - started
+        if background is not None:
+            ranker = self._ranker(self._idf).fit(tokens, background)
+        started = time.process_time()
+        scores = ranker.scores(words, 0, len(posts))
+        return scores, indexed + time.process_time() - started
+
+
+class TfIdfSystem(Lexical):
+    """TF-IDF; options of `TfIdf`."""
+
+    def _ranker(self, idf: str) -> Any:
+        return TfIdf(idf=idf, **self._options)  # type: ignore[arg-type]
+
+
+class BM25System(Lexical):
+    """BM25; options of `BM25`."""
+
+    def _ranker(self, idf: str) -> Any:
+        return BM25(**self._options)
+
+
+class MiniLMSystem:
+    """Cosines of the first words of an article, or the best over its chunks of so many words."""
+
+    def __init__(self, ground: Ground, *, words: int, chunks: bool) -> None:
+        self._encode, self._words, self._chunks = ground.minilm, words, chunks
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        parts = [self._parts(article) for article in articles]
+        encoded = self._encode([part for some in parts for part in some])
+        vectors = self._encode(posts)
+        seconds = self._encode.seconds(posts)
+        started = time.process_time()
+        scores = encoded @ vectors.T
+        starts = np.cumsum([0, *map(len, parts)])[:-1]
+        scores = np.maximum.reduceat(scores, starts, axis=0)
+        return scores, seconds + time.process_time() - started
+
+    def _parts(self, article: str) -> list[str]:
+        words = article.split()
+        starts = range(0, max(len(words), 1), self._words) if self._chunks else [0]
+        return [" ".join(words[start : start + self._words]) for start in starts]
+
+
+class Mix:
+    """``(1 - weight)`` times the first system's score plus ``weight`` times the second's."""
+
+    def __init__(self, first: System, second: System, weight: float) -> None:
+        self.parts, self.weight = (first, second), weight
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        (one, took), (other, more) = (part(articles, posts) for part in self.parts)
+        return mixed(one, other, self.weight), took + more
+
+
+def mixed(one: np.ndarray, other: np.ndarray, weight: float) -> np.ndarray:
+    return (1 - weight) * one + weight * other
