@@ -1,0 +1,230 @@
+"""Does sparse context help either head? The AST paper's question, on both heads.
+
+``python -m benchmarks.ablation [--steps N] [--seeds 0,1,2]``
+
+Every cell trains one head alone, for the same number of steps on the same batches, from the same
+start: the lexical head from background IDF x lead prior, the dense head from the IDF-weighted mean
+of centred GloVe. Judged on dev sets alone. A run is a line of the results file; started again, the
+script does those that are missing and writes the table anew. Needs SIAMESE_NEWS_DATA and
+SIAMESE_NEWS_VECTORS.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from hydra import compose, initialize_config_module
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from benchmarks.ablation_table import table
+from siamese_news.data.collate import pad
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.encoders import build_encoder
+from siamese_news.factors import heads
+from siamese_news.files import atomic_write
+from siamese_news.model import Model
+from siamese_news.results import evaluate_model
+from siamese_news.training.build import add_terms, build_model, build_text, plain_config
+from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.lexical_loss import TermVectors
+
+CONFIG = (
+    "data=mixed",
+    "encoder=two_head",
+    "vectors=glove100",
+    "vectors.unknown=hash",
+    "vectors.remove_components=3",
+    "data.limits.article_tokens=200",
+)
+DEVS = ("usatoday_cnn", "facebook_teasers", "fnc1")
+KINDS = ("softmax", "entmax15", "sparsemax", "adaptive")
+LR = 3e-3  # of every cell, falling linearly
+# Content words of an article, as read.
+EDGES = (0, 25, 75, 200)
+Cell = tuple[str, str, str]  # head, context, sparsity
+
+
+def cells() -> list[Cell]:
+    """Those that can matter; the others are named in the table's notes."""
+    found = [("lexical", "bag", kind) for kind in KINDS]
+    found += [("lexical", "bag, 10 x lr", "softmax"), ("lexical", "mean", "softmax")]
+    found += [("lexical", "star", kind) for kind in KINDS]
+    found += [("lexical", "star with e_i", "adaptive")]
+    found += [("dense", "bag", "none")]
+    found += [("dense", "star", kind) for kind in KINDS]
+    return found
+
+
+def _plain(*overrides: str) -> dict[str, Any]:
+    composed = compose("train", overrides=list(overrides))
+    values: Any = OmegaConf.to_container(composed, resolve=True)
+    return dict(values)
+
+
+class Bench:
+    """Texts, batches and dev sets, read once; a fresh encoder for each run."""
+
+    def __init__(self) -> None:
+        with initialize_config_module("siamese_news.conf", version_base="1.3"):
+            config = _plain(*CONFIG)
+            others = [_plain(f"data={name}")["data"] for name in DEVS]
+            self.kinds = {
+                kind: plain_config(_plain(f"sparsity={kind}")["sparsity"]) for kind in KINDS
+            }
+        self.config = config
+        self.data = LinkDataModule(data=config["data"], seed=0)
+        text = build_text(config["vectors"], config["task"]["tokenizer"])
+        self.model: Model = build_model(config, text, self.data.train_collection_texts())
+        train = self.data.train_set
+        articles, posts = (a.full_text for a in train.articles), (p.text for p in train.posts)
+        add_terms(self.model, config["terms"], articles, posts)
+        self.data.prepare(self.model.tokens, self.model.vocabulary)
+        self.devs: list[EvaluationSet] = []
+        for other in others:
+            dev = LinkDataModule(data=other, seed=0).dev
+            assert dev is not None
+            self.devs.append(dev)
+
+    def run(self, cell: Cell, seed: int, steps: int) -> dict[str, Any]:
+        """Train one cell and measure it; without steps the start is measured."""
+        head, context, kind = cell
+        torch.manual_seed(seed)
+        options = dict(self.model.config)
+        sparsity = self.kinds["softmax" if kind == "none" else kind]
+        star = {**options["context"], "sparsity": sparsity}
+        star["context_includes_embedding"] = context == "star with e_i"
+        starry = context.startswith("star")
+        options |= {"sparsity": sparsity, "context": star if starry else None}
+        options["relay"] = not context.startswith("bag")
+        options["output_dim"] = None if starry else options["input_dim"]
+        model = self.model
+        model.encoder = build_encoder(options)
+        assert model.terms is not None
+        model.terms.options = replace(
+            model.terms.options,
+            dense=float(head == "dense"),
+            article_tokens=self.config["data"]["limits"]["article_tokens"],
+            phrases=0.0,
+            narrow=replace(model.terms.options.narrow, posts=10**9),
+        )
+        started = time.process_time()
+        self._train(head, seed, steps, lr=LR * (10 if context == "bag, 10 x lr" else 1))
+        minutes = (time.process_time() - started) / 60
+        results = [evaluate_model(model, "dev", dev, bootstrap=0).evaluation for dev in self.devs]
+        return {
+            "cell": list(cell),
+            "seed": seed,
+            "steps": steps,
+            "minutes": round(minutes, 2),
+            "AP": [
+                {k: round(v, 5) for k, v in found.per_article["AP"].items()} for found in results
+            ],
+            "zeros": self._zeros(head, context),
+        }
+
+    def _train(self, head: str, seed: int, steps: int, *, lr: float) -> None:
+        assert self.model.terms is not None
+        self.data.seed = seed
+        self.model.train()
+        objective = instantiate(self.config["objective"])
+        parameters = [p for p in self.model.encoder.parameters() if p.requires_grad]
+        optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
+        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=steps)
+        vectors = TermVectors(self.model.terms)
+        for batch in self._batches(steps):
+            ids = batch["article_ids"], batch["post_ids"]
+            encode = partial(heads, self.model)
+            articles, by = encode(ids[0], side="article")
+            posts, post_by = encode(ids[1], side="post")
+            if head == "lexical":
+                articles, posts = vectors(*ids, by, post_by)
+            loss = objective(articles, posts, batch["article_labels"], batch["post_labels"])
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            schedule.step()
+        self.model.eval()
+
+    def _batches(self, steps: int) -> Iterator[dict[str, torch.Tensor]]:
+        loader = iter(self.data.train_dataloader())
+        for _ in range(steps):
+            yield next(loader)
+
+    @torch.inference_mode()
+    def _zeros(self, head: str, context: str) -> dict[str, list[float | None]]:
+        """Share of weights that are exactly zero, by the length of the dev articles."""
+        model = self.model
+        counts: dict[str, np.ndarray] = {}
+        star = model.config["context"]
+        for dev in self.devs:
+            for article in dev.articles[:200]:
+                ids = model.cut(model.ids(article.full_text), "article")
+                if not len(ids):
+                    continue
+                group = int(np.searchsorted(EDGES[1:-1], len(ids), side="right"))
+                inputs = model.embedding(pad([ids]))
+                found = {}
+                if head == "lexical":
+                    found["factors"] = model.encoder.heads(*inputs)[1]
+                if context.startswith("star"):
+                    with torch.inference_mode(False):
+                        copies = [part.clone() for part in inputs]
+                        seen = model.encoder.explain(*copies).attention
+                    found |= {name.split(".")[1]: weights for name, weights in seen.items()}
+                for name, weights in found.items():
+                    # Beyond the ends of the text a ring has no key, and no weight to drop.
+                    radius = star["window"] if name == "rings" else 0
+                    absent = sum(2 * min(step, len(ids)) for step in range(1, radius + 1))
+                    absent *= star["heads"] if name == "rings" else 0
+                    sums = counts.setdefault(name, np.zeros((2, len(EDGES) - 1)))
+                    zeros = int((weights == 0).sum())
+                    sums[:, group] += (zeros - absent, weights.numel() - absent)
+        return {
+            name: [round(z / n, 4) if n else None for z, n in sums.T]
+            for name, sums in counts.items()
+        }
+
+
+def main() -> None:
+    """Run what is missing, then write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--results", type=Path, default=Path("bench-results/ablation.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("bench-results/ablation.md"))
+    parser.add_argument("--table-only", action="store_true", help="of the runs there are")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    runs: list[dict[str, Any]] = []
+    if arguments.results.is_file():
+        runs = [json.loads(line) for line in arguments.results.read_text().splitlines()]
+    seeds = [int(seed) for seed in arguments.seeds.split(",")]
+    wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the starts
+    wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
+    done = {(tuple(run["cell"]), run["seed"], run["steps"]) for run in runs}
+    missing = [] if arguments.table_only else [run for run in wanted if run not in done]
+    bench = Bench() if missing else None
+    for place, (cell, seed, steps) in enumerate(missing):
+        assert bench is not None
+        started = time.monotonic()
+        runs.append(bench.run(cell, seed, steps))
+        with arguments.results.open("a") as stream:
+            stream.write(json.dumps(runs[-1]) + "\n")
+        took = time.monotonic() - started
+        print(f"{place + 1}/{len(missing)} {cell} seed {seed}: {took:.0f} s", flush=True)
+    with atomic_write(arguments.out) as stream:
+        stream.write(table(runs, arguments.steps, DEVS, EDGES))
+
+
+if __name__ == "__main__":
+    main()
