@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.readers import open_posts
@@ -150,6 +150,11 @@ good = '{"id": "good", "text": "good"}\n'
     name=st.sampled_from(["p.jsonl", "p.csv", "p.tsv", "p", "p.parquet", "p.gz", "p.zst"]),
     rejected=st.booleans(),
 )  # fmt: skip
+@example(
+    content=[{"id_str": -(2**63) - 1, "text": None, "retweeted_status": True}],
+    name="p.jsonl",
+    rejected=False,
+)  # once failed: wrong in its shape and, to the first decoder, in its number
 def test_whatever_comes_is_read_counted_or_refused(tmp_path, content, name, rejected):
     if isinstance(content, list):
         content = "".join(json.dumps(r) + "\n" for r in content).encode()

@@ -257,6 +257,17 @@ def _blocks(
 
 def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
     try:
+        return _shaped(convert, record, found)
+    except BadRow:
+        if not isinstance(row, bytes):
+            raise
+    # orjson makes a rounded number of an integer beyond 64 bits: the other decoder keeps digits.
+    return _shaped(convert, decode_object(row), found)
+
+
+def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
+    """The converted record; whatever a converter stumbles over makes it a bad row."""
+    try:
         return convert(record)
     except RecursionError as error:
         raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
@@ -264,11 +275,6 @@ def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any
         raise BadRow(
             "unexpected shape", f"not in the shape of {found.format} ({type(error).__name__})"
         ) from error
-    except BadRow:
-        if not isinstance(row, bytes):
-            raise
-    # orjson makes a rounded number of an integer beyond 64 bits: the other decoder keeps digits.
-    return convert(decode_object(row))
 
 
 def _without_duplicates(
