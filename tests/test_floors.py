@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 # room -> the rooms of the project it may import
 GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
-MODEL = {"factors", "folder", "model", "ranker", "results", "scoring", "terms"}
+MODEL = {"factors", "folder", "model", "ranker", "foreign", "results", "scoring", "terms"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
@@ -29,7 +29,8 @@ MAY = {
     "terms": GROUND | {"lexical"},
     "model": GROUND | PARTS | {"folder", "terms"},
     "factors": GROUND | PARTS | {"model"},
-    "scoring": GROUND | PARTS | {"factors", "model", "terms"},
+    "foreign": {"errors"},
+    "scoring": GROUND | PARTS | {"factors", "foreign", "model", "terms"},
     "ranker": GROUND | {"folder", "rankers"},
     "results": GROUND | PARTS | {"folder", "model", "scoring"},
     "training": GROUND | PARTS | MODEL,
@@ -53,6 +54,7 @@ OUTSIDE_FORBIDDEN = {
     "ranker": HEAVY,
     "results": HEAVY,
     "scoring": HEAVY,
+    "foreign": HEAVY | {"torch"},
     "terms": HEAVY,
     "search": HEAVY,
     "cli": HEAVY,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from siamese_news.factors import TextHeads
+from siamese_news.foreign import ForeignModel
 from siamese_news.model import Model
 from siamese_news.terms import PoolCounts, TermWeights, mean_factors, pairs_of
 
@@ -53,6 +54,16 @@ class Scorer(Protocol):
 _READING, _BACKGROUND, _NARROWED = range(3)
 
 
+class Encodes(Protocol):
+    """What a dense model must do: `Model` without a lexical head, or `ForeignModel`."""
+
+    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (A, D) float32."""
+
+    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (P, D) float32."""
+
+
 class CosineScorer:
     """Cosine similarities of a dense model.
 
@@ -63,7 +74,7 @@ class CosineScorer:
 
     kind = "cosine"
 
-    def __init__(self, model: Model, articles: Sequence[str]) -> None:
+    def __init__(self, model: Encodes, articles: Sequence[str]) -> None:
         self._model = model
         self._articles = model.encode_articles(articles)
 
@@ -224,13 +235,13 @@ class MixtureScorer:
         }
 
 
-def open_scorer(model: Model, articles: Sequence[str]) -> Scorer:
+def open_scorer(model: Model | ForeignModel, articles: Sequence[str]) -> Scorer:
     """The scorer of a model for A articles.
 
     Args:
         model: any model.
         articles: A full texts (`Article.full_text`).
     """
-    if model.terms is not None:
+    if isinstance(model, Model) and model.terms is not None:
         return MixtureScorer(model, articles)
     return CosineScorer(model, articles)

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Article
+    from siamese_news.foreign import ForeignModel
     from siamese_news.model import Model
     from siamese_news.search.export import Share
     from siamese_news.search.rank import RankedPost
@@ -54,7 +55,11 @@ MoreArguments = Annotated[
     list[str] | None, typer.Argument(metavar="[ARTICLES]...", help="More seed articles.")
 ]
 ModelOption = Annotated[
-    Path | None, typer.Option(help="Model folder that training wrote; else the one shipped.")
+    Path | None,
+    typer.Option(
+        help="Model folder that training wrote, or one of sentence-transformers or model2vec; else "
+        "the one shipped."
+    ),
 ]
 NotOption = Annotated[
     list[str] | None,
@@ -201,16 +206,37 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
     return default
 
 
-def load_model(folder: Path | None) -> "tuple[Model, dict[str, str]]":
-    """The model, and which it is: ``folder`` and ``sha256``."""
+def load_model(folder: Path | None) -> "tuple[Model | ForeignModel, dict[str, str]]":
+    """The model, and which it is: ``folder`` and ``sha256`` (of its checksums or its config)."""
     import siamese_news.model
     from siamese_news.folder import folder_sha256
+    from siamese_news.foreign import ForeignModel, library_of
     from siamese_news.model import Model
 
-    if folder is not None:
-        return Model.load(folder), {"folder": str(folder), "sha256": folder_sha256(folder)}
-    shipped = Path(siamese_news.model.__file__).parent / "pretrained"
-    return Model.pretrained(), {"folder": "pretrained", "sha256": folder_sha256(shipped)}
+    if folder is None:
+        shipped = Path(siamese_news.model.__file__).parent / "pretrained"
+        return Model.pretrained(), {"folder": "pretrained", "sha256": folder_sha256(shipped)}
+    if library := library_of(folder):
+        return ForeignModel(folder), {"folder": str(folder), "library": library}
+    return Model.load(folder), {"folder": str(folder), "sha256": folder_sha256(folder)}
+
+
+def own_model(folder: Path | None) -> "Model":
+    """A model of this package, for what looks inside it.
+
+    Raises:
+        InputError: the folder is another library's.
+    """
+    from siamese_news.errors import InputError
+    from siamese_news.model import Model
+
+    model, _ = load_model(folder)
+    if not isinstance(model, Model):
+        raise InputError(
+            f"{folder}: is another library's model, which can rank and filter but not explain; "
+            "name a model folder that training wrote, or none for the one shipped"
+        )
+    return model
 
 
 def read_seeds(

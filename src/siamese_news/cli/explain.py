@@ -17,7 +17,7 @@ from siamese_news.cli.common import (
     TextFieldOption,
     ThreadsOption,
     bad_input_exits,
-    load_model,
+    own_model,
     read_seeds,
     use_threads,
 )
@@ -89,7 +89,7 @@ def explain(
             raise InputError("--posts says where the posts are and --post which; expected both")
         sources = posts or []
         seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
-        encoder, _ = load_model(model)
+        encoder = own_model(model)
         scorer = open_scorer(encoder, seeds.texts)
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]

@@ -1,0 +1,88 @@
+"""Models of other libraries rank and filter like ours; loading them is refused politely."""
+
+import json
+import sys
+import types
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.errors import InputError
+from siamese_news.foreign import ForeignModel, library_of
+from siamese_news.scoring import CosineScorer, open_scorer
+
+WORDS = ["flood", "river", "fire", "smoke"]
+
+
+class Counting:
+    """Counts four words, as an encoder of another library would."""
+
+    given: ClassVar[dict] = {}
+
+    def __init__(self, folder, **options):
+        Counting.given = options
+
+    @classmethod
+    def from_pretrained(cls, folder):
+        return cls(folder)
+
+    def encode(self, texts, show_progress_bar):
+        return np.array([[text.lower().count(word) for word in WORDS] for text in texts])
+
+
+@pytest.fixture(params=["sentence_transformers", "model2vec"])
+def folder(request, tmp_path, monkeypatch):
+    fake = types.ModuleType(request.param)
+    fake.SentenceTransformer = fake.StaticModel = Counting
+    monkeypatch.setitem(sys.modules, request.param, fake)
+    root = tmp_path / "model"
+    root.mkdir()
+    if request.param == "model2vec":
+        (root / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+    else:
+        (root / "modules.json").write_text("[]")
+    assert library_of(root) == request.param
+    return root
+
+
+def test_scores_are_cosines(folder):
+    scorer = open_scorer(ForeignModel(folder), ["flood flood river"])
+    assert isinstance(scorer, CosineScorer)
+    found = scorer.scores(["flood", "fire", ""])[0]
+    np.testing.assert_allclose(found, [2 / 5**0.5, 0, 0], atol=1e-6)
+    assert found.dtype == np.float32
+    assert not scorer.adapt()
+    if library_of(folder) == "sentence_transformers":
+        assert Counting.given["trust_remote_code"] is False
+
+
+def test_only_the_first_words_of_an_article_are_read(folder):
+    model = ForeignModel(folder)
+    assert not model.encode_articles(["word " * 150 + "flood"]).any()
+    assert model.encode_posts(["word " * 150 + "flood"]).any()
+
+
+def test_rank_takes_it_and_explain_says_why_not(folder, tmp_path):
+    (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
+    rows = [{"id": "1", "text": "flood now"}, {"id": "2", "text": "smoke"}]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = ["--model", folder, "--articles", tmp_path / "a.txt", "--posts", tmp_path / "p.jsonl"]
+    common = list(map(str, common))
+    result = CliRunner().invoke(app, ["rank", *common, "--format", "trec"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.split()[2] == "1"
+    result = CliRunner().invoke(app, ["explain", *common, "--post", "1"])
+    assert result.exit_code == 2
+    assert "not explain" in result.output
+
+
+def test_a_folder_of_no_library_and_a_missing_library_are_named(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"modules\.json"):
+        ForeignModel(tmp_path)
+    (tmp_path / "modules.json").write_text("[]")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(InputError, match="pip install sentence-transformers"):
+        ForeignModel(tmp_path)
