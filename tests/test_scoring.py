@@ -243,6 +243,18 @@ def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
     assert not few.adapt()
 
 
+def test_a_story_that_is_not_meant_does_not_make_a_pool_narrow(two_heads):
+    fires = ["fire at night"] * 20
+    assert adapts(two_heads, None, fires)
+    assert not adapts(two_heads, 1, fires)
+
+
+def adapts(model, asked, posts):
+    scorer = open_scorer(model, ARTICLES, asked=asked)
+    scorer.scores(posts)
+    return scorer.adapt()
+
+
 @pytest.mark.parametrize("posts", [["flood"], ["flood"] * 10, [""] * 10, ["zzz"] * 10])
 def test_tiny_and_identical_pools_have_finite_scores(two_heads, posts):
     scorer = open_scorer(two_heads, ARTICLES)

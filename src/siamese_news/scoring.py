@@ -116,8 +116,9 @@ class MixtureScorer:
 
     kind = "mixture"
 
-    def __init__(self, model: Model, articles: Sequence[str]) -> None:
+    def __init__(self, model: Model, articles: Sequence[str], *, asked: int | None = None) -> None:
         assert model.terms is not None
+        self._asked = asked
         self._model, self._terms = model, model.terms
         self._ids = [model.ids(text)[: self._terms.options.article_tokens] for text in articles]
         features = [self._terms.features(ids) for ids in self._ids]
@@ -148,7 +149,8 @@ class MixtureScorer:
             mixed += share * (self._dense @ dense.T)
         if self._stage == _READING and count and len(mixed):
             self._pool.add(rows, words, count)
-            self._about += int((mixed.max(axis=0) > self._terms.options.narrow.score).sum())
+            best = mixed[: self._asked].max(axis=0)
+            self._about += int((best > self._terms.options.narrow.score).sum())
         return mixed
 
     def _means(
@@ -235,13 +237,17 @@ class MixtureScorer:
         }
 
 
-def open_scorer(model: Model | ForeignModel, articles: Sequence[str]) -> Scorer:
+def open_scorer(
+    model: Model | ForeignModel, articles: Sequence[str], *, asked: int | None = None
+) -> Scorer:
     """The scorer of a model for A articles.
 
     Args:
         model: any model.
         articles: A full texts (`Article.full_text`).
+        asked: how many of them, the first, tell what the story is; the others (stories that are
+            not meant) do not count when a pool is judged to be mostly about it. None: all.
     """
     if isinstance(model, Model) and model.terms is not None:
-        return MixtureScorer(model, articles)
+        return MixtureScorer(model, articles, asked=asked)
     return CosineScorer(model, articles)

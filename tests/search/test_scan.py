@@ -147,7 +147,7 @@ def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
 
     monkeypatch.setattr(scan, "BLOCK", 2)
     scorer = Once()
-    monkeypatch.setattr(rank, "open_scorer", lambda *_: scorer)
+    monkeypatch.setattr(rank, "open_scorer", lambda *_, **__: scorer)
     posts = (Post(str(n), f"text {n}") for n in range(5))
     [found] = rank_posts(tiny_model, [A], posts, top=2)
     blocks = [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]

@@ -90,7 +90,7 @@ def explain(
         sources = posts or []
         seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
         encoder = own_model(model)
-        scorer = open_scorer(encoder, seeds.texts)
+        scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
         before: dict[tuple[str, str], float] = {}

@@ -124,7 +124,7 @@ def filter(
             try:
                 stream.spool()
                 watched = Watched(stream)
-                scorer = open_scorer(encoder, seeds.texts)
+                scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
                 before_scored = part.progress.scored
                 found = filter_posts(
                     scorer,

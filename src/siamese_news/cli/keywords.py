@@ -116,7 +116,7 @@ def _best(
     encoder, _ = load_model(model)
     watched = Watched(pool)
     ranking = search(
-        open_scorer(encoder, seeds.texts),
+        open_scorer(encoder, seeds.texts, asked=len(seeds.articles)),
         seeds,
         watched,
         top=top,

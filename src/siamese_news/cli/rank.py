@@ -111,7 +111,7 @@ def rank(
         )
         stream.spool()
         watched = Watched(stream)
-        scorer = open_scorer(encoder, seeds.texts)
+        scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
         bare = chosen == "trec"
         ranking = search(
             scorer,

@@ -83,7 +83,14 @@ def rank_posts(
         InputError: no articles, no posts, a post id twice, or `top` below 1.
     """
     seeds = Seeds(articles)
-    return list(search(open_scorer(model, seeds.texts), seeds, Restartable(posts), top=top))
+    return list(
+        search(
+            open_scorer(model, seeds.texts, asked=len(seeds.articles)),
+            seeds,
+            Restartable(posts),
+            top=top,
+        )
+    )
 
 
 def search(

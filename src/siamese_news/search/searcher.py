@@ -73,7 +73,7 @@ class Searcher:
             InputError: no article, no post, an id twice, or what is no text.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
-        scorer = open_scorer(self.model, seeds.texts)
+        scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
         ranking = search(scorer, seeds, Restartable(posts_of(posts)), top=top)
         share = Share(map=map)
         rows = ranking_rows(
@@ -122,7 +122,7 @@ class Searcher:
         with TemporaryDirectory() as folder:
             part = PartFile(Path(folder) / "found", {}, resume=False)
             try:
-                scorer = open_scorer(self.model, seeds.texts)
+                scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
                 found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
                 if not found.scored:
                     raise InputError("there is no post to filter: expected at least one")
@@ -149,7 +149,7 @@ class Searcher:
             InputError: see `rank`.
         """
         seeds = _seeds(articles, (), True, "max")
-        scorer = open_scorer(self.model, seeds.texts)
+        scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
         few = list(Restartable(posts_of(posts)))
         return [record_of(one) for one in explain_nearest(self.model, seeds.articles, few, scorer)]
 
