@@ -167,7 +167,7 @@ class Bench:
         star = model.config["context"]
         for dev in self.devs:
             for article in dev.articles[:200]:
-                ids = model.cut(model.ids(article.full_text), "article")
+                ids = model.cut([model.ids(article.full_text)], "article")[0]
                 if not len(ids):
                     continue
                 group = int(np.searchsorted(EDGES[1:-1], len(ids), side="right"))

@@ -223,6 +223,12 @@ def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
     assert scorer.matched("nothing at all") == []
 
 
+def test_a_vocabulary_that_drops_unknown_words_names_those_it_knows(two_heads):
+    two_heads.vocabulary = Vocabulary(two_heads.vocabulary.words, unknown="drop")
+    scorer = open_scorer(two_heads, ["flood xxyyzz river"])
+    assert set(scorer.matched("flood qwertz river")) == {"flood", "river", "flood river"}
+
+
 def test_blocks_do_not_matter(two_heads):
     together = open_scorer(two_heads, ARTICLES).scores(POSTS)
     scorer = open_scorer(two_heads, ARTICLES)
@@ -285,7 +291,7 @@ def test_the_folder_keeps_both_heads(two_heads, tmp_path, stored):
 def test_bags_are_what_the_padded_path_gives(two_heads):
     texts = [two_heads.ids(text) for text in [*ARTICLES, *POSTS]]
     quick = two_heads.encode_ids(texts, "post")
-    cut = [two_heads.cut(ids, "post") for ids in texts]
+    cut = two_heads.cut(texts, "post")
     with torch.inference_mode():
         from siamese_news.data.collate import pad
 

@@ -66,6 +66,11 @@ class Model(nn.Module):
         self.terms = terms
 
     @property
+    def kind(self) -> str:
+        """What its scores are: ``cosine``, or ``mixture`` with a lexical head."""
+        return "cosine" if self.terms is None else "mixture"
+
+    @property
     def output_dim(self) -> int:
         """D, the size of a vector."""
         return self.encoder.output_dim
@@ -86,11 +91,8 @@ class Model(nn.Module):
         """The token ids (S,) of a text, all of it."""
         return self.vocabulary.ids(self.tokens(text))
 
-    def cut(self, ids: np.ndarray, side: Side) -> np.ndarray:
-        """The token ids that the encoder reads of a text's."""
-        return self._cut([ids], side)[0]
-
-    def _cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
+    def cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
+        """The token ids that the encoder reads, of all token ids of each text."""
         limit, last = self.limits[f"{side}_tokens"], self.limits["keep"] == "last"
         if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
             words = len(self.vocabulary)  # unknown words would count nothing
@@ -158,7 +160,7 @@ class Model(nn.Module):
         precision: Precision = "float32",
     ) -> np.ndarray:
         """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
-        texts = self._cut(texts, side)
+        texts = self.cut(texts, side)
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
         training = self.training
@@ -218,7 +220,7 @@ class Model(nn.Module):
         config = {
             "kind": "encoder",
             "version": __version__,
-            "score": "cosine" if self.terms is None else "mixture",
+            "score": self.kind,
             "terms": None if self.terms is None else self.terms.config(),
             "tokenizer": self.tokenizer.config(),
             "unknown": self.vocabulary.unknown,

@@ -100,8 +100,9 @@ def model_blocks(model: Model, articles: Sequence[Article], posts: Sequence[Post
 
 def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
     """`evaluate_system` for a model."""
-    kind = "cosine" if model.terms is None else "mixture"
-    return evaluate_system(name, kind, partial(model_blocks, model), test, bootstrap=bootstrap)
+    return evaluate_system(
+        name, model.kind, partial(model_blocks, model), test, bootstrap=bootstrap
+    )
 
 
 def figures(result: SystemResult) -> dict[str, float | None]:
@@ -230,14 +231,23 @@ def results_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def model_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """A model card: what it is, how it was trained, how well it does, what it cannot do."""
+def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
+    """A model card: what it is, how it was trained, how well it does, what it cannot do.
+
+    Args:
+        config: the resolved configuration.
+        row: the figures of the run.
+        kind: of the scores (`Model.kind`).
+    """
     about = provenance()
+    scores = "cosine similarities"
+    if kind == "mixture":
+        scores = "mixtures of a lexical score and a cosine similarity"
     return "\n\n".join(
         [
             f"# {row['encoder']} trained on {row['data']}",
             "A siamese_news model: it puts news articles and the social media posts about them "
-            "near each other. Scores are cosine similarities.",
+            f"near each other. Scores are {scores}.",
             "## Use",
             "```\nsiamese-news rank --model FOLDER --articles story.txt --posts posts.jsonl\n```",
             "## Training and figures",
@@ -246,7 +256,7 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
             f"{about['machine']}.",
             "## Limits",
-            "English. A post that shares no known word with the vocabulary scores 0. The score is "
+            "English. A post without a word that the model knows scores 0. The score is "
             "no probability: a threshold must be checked on labelled posts of one's own corpus.",
         ]
     )

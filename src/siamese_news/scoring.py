@@ -215,8 +215,11 @@ class MixtureScorer:
 
     def _words(self, post: str) -> tuple[dict[int, str], sparse.csr_matrix]:
         """A post's words by their ids, and its vector."""
+        vocabulary = self._model.vocabulary
         tokens = self._model.tokens(post)
-        ids = self._model.vocabulary.ids(tokens)
+        if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
+            tokens = [token for token in tokens if token in vocabulary]
+        ids = vocabulary.ids(tokens)
         factors = self._heads([ids], "post")[1] if self._model.encoder.has_factors else None
         rows, words, count = self._terms.distinct([ids])
         means = self._means([ids], factors)

@@ -157,7 +157,7 @@ class Reader:
     def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
         """The places of the ids that the encoder reads."""
         last = self._model.limits["keep"] == "last"
-        return _kept(ids, self._model.cut(ids, side), last=last)
+        return _kept(ids, self._model.cut([ids], side)[0], last=last)
 
     def _attention(
         self, explanation: Explanation, places: NDArray[np.int64]

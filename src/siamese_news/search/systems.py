@@ -33,7 +33,7 @@ class ModelSystem:
 
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
-        self.kind = "cosine" if model.terms is None else "mixture"
+        self.kind = model.kind
         self.model = model
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:

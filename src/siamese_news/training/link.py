@@ -101,7 +101,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
         row |= figures(result)
         write_results(out / "evaluation", [result], published=config["published"])
-    model.save(out / "model", card=model_card(config, row))
+    model.save(out / "model", card=model_card(config, row, model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}
         log.info("%s", verdict)
