@@ -335,3 +335,57 @@ def test_terms_of_two_words_stay_apart_in_a_csv(tmp_path):
         write_rows(stream, [row], "csv")
     assert "old bridge; fell" in path.read_text()
     assert read_results(path).posts[0].terms == ["old", "bridge", "fell"]
+
+
+@pytest.fixture
+def shipped(tmp_path):
+    """Stories and posts for the model that ships."""
+    corpus = tmp_path / "corpus.jsonl"
+    posts = [*SHARED, *(f"lunch was number {n}" for n in range(200))]
+    corpus.write_text("".join(json.dumps({"id": f"p{n}", "text": t}) + "\n"
+                              for n, t in enumerate(posts)))  # fmt: skip
+    (tmp_path / "story.txt").write_text("Ferry sinks off Lesbos\n\nThirteen migrants drowned.\n")
+    return tmp_path
+
+
+SHARED = ["ferry sinks off lesbos", "thirteen drowned off lesbos, ferry sinks: skipper Yannis held",
+          "lesbos ferry sinks, skipper Yannis", "skipper Yannis in court"]  # fmt: skip
+
+
+def shipped_rank(files, *more, command="rank"):
+    out = files / "out.jsonl"
+    done = run(command, "--articles", files / "story.txt", "--posts", files / "corpus.jsonl",
+               "--out", out, *more)  # fmt: skip
+    return done, rows_of(out) if done.exit_code == 0 else None
+
+
+def test_the_best_posts_speak_for_the_article_unless_told_not_to(shipped):
+    done, rows = shipped_rank(shipped, "--top", "4")
+    assert "the best posts speak" in done.stderr
+    alone, without = shipped_rank(shipped, "--top", "4", "--no-expand")
+    assert "the best posts speak" not in alone.stderr
+    # The skipper is in the posts only.
+    scores = [{row["post"]: row["score"] for row in found} for found in (rows, without)]
+    assert scores[0]["p3"] > 0.02
+    assert scores[1].get("p3", 0) < 0.02
+    assert "skipper" in next(row for row in rows if row["post"] == "p3")["terms"]
+
+
+@pytest.mark.parametrize("fusion", ["words", "vectors", "reciprocal"])
+def test_either_head_or_the_ranks_of_both(shipped, fusion):
+    done, rows = shipped_rank(shipped, "--top", "3", "--fusion", fusion)
+    assert done.exit_code == 0, done.output
+    assert {row["post"] for row in rows[:2]} <= {"p0", "p1", "p2"}
+    kept = shipped_rank(shipped, "--threshold", "-1", "--fusion", fusion, command="filter")[1]
+    assert {row["post"]: row["score"] for row in rows}.items() <= {
+        row["post"]: row["score"] for row in kept
+    }.items()
+    assert json.loads((shipped / "out.jsonl.meta.json").read_text())["score"] == {
+        "words": "mixture", "vectors": "cosine", "reciprocal": "reciprocal rank",
+    }[fusion]  # fmt: skip
+
+
+def test_a_model_of_vectors_alone_cannot_expand(files):
+    done = rank(files, "--expand")
+    assert done.exit_code == 2
+    assert "vectors alone" in done.stderr

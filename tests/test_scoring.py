@@ -1,5 +1,6 @@
 """The lexical head against naive loops, the mixture, and the rule for pools about the story."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
 from siamese_news.model import Model
-from siamese_news.scoring import CosineScorer, MixtureScorer, open_scorer
+from siamese_news.scoring import CosineScorer, MixtureScorer, ReciprocalScorer, open_scorer
 from siamese_news.terms import (
+    BestPosts,
+    Feedback,
     Narrow,
     PoolCounts,
     TermHead,
@@ -297,3 +300,185 @@ def test_bags_are_what_the_padded_path_gives(two_heads):
 
         slow = torch.nn.functional.normalize(two_heads(pad(cut)), dim=-1).numpy()
     np.testing.assert_allclose(quick, slow, atol=1e-6)
+
+
+def naive_feedback(model, article, posts, weight):
+    """`mean_vectors` and the mixture's docstring, word by word: the lexical score of each post."""
+    terms = model.terms
+    weights, phrases = terms.background(), terms.options.phrases
+    ids = model.ids(article)
+    columns = np.unique(np.concatenate([terms.features(model.ids(p)) for p in [article, *posts]]))
+    own = weights.articles([ids], columns).toarray()[0]
+    vectors = weights.posts(*terms.distinct([model.ids(p) for p in posts]), columns).toarray()
+    paired = np.isin(columns, np.concatenate([pairs_of(model.ids(p)) for p in [article, *posts]]))
+    mean = np.zeros(len(columns))
+    for group, share in ((~paired, 1 - phrases), (paired, phrases)):
+        total = np.zeros(len(columns))
+        for vector in vectors * group:
+            total += vector / (np.linalg.norm(vector) or 1.0)
+        mean += share * total / (np.linalg.norm(total) or 1.0)
+    return (1 - weight) * own + weight * mean, columns
+
+
+FOUND = ["flood river town", "river floods the town bridge", "flood in the town"]
+OTHER = ["vote mayor street"] * 30
+
+
+def test_feedback_is_the_mean_of_the_best_posts(two_heads):
+    options = Feedback(posts=3, least=2, score=0.05, weight=0.3)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=0.0, feedback=options)
+    before = scorer.scores([*FOUND, *OTHER])
+    assert (before[0, : len(FOUND)] > options.score).all()
+    assert "best posts" in scorer.adapt()
+    assert scorer.adapt() == ""
+    vector, columns = naive_feedback(two_heads, ARTICLES[0], FOUND, options.weight)
+    terms = two_heads.terms
+    posts = [*FOUND, *OTHER, "bridge bridge floods"]
+    of_posts = terms.background().posts(
+        *terms.distinct([two_heads.ids(post) for post in posts]), columns
+    )
+    np.testing.assert_allclose(scorer.scores(posts)[0], of_posts @ vector, atol=1e-6)
+
+
+def test_feedback_moves_the_dense_head_as_well(two_heads):
+    options = Feedback(posts=3, least=2, score=0.05, weight=0.3)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=1.0, feedback=options)
+    scorer.scores([*FOUND, *OTHER])
+    assert scorer.adapt()
+    article, posts = two_heads.encode_articles(ARTICLES[:1]), two_heads.encode_posts(FOUND)
+    mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
+    expected = (0.7 * article + 0.3 * mean) @ two_heads.encode_posts(POSTS).T
+    np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)
+
+
+def test_too_few_or_too_weak_posts_change_nothing(two_heads):
+    for options in (Feedback(posts=5, least=4, score=0.05), Feedback(least=2, score=2.0)):
+        scorer = MixtureScorer(two_heads, ARTICLES, feedback=options)
+        before = scorer.scores([*FOUND, *OTHER])
+        assert scorer.adapt() == ""
+        np.testing.assert_array_equal(scorer.scores([*FOUND, *OTHER]), before)
+
+
+def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
+    posts = [*FOUND, "fire fire smoke", "fire at night", "smoke at night", *OTHER]
+    options = Feedback(posts=3, least=2, score=0.05, weight=0.5)
+    scorer = MixtureScorer(two_heads, ARTICLES, asked=1, feedback=options)
+    before = scorer.scores(posts)
+    assert scorer.adapt()
+    assert [scorer.kept(0), scorer.kept(1)] == [0.5, 1.0]
+    np.testing.assert_allclose(scorer.scores(posts)[1], before[1], atol=1e-6)
+
+
+texts = st.lists(st.integers(0, 3), max_size=3).map(lambda words: np.array(words, np.int64))
+
+
+@given(st.lists(st.tuples(texts, st.integers(0, 5)), max_size=30), st.integers(1, 7), st.data())
+@settings(deadline=None)
+def test_the_best_posts_do_not_depend_on_blocks_or_order(posts, size, data):
+    # The score of a text is one number, whichever copy it is.
+    posts = [(text, int(text.sum()) % 6) for text, _ in posts]
+    options = Feedback(posts=3, least=1, score=0.2)
+
+    def kept(found, size):
+        best = BestPosts(1, options)
+        for start in range(0, len(found), size):
+            block = found[start : start + size]
+            scores = np.array([[score / 10 for _, score in block]], np.float32)
+            best.add(scores, [text for text, _ in block])
+        again = BestPosts(1, options)
+        again.restore(**best.plain())
+        assert [list(map(bytes, own)) for own in again.lists()] == [
+            list(map(bytes, own)) for own in best.lists()
+        ]
+        return [text.tobytes() for text in best.lists()[0]]
+
+    different = {text.tobytes(): score for text, score in posts if score >= 2}
+    expected = sorted(different, key=lambda text: (different[text], text), reverse=True)[:3]
+    assert kept(posts, size) == expected
+    assert kept(data.draw(st.permutations(posts)), len(posts) or 1) == expected
+
+
+def test_ranks_are_fused_as_published(two_heads):
+    posts = [*POSTS, *FOUND]
+    scorer = open_scorer(two_heads, ARTICLES, fusion="reciprocal", expand=False)
+    assert isinstance(scorer, ReciprocalScorer)
+    scorer.scores(posts[:4])
+    scorer.scores(posts[4:])
+    while scorer.adapt():
+        found = np.hstack([scorer.scores(posts[:4]), scorer.scores(posts[4:])])
+    mixture = MixtureScorer(two_heads, ARTICLES)
+    expected = 0.0
+    for part in mixture.parts(posts):
+        steps = np.rint(part * 10_000)
+        rank = 1 + (steps[:, None, :] > steps[:, :, None]).sum(axis=2)
+        expected = expected + 61 / 2 / (60 + rank)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_ranks_go_on_from_a_state(two_heads):
+    def opened():
+        return open_scorer(two_heads, ARTICLES, fusion="reciprocal")
+
+    whole, first = opened(), opened()
+    whole.scores(POSTS * 3)
+    first.scores(POSTS * 2)
+    second = opened()
+    second.restore(first.state())
+    second.scores(POSTS)
+    while whole.adapt():
+        whole.scores(POSTS * 3)
+        assert second.adapt()
+        second.scores(POSTS * 3)
+    third = opened()
+    third.restore(second.state(), [1, 0])
+    np.testing.assert_array_equal(second.scores(POSTS), whole.scores(POSTS))
+    assert third.adapt() == ""
+
+
+def test_one_head_alone(two_heads):
+    lexical, dense = MixtureScorer(two_heads, ARTICLES).parts(POSTS)
+    words = open_scorer(two_heads, ARTICLES, fusion="words")
+    vectors = open_scorer(two_heads, ARTICLES, fusion="vectors")
+    np.testing.assert_allclose(words.scores(POSTS), lexical, atol=1e-6)
+    np.testing.assert_allclose(vectors.scores(POSTS), dense, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fusion": "words"}, "fusion 'words'"),
+        ({"fusion": "reciprocal"}, "fusion 'reciprocal'"),
+        ({"expand": True}, "feedback"),
+        ({"fusion": "sum"}, "'sum'"),
+    ],
+)
+def test_what_needs_words_is_refused_without(tiny_model, options, message):
+    with pytest.raises(InputError, match=message):
+        open_scorer(tiny_model, ARTICLES, **options)
+
+
+def test_feedback_can_be_left_out_or_asked_for(two_heads):
+    posts = [*FOUND, *OTHER]
+
+    def adapts(expand, weight):
+        options = dataclasses.replace(
+            two_heads.terms.options, feedback=Feedback(least=2, score=0.05, weight=weight)
+        )
+        two_heads.terms.options = options
+        scorer = open_scorer(two_heads, ARTICLES, expand=expand)
+        scorer.scores(posts)
+        return bool(scorer.adapt())
+
+    assert [adapts(None, 0.2), adapts(False, 0.2)] == [True, False]
+    assert [adapts(None, 0.0), adapts(True, 0.0)] == [False, True]
+
+
+def test_a_folder_from_before_feedback_has_none():
+    plain = OPTIONS.plain()
+    del plain["feedback"]
+    assert TermOptions.of(plain).feedback.weight == 0
+
+
+def test_impossible_feedback_is_named():
+    with pytest.raises(InputError, match="least=4"):
+        TermOptions(feedback=Feedback(posts=3, least=4))

@@ -1,5 +1,6 @@
 """Explanations: sums that must come out, a test that must be a test, and the command."""
 
+import dataclasses
 import io
 import json
 
@@ -21,7 +22,7 @@ from siamese_news.search.explain_output import check_words, record_of, write_exp
 from siamese_news.search.explained import alike, check
 from siamese_news.search.sentences import sentence_spans, without
 from siamese_news.sparsity import AdaptiveEntmax
-from siamese_news.terms import Narrow, TermHead, TermOptions, no_pairs
+from siamese_news.terms import Feedback, Narrow, TermHead, TermOptions, no_pairs
 from siamese_news.text import Vocabulary
 
 STORY = Article(
@@ -298,3 +299,24 @@ def test_the_commands_mistakes_are_named(files, options, message, monkeypatch):
     done = run(files, *options)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_what_the_best_posts_add_is_told_apart(mixture):
+    feedback = Feedback(posts=3, least=2, score=0.05, weight=0.4)
+    mixture.terms.options = dataclasses.replace(mixture.terms.options, feedback=feedback)
+    scorer = open_scorer(mixture, ["lake", STORY.full_text])
+    found = ["qwertz bridge boat", "flood of qwertz smoke"]
+    scorer.scores([*found, *["vote mayor street"] * 30])
+    assert "best posts" in scorer.adapt()
+    one = explain(mixture, STORY, POSTS[:1], scorer, 1)[0]
+    assert one.score == pytest.approx(float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6)
+    assert one.feedback > 0
+    total = sum(sentence.contribution for sentence in one.sentences) + one.feedback + one.rest
+    assert total == pytest.approx(one.score, abs=1e-6)
+    assert one.rest == pytest.approx(0, abs=1e-5)
+    # What is left without feedback is the article's own part, by its weight.
+    alone = explain(mixture, STORY, POSTS[:1])[0]
+    assert one.score - one.feedback == pytest.approx(0.6 * alone.score, abs=1e-5)
+    out = io.StringIO()
+    write_explained(out, [one], "table", terminal=False)
+    assert "by its best posts" in out.getvalue()

@@ -139,7 +139,7 @@ class Once:
 
     def adapt(self):
         first, self.adapted = not self.adapted, True
-        return first
+        return "because" if first else ""
 
 
 def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
@@ -169,8 +169,8 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     said = []
     turns = [
         [(block.number, [p.id for p in block.posts]) for block in blocks]
-        for blocks in passes(scorer, posts, window=window, done=1, again=lambda: said.append(1))
+        for blocks in passes(scorer, posts, window=window, done=1, again=said.append)
     ]
     assert turns == [[(2, ["4"])], [(0, ["0", "1"]), (2, ["4"])]]
-    assert said == [1]
+    assert said == ["because"]
     assert window.counts() == {"outside the dates": 2, "without a date": 1}

@@ -37,6 +37,15 @@ class Aggregate(StrEnum):
     softmax = "softmax"
 
 
+class Fusion(StrEnum):
+    """How words and vectors come together."""
+
+    weighted = "weighted"
+    reciprocal = "reciprocal"
+    words = "words"
+    vectors = "vectors"
+
+
 ArticlesOption = Annotated[
     list[str],
     typer.Option(
@@ -74,6 +83,21 @@ AggregateOption = Annotated[
     Aggregate,
     typer.Option(
         help="Score over several seeds: near any of them (max), near all (mean), between (softmax)."
+    ),
+]
+FusionOption = Annotated[
+    Fusion | None,
+    typer.Option(
+        help="Words and vectors: added with the model's weight, by reciprocal ranks (another "
+        "pass), or one alone. Else as the model says."
+    ),
+]
+ExpandOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--expand/--no-expand",
+        help="Let each article's best posts speak for it as well (pseudo-relevance feedback; "
+        "another pass). Else as the model says; the one shipped does.",
     ),
 ]
 AfterOption = Annotated[

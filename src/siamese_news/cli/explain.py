@@ -69,8 +69,8 @@ def explain(
     Each sentence is taken out in turn and the article scored anew (column
     "without"): it tests whether the one marked > counts most for its length.
 
-    With --posts as searched, the score is that of the search; a results file
-    is enough unless the search had to look at its whole pool (it is said).
+    With --posts as searched, the score is that of the search, which learns
+    from all posts; with a results file it is nearly so (the difference is said).
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
@@ -110,8 +110,8 @@ def explain(
             if abs(score - one.score) > _OFF:
                 typer.echo(
                     f"post {one.post.id}: the search gave it {score:.4f}, here it has "
-                    f"{one.score:.4f}: other seeds or another model, or the search looked at its "
-                    "whole pool. Name what was searched with --posts to explain that score",
+                    f"{one.score:.4f}: other seeds or another model, or the search learned from "
+                    "its pool. Name what was searched with --posts to explain that score",
                     err=True,
                 )
         if out is None:
@@ -156,8 +156,6 @@ def _searched(
             scorer.scores([post.text for post in block])
         elif len(found) == len(wanted):
             break
-    if scorer.adapt():
-        typer.echo(
-            "the posts are mostly about the story: scores count what is rare among them", err=True
-        )
+    if reason := scorer.adapt():
+        typer.echo(f"the scores depend on all posts: {reason}", err=True)
     return found

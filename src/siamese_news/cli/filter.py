@@ -17,7 +17,9 @@ from siamese_news.cli.common import (
     BomOption,
     DatedOnlyOption,
     DedupeOption,
+    ExpandOption,
     Format,
+    FusionOption,
     IdFieldOption,
     IdsOnlyOption,
     LongWindowOption,
@@ -60,6 +62,8 @@ def filter(
     ] = False,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
+    fusion: FusionOption = None,
+    expand: ExpandOption = None,
     after: AfterOption = None,
     before: BeforeOption = None,
     dated_only: DatedOnlyOption = False,
@@ -116,7 +120,10 @@ def filter(
                 )
             job = _job(
                 seeds, stream, which["sha256"], share,
-                [threshold, window.after, window.before, dated_only, *fields.values()],
+                [
+                    threshold, fusion, expand, window.after, window.before, dated_only,
+                    *fields.values(),
+                ],
             )  # fmt: skip
             part = PartFile(out, job, resume=resume)
             if part.progress.blocks:
@@ -124,7 +131,13 @@ def filter(
             try:
                 stream.spool()
                 watched = Watched(stream)
-                scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
+                scorer = open_scorer(
+                    encoder,
+                    seeds.texts,
+                    asked=len(seeds.articles),
+                    fusion=fusion.value if fusion else None,
+                    expand=expand,
+                )
                 before_scored = part.progress.scored
                 found = filter_posts(
                     scorer,
@@ -134,7 +147,7 @@ def filter(
                     threshold=threshold,
                     share=share,
                     window=window,
-                    again=watched.second_pass,
+                    again=watched.again,
                 )
                 watched.finish(max(found.scored - before_scored, 0))
                 titles = {article.id: article.title for article in seeds.articles}

@@ -121,7 +121,7 @@ def _best(
         watched,
         top=top,
         texts=False,
-        again=watched.second_pass,
+        again=watched.again,
     )
     watched.finish(ranking.scanned)
     return {post.id for post in ranking.posts()}

@@ -38,7 +38,7 @@ class Watched:
             TimeRemainingColumn(),
             TextColumn("{task.fields[count]}"),
         )
-        turn = "posts" if self._passes == 1 else "posts, second pass"
+        turn = "posts" if self._passes == 1 else f"posts, pass {self._passes}"
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task(turn, total=self._posts.total_bytes, count="")
@@ -47,13 +47,9 @@ class Watched:
                     progress.update(bar, completed=self._posts.bytes_read, count=f"{number:,}")
                 yield post
 
-    def second_pass(self) -> None:
+    def again(self, reason: str) -> None:
         """Say why it takes another pass."""
-        typer.echo(
-            "the posts are mostly about the story: they are scored once more by what is rare "
-            "among them",
-            err=True,
-        )
+        typer.echo(f"the posts are scored once more: {reason}", err=True)
 
     def finish(self, scored: int) -> None:
         """Say what was read and how fast."""

@@ -17,7 +17,9 @@ from siamese_news.cli.common import (
     BomOption,
     DatedOnlyOption,
     DedupeOption,
+    ExpandOption,
     Format,
+    FusionOption,
     IdFieldOption,
     IdsOnlyOption,
     LongWindowOption,
@@ -52,6 +54,8 @@ def rank(
     ] = False,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
+    fusion: FusionOption = None,
+    expand: ExpandOption = None,
     after: AfterOption = None,
     before: BeforeOption = None,
     dated_only: DatedOnlyOption = False,
@@ -111,7 +115,13 @@ def rank(
         )
         stream.spool()
         watched = Watched(stream)
-        scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
+        scorer = open_scorer(
+            encoder,
+            seeds.texts,
+            asked=len(seeds.articles),
+            fusion=fusion.value if fusion else None,
+            expand=expand,
+        )
         bare = chosen == "trec"
         ranking = search(
             scorer,
@@ -120,7 +130,7 @@ def rank(
             top=top,
             window=window,
             texts=not bare or dedupe,
-            again=watched.second_pass,
+            again=watched.again,
         )
         watched.finish(ranking.scanned)
         rows = ranking_rows(

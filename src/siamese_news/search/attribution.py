@@ -71,10 +71,14 @@ class Reader:
         given, explanation, places = self._dense(self._ids, "article", vector)
         part, _, _ = self._dense(self._ids, "article", mine)
         back, _, _ = self._dense(ids, "post", mine)
-        lexical = float(sum(words.values()))
-        contributions = share * np.bincount(self._of_id, given, count) + self._spread(words)
-        expected = (score - lexical) * np.bincount(self._of_id, part, count)
-        expected += lexical * self._own(scorer.own(0))
+        # Sentences stand for what is the article's own.
+        own = scorer.carried(post.text, 0, own=True)
+        share *= scorer.kept(0)
+        by_words, by_vectors = sum(own.values()), share * float(mine @ vector)
+        contributions = share * np.bincount(self._of_id, given, count) + self._spread(own)
+        expected = by_vectors * np.bincount(self._of_id, part, count)
+        expected += by_words * self._own(scorer.own(0))
+        feedback = score - by_words - by_vectors if scorer.kept(0) < 1 else 0.0
         dense: dict[str, float] = {}
         of_token = np.repeat(np.arange(len(tokens)), [len(piece) for piece in pieces])
         for token, value in zip(of_token.tolist(), (share * back).tolist(), strict=True):
@@ -89,9 +93,10 @@ class Reader:
             post=post,
             score=score,
             kind=scorer.kind,
-            lexical=lexical,
-            dense=score - lexical,
-            rest=score - float(contributions.sum()),
+            lexical=sum(words.values()),
+            dense=score - sum(words.values()),
+            feedback=feedback,
+            rest=score - feedback - float(contributions.sum()),
             sentences=[
                 Sentence(
                     text=text,

@@ -27,7 +27,11 @@ _TOGETHER = 64  # edited articles scored at once
 
 
 def explain(
-    model: Model, article: Article, posts: Sequence[Post], scorer: Scorer | None = None
+    model: Model,
+    article: Article,
+    posts: Sequence[Post],
+    scorer: Scorer | None = None,
+    number: int = 0,
 ) -> list[Explained]:
     """Explain the scores of posts for an article.
 
@@ -35,8 +39,9 @@ def explain(
         model: any model.
         article: the article.
         posts: the posts.
-        scorer: of the model, for any articles, after it has seen the pool (`Scorer.adapt`): scores
-            are then those that it gives. None: those without a pool.
+        scorer: of the model, for this article and any others, after it has seen the pool
+            (`Scorer.adapt`): scores are then those that it gives. None: those without a pool.
+        number: which of the scorer's articles it is, from 0.
 
     Raises:
         InputError: there is no post.
@@ -48,7 +53,7 @@ def explain(
     def opened(articles: Sequence[str]) -> Scorer:
         other = open_scorer(model, articles)
         if learned:
-            other.restore(learned)
+            other.restore(learned, [number] * len(articles))
         return other
 
     texts = [post.text for post in posts]
@@ -96,6 +101,6 @@ def explain_nearest(
     for number, article in enumerate(articles):
         rows = [row for row in range(len(posts)) if best[row] == number]
         if rows:
-            explained = explain(model, article, [posts[row] for row in rows], scorer)
+            explained = explain(model, article, [posts[row] for row in rows], scorer, number)
             found.update(zip(rows, explained, strict=True))
     return [found[row] for row in range(len(posts))]

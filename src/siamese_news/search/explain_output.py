@@ -43,6 +43,7 @@ def record_of(one: Explained) -> dict[str, Any]:
         "kind": one.kind,
         "lexical": one.lexical,
         "dense": one.dense,
+        "feedback": one.feedback,
         "rest": one.rest,
         "text": one.post.text,
         "sentences": [
@@ -124,6 +125,8 @@ def _sentences(one: Explained) -> Any:
     rest = [s.contribution for number, s in enumerate(one.sentences) if number not in shown]
     if rest:
         table.add_row("", _percent(sum(rest), one), *blank, f"{len(rest)} other sentences")
+    if one.feedback:
+        table.add_row("", _percent(one.feedback, one), *blank, "(by its best posts in the pool)")
     if abs(one.rest) > _NOISE * one.score:
         table.add_row("", _percent(one.rest, one), *blank, "(no sentence accounts for this)")
     return table

@@ -86,7 +86,8 @@ class Explained:
         kind: what the score is (`Scorer.kind`).
         lexical: part of the score that the words' products make.
         dense: part of the score that the vectors make.
-        rest: part of the score that no sentence accounts for.
+        feedback: part of the score that the article's best posts account for (`terms.Feedback`).
+        rest: part of the score that neither these nor a sentence accounts for.
         sentences: of the article, in order.
         terms: strongest first.
         alphas: of each head, by the name of the sparsity.
@@ -99,6 +100,7 @@ class Explained:
     kind: str
     lexical: float
     dense: float
+    feedback: float
     rest: float
     sentences: list[Sentence]
     terms: list[Term]

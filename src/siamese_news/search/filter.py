@@ -44,7 +44,7 @@ def filter_posts(
     threshold: float,
     share: Share,
     window: Window | None = None,
-    again: Callable[[], None] | None = None,
+    again: Callable[[str], None] | None = None,
 ) -> Filtered:
     """Write the posts at or over a threshold into the part file, in the order of the input.
 
@@ -56,7 +56,7 @@ def filter_posts(
         threshold: of the score, which is rounded to 6 decimals before.
         share: what is written of a post.
         window: which posts by date.
-        again: called before a second pass.
+        again: called before each further pass, with the reason.
     """
     least = round(threshold * MILLION)
     if part.progress.scorer:

@@ -101,7 +101,7 @@ def search(
     top: int,
     window: Window | None = None,
     texts: bool = True,
-    again: Callable[[], None] | None = None,
+    again: Callable[[str], None] | None = None,
 ) -> Ranking:
     """Rank posts whose ids are known to differ and that can be read twice.
 
@@ -112,7 +112,7 @@ def search(
         top: posts of each list.
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
-        again: called before a second pass.
+        again: called before each further pass, with the reason.
 
     Raises:
         InputError: no post, or `top` below 1.

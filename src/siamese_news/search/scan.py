@@ -37,11 +37,11 @@ def passes(
     *,
     window: Window | None = None,
     done: int = 0,
-    again: Callable[[], None] | None = None,
+    again: Callable[[str], None] | None = None,
 ) -> Iterator[Iterator[Scored]]:
-    """The passes over the posts, one or two; what the last one says counts.
+    """The passes over the posts, at least one; what the last one says counts.
 
-    A scorer that chooses by the whole pool (`Scorer.adapt`) may need a second pass, so each pass
+    A scorer that chooses by the whole pool (`Scorer.adapt`) may need another pass, so each pass
     must be read to its end before the next is asked for.
 
     Args:
@@ -49,16 +49,16 @@ def passes(
         posts: iterated once a pass.
         window: which posts by date; None for all. Counts anew in each pass.
         done: blocks of the first of these passes that are only read, for the scorer knows them.
-        again: called before the second pass.
+        again: called before each further pass, with the reason.
 
     Yields:
         The scored blocks of a pass; one of which the window leaves nothing does not come.
     """
     window = window or Window()
     yield _scored(scorer, posts, window, done)
-    if scorer.adapt():
+    while reason := scorer.adapt():
         if again is not None:
-            again()
+            again(reason)
         yield _scored(scorer, posts, window, 0)
 
 

@@ -13,17 +13,22 @@ The IDF comes from background text. In a pool that is mostly about the story its
 is mixed with the pool's, geometrically, and the first words of the article, its headline, count as
 a second vector: there what tells articles apart is rare in the pool and stands in the headline.
 
+With `Feedback` an article's vector moves towards the mean of its best posts in the pool.
+
 Where the encoder has factors, a word's weight is multiplied by the mean factor over its occurrences
 in the text, and that of a pair by the mean product.
 """
 
 from siamese_news.terms.counts import PoolCounts
 from siamese_news.terms.features import distinct, mean_factors, pair_factors, pairs_of
+from siamese_news.terms.feedback import BestPosts, mean_vectors
 from siamese_news.terms.head import TermHead, no_pairs, pair_counters
-from siamese_news.terms.options import Narrow, TermOptions
+from siamese_news.terms.options import Feedback, Narrow, TermOptions
 from siamese_news.terms.weights import TermWeights
 
 __all__ = [
+    "BestPosts",
+    "Feedback",
     "Narrow",
     "PoolCounts",
     "TermHead",
@@ -31,6 +36,7 @@ __all__ = [
     "TermWeights",
     "distinct",
     "mean_factors",
+    "mean_vectors",
     "no_pairs",
     "pair_counters",
     "pair_factors",

@@ -27,6 +27,23 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """Pseudo-relevance feedback: an article's best posts speak for it as well (Rocchio 1971).
+
+    Attributes:
+        posts: how many different posts of an article, at most.
+        least: … and at least; an article with fewer stays as it is.
+        score: what their score must reach.
+        weight: of their mean vector in the article's; 0 for no feedback.
+    """
+
+    posts: int = 5
+    least: int = 3
+    score: float = 0.15
+    weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
 class TermOptions:
     """Every number of the lexical head; the module's docstring says what they do.
 
@@ -38,6 +55,7 @@ class TermOptions:
         phrases: share of the pairs in the lexical score; 0 for none.
         dense: weight of the dense cosine in the score; the lexical head has 1 - dense.
         narrow: the rule for pools that are mostly about the story.
+        feedback: what an article takes over from its best posts.
     """
 
     power: float = 1.5
@@ -47,6 +65,7 @@ class TermOptions:
     phrases: float = 0.5
     dense: float = 0.05
     narrow: Narrow = field(default_factory=Narrow)
+    feedback: Feedback = field(default_factory=Feedback)
 
     def __post_init__(self) -> None:
         if self.power < 0 or self.half <= 0 or self.article_tokens < 1:
@@ -60,12 +79,22 @@ class TermOptions:
                 f"terms: pivot={self.pivot}, phrases={self.phrases}, dense={self.dense}, "
                 f"narrow.pool={self.narrow.pool}; expected numbers from 0 to 1"
             )
+        back = self.feedback
+        if not 0 <= back.weight <= 1 or not 1 <= back.least <= back.posts:
+            raise InputError(
+                f"terms: feedback.weight={back.weight}, feedback.least={back.least}, "
+                f"feedback.posts={back.posts}; expected a weight from 0 to 1 and 1 <= least <= "
+                "posts"
+            )
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
         """From plain values, such as those of a model folder."""
         options = dict(values)
-        return cls(narrow=Narrow(**options.pop("narrow")), **options)
+        narrow = Narrow(**options.pop("narrow"))
+        # Folders from before there was feedback have none.
+        feedback = Feedback(**options.pop("feedback", {"weight": 0.0}))
+        return cls(narrow=narrow, feedback=feedback, **options)
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""

@@ -34,7 +34,10 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"- **Score**: {1 - terms['dense']:g} x lexical + {terms['dense']:g} x cosine. It is "
             "an order, not a probability: check a threshold on labelled posts of your own.\n"
             "- **Pools that are mostly about the story** (a fifth of the posts or more) are "
-            "noticed; the IDF then leans on the pool and the headline counts more.",
+            "noticed; the IDF then leans on the pool and the headline counts more.\n"
+            f"- **Feedback**: an article moves by {terms['feedback']['weight']:g} towards its best "
+            f"{terms['feedback']['posts']} posts, so a pool is read twice; `--no-expand` does "
+            "without.",
             "## Training and figures",
             markdown_table([row]),
             f"Pairs and texts: {trained}. Posts without articles: {unlabelled}. Word vectors that "

@@ -1,0 +1,62 @@
+"""Cosine similarities."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+
+class Encodes(Protocol):
+    """What a dense model must do: `Model`, or `ForeignModel`."""
+
+    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (A, D) float32."""
+
+    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (P, D) float32."""
+
+
+class CosineScorer:
+    """Cosine similarities of a dense model.
+
+    Args:
+        model: the model.
+        articles: A texts.
+    """
+
+    kind = "cosine"
+
+    def __init__(self, model: Encodes, articles: Sequence[str]) -> None:
+        self._model = model
+        self._articles = model.encode_articles(articles)
+
+    def scores(self, posts: Sequence[str]) -> np.ndarray:
+        """See `Scorer`."""
+        return self._articles @ self._model.encode_posts(posts).T
+
+    def adapt(self) -> str:
+        """Nothing to choose."""
+        return ""
+
+    def matched(self, post: str, limit: int = 8) -> list[str]:
+        """None: a vector has no words."""
+        return []
+
+    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+        """None: a vector has no words."""
+        return {}
+
+    def own(self, article: int) -> dict[int, float]:
+        """None: a vector has no words."""
+        return {}
+
+    def kept(self, article: int) -> float:
+        """All of it."""
+        return 1.0
+
+    def state(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
+        """Nothing to go on from."""

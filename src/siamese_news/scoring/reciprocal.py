@@ -1,0 +1,108 @@
+"""Reciprocal rank fusion of words and vectors."""
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from siamese_news.scoring.mixture import MixtureScorer
+
+K = 60
+"""The constant of Cormack, Clarke and Büttcher (SIGIR 2009)."""
+
+# A rank is found by counting scores in bins of this width; posts in one bin share a rank.
+_BINS_A_UNIT = 10_000
+_LOWEST, _HIGHEST = -1.0, 2.0
+
+
+class ReciprocalScorer:
+    """``(K + 1) / 2`` times the sum of ``1 / (K + rank)`` over words and vectors.
+
+    The best post of both has 1. Ranks are those in the whole pool, so it takes a pass more.
+
+    Args:
+        mixture: whose parts are ranked, with a dense head that counts.
+        articles: A.
+    """
+
+    kind = "reciprocal rank"
+
+    def __init__(self, mixture: MixtureScorer, articles: int) -> None:
+        self._mixture = mixture
+        bins = round((_HIGHEST - _LOWEST) * _BINS_A_UNIT) + 1
+        self._counts = np.zeros((2, articles, bins), np.int64)
+        self._settled = False
+
+    def scores(self, posts: Sequence[str]) -> np.ndarray:
+        """See `Scorer`."""
+        lexical, dense = self._mixture.parts(posts)
+        assert dense is not None
+        if self._settled:
+            fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
+            return fused * np.float32((K + 1) / 2)
+        for counts, own in zip(self._counts, (lexical, dense), strict=True):
+            for row, bins in zip(counts, self._bins(own), strict=True):
+                row += np.bincount(bins, minlength=len(row))
+        return self._mixture.mixed(lexical, dense)
+
+    def _ranks(self, part: int, scores: np.ndarray) -> np.ndarray:
+        """(A, P) float32: one more than the posts in higher bins."""
+        counts = self._counts[part]
+        higher = counts.sum(axis=1, keepdims=True) - counts.cumsum(axis=1)
+        found: np.ndarray = np.take_along_axis(higher, self._bins(scores), axis=1) + 1
+        return found.astype(np.float32)
+
+    @staticmethod
+    def _bins(scores: np.ndarray) -> np.ndarray:
+        inside = np.clip(scores.astype(np.float64), _LOWEST, _HIGHEST)
+        return np.rint((inside - _LOWEST) * _BINS_A_UNIT).astype(np.int64)
+
+    def adapt(self) -> str:
+        """See `Scorer`."""
+        if self._settled:
+            return ""
+        if reason := self._mixture.adapt():
+            self._counts[:] = 0
+            return reason
+        self._settled = True
+        return "ranks by words and by vectors are now known"
+
+    def matched(self, post: str, limit: int = 8) -> list[str]:
+        """See `Scorer`."""
+        return self._mixture.matched(post, limit)
+
+    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+        """What each word adds to the score that the mixture would have."""
+        return self._mixture.carried(post, article, own=own)
+
+    def own(self, article: int) -> dict[int, float]:
+        """See `Scorer`."""
+        return self._mixture.own(article)
+
+    def kept(self, article: int) -> float:
+        """See `Scorer`."""
+        return self._mixture.kept(article)
+
+    def state(self) -> bytes:
+        """See `Scorer`."""
+        stream = io.BytesIO()
+        places = np.flatnonzero(self._counts)
+        np.savez(
+            stream,
+            allow_pickle=False,
+            settled=np.array(self._settled),
+            shape=np.array(self._counts.shape),
+            places=places,
+            counts=self._counts.ravel()[places],
+            mixture=np.frombuffer(self._mixture.state(), np.uint8),
+        )
+        return stream.getvalue()
+
+    def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
+        """See `Scorer`."""
+        with np.load(io.BytesIO(state), allow_pickle=False) as saved:
+            self._settled = bool(saved["settled"])
+            counts = np.zeros(saved["shape"], np.int64)
+            counts.ravel()[saved["places"]] = saved["counts"]
+            self._counts = counts if of is None else counts[:, list(of)]
+            self._mixture.restore(saved["mixture"].tobytes(), of)
