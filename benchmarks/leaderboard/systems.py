@@ -86,7 +86,8 @@ def open_row(ground: Ground, row: Row, choices: Mapping[str, Any]) -> list[Syste
         choices: what dev pools chose.
     """
     if row.kind in ("model", "shipped"):
-        return [ModelSystem(Model.load(folder)) for folder in ground.board.folders(row)]
+        folders = ground.board.folders(row)
+        return [ModelSystem(Model.load(folder), **row.options) for folder in folders]
     options = {**row.options, **choices}
     if row.kind == "mix":
         first, second = (open_row(ground, ground.board.rows[n], {}) for n in options["of"])
@@ -105,17 +106,22 @@ def open_row(ground: Ground, row: Row, choices: Mapping[str, Any]) -> list[Syste
 
 
 class ModelSystem:
-    """A model folder, scored as `siamese-news rank` does it: twice where it adapts to the pool."""
+    """A model, scored as `siamese-news rank` does it: once more where it adapts to the pool.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    Args:
+        model: the model.
+        options: ``fusion`` and ``expand`` of `open_scorer`.
+    """
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        self.model, self._options = model, options
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
-        scorer = open_scorer(self.model, articles)
+        scorer = open_scorer(self.model, articles, **self._options)
         started = time.process_time()
         scores = scorer.scores(posts)
-        if scorer.adapt():
+        while scorer.adapt():
             scores = scorer.scores(posts)
         return scores, time.process_time() - started
 
