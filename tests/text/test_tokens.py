@@ -213,6 +213,21 @@ def test_the_plain_shortcut_changes_nothing(text: str) -> None:
         ]
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        st.sampled_from(sorted(patterns.DOTTED)),
+        st.sampled_from(["HTTPS", "www", "Mr", "INC", "\u212a", "sooo", "B"]),
+        st.text(st.sampled_from("aAbBoOiz\u212a\u0130'1"), min_size=1, max_size=6),
+    ),
+    st.sampled_from(["", *",.!?;:\"')(]*"]),
+)
+def test_a_word_and_a_sign_are_what_the_pattern_finds(word: str, sign: str) -> None:
+    invisible = "\u200b"  # is dropped, but keeps a chunk from being taken at sight
+    for tokenizer in (PLAIN, KNOWING):
+        assert tokenizer(word + sign) == tokenizer(word + sign + invisible)
+
+
 @given(st.text(st.characters(categories=["Ll", "Lu", "Mn", "Zs", "Nd"])))
 @settings(deadline=None)
 def test_composed_and_decomposed_text_are_the_same(text: str) -> None:

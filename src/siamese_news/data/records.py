@@ -70,7 +70,13 @@ def clean_text(text: str) -> str:
     """
     if "\x00" in text:
         text = text.replace("\x00", " ")
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    if text.isascii():
+        return text
+    try:
+        text.encode()  # many times faster than looking for what it refuses: a lone surrogate
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def check_id(value: str, where: str) -> str:

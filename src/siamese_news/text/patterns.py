@@ -43,10 +43,11 @@ _PICTURE = (
 )
 
 # Titles, companies and months whose dot belongs to the word, as GloVe has them.
-_DOTTED = (
-    "mr|mrs|ms|dr|jr|sr|st|prof|gov|sen|rep|gen|lt|sgt|col|capt|maj|rev|hon|"
-    "inc|corp|co|ltd|bros|vs|etc|jan|feb|aug|sept|oct|nov|dec"
+DOTTED = frozenset(
+    "mr mrs ms dr jr sr st prof gov sen rep gen lt sgt col capt maj rev hon "
+    "inc corp co ltd bros vs etc jan feb aug sept oct nov dec".split()
 )
+_DOTTED = "|".join(sorted(DOTTED))
 
 _DOTTED_ANY = rf"(?i:(?:{_DOTTED})\.)"
 

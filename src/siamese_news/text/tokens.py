@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from siamese_news.errors import InputError
 from siamese_news.text.hashtags import HashtagSplitter
-from siamese_news.text.patterns import PATTERN, clean, visible
+from siamese_news.text.patterns import DOTTED, PATTERN, clean, visible
 
 Hashtags = Literal["both", "keep", "split", "drop"]
 Marks = Literal["drop", "mark", "keep"]
@@ -15,6 +15,7 @@ Marks = Literal["drop", "mark", "keep"]
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))((?:'(?:s|re|ve|ll|d|m))*)")
 _LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
 _JOINED = re.compile(r"[-_&'.]+")
+_SIGNS = frozenset(',!?;")].')
 
 _MEMO_CHUNKS = 1 << 17
 _MEMO_CHARACTERS = 64
@@ -150,9 +151,14 @@ class Tokenizer:
     def _chunk(self, chunk: str) -> tuple[str, ...]:
         """The tokens of a text without whitespace."""
         known = self._rank or ()
-        if chunk.isascii() and chunk.isalpha():  # what `plain` would find
-            word = chunk.lower()
-            return (word if word in known else self._shorten(word),)
+        # Most chunks, found without the pattern: a word, or a word and a sign after it.
+        sign = chunk[-1] if chunk[-1] in _SIGNS else ""
+        stem = chunk[:-1] if sign else chunk
+        if stem.isascii() and stem.isalpha():
+            word = stem.lower()
+            if sign != "." or (len(word) > 1 and word not in DOTTED):
+                word = word if word in known else self._shorten(word)
+                return (word, sign) if sign else (word,)
         tokens: list[str] = []
         for part in clean(chunk).split():
             last = ""

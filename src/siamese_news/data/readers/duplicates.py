@@ -79,12 +79,11 @@ class SeenIds:
 
     def _write(self, ids: Sequence[str]) -> NDArray[np.uint32]:
         """Append the ids to the file; their numbers."""
-        encoded = [value.encode() for value in ids]
-        lengths = np.fromiter(map(len, encoded), np.int64, len(ids)) + 1
-        ends = self._end + np.cumsum(lengths)
-        starts = ends - lengths
+        joined = "\n".join([*ids, ""]).encode()
+        ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n")) + 1 + self._end
+        starts = np.concatenate(([self._end], ends[:-1]))
         self._marks.extend(starts[-self._total % _MARK :: _MARK].tolist())
-        data = memoryview(b"\n".join(encoded) + b"\n")
+        data = memoryview(joined)
         try:
             self._file.seek(self._end)
             while data:  # an unbuffered file may take less than it is given

@@ -21,10 +21,11 @@ from siamese_news.files import unpack
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq")
 
-# Posts whose ids are looked up together; few, so that the garbage collector finds little to age.
-_BLOCK = 1024
+# Posts whose ids are looked up together; so few that they stay in the processor's cache.
+_BLOCK = 256
 # What a record that is not in the shape of its platform may raise.
 _SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_BAD = (BadRow, RecursionError, *_SHAPE)
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 
 
@@ -233,7 +234,10 @@ def _blocks(
                 raise record
             if numbered:
                 record[LINE] = f"{name}:{line}"
-            made = _convert(convert, record, row, found)
+            try:
+                made: Any = convert(record)
+            except _BAD:
+                made = _convert(convert, record, row, found)
         except BadRow as bad:
             rejections.append(Rejection(source.name, line, bad, shown(row)))
         else:
@@ -256,6 +260,7 @@ def _blocks(
 
 
 def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
+    """A record that could not be converted, once more: what it is after all, or what is wrong."""
     try:
         return _shaped(convert, record, found)
     except BadRow:
