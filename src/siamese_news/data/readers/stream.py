@@ -25,7 +25,6 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".
 _BLOCK = 256
 # What a record that is not in the shape of its platform may raise.
 _SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-_BAD = (BadRow, RecursionError, *_SHAPE)
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 
 
@@ -236,7 +235,7 @@ def _blocks(
                 record[LINE] = f"{name}:{line}"
             try:
                 made: Any = convert(record)
-            except _BAD:
+            except (BadRow, RecursionError, *_SHAPE):
                 made = _convert(convert, record, row, found)
         except BadRow as bad:
             rejections.append(Rejection(source.name, line, bad, shown(row)))
