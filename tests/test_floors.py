@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 # room -> the rooms of the project it may import
 GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
-MODEL = {"factors", "folder", "model", "ranker", "foreign", "results", "scoring", "terms"}
+MODEL = {"factors", "folder", "model", "models", "ranker", "foreign", "results", "scoring", "terms"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
@@ -30,6 +30,7 @@ MAY = {
     "model": GROUND | PARTS | {"folder", "terms"},
     "factors": GROUND | PARTS | {"model"},
     "foreign": {"errors"},
+    "models": {"errors", "foreign", "model"},
     "scoring": GROUND | PARTS | {"factors", "foreign", "model", "terms"},
     "ranker": GROUND | {"folder", "rankers"},
     "results": GROUND | PARTS | {"folder", "model", "scoring"},
@@ -51,6 +52,7 @@ OUTSIDE_FORBIDDEN = {
     "factors": HEAVY,
     "folder": HEAVY,
     "model": HEAVY,
+    "models": HEAVY,
     "ranker": HEAVY,
     "results": HEAVY,
     "scoring": HEAVY,

@@ -13,6 +13,7 @@ from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.foreign import ForeignModel, library_of
 from siamese_news.scoring import CosineScorer, open_scorer
+from siamese_news.search.searcher import Searcher
 
 WORDS = ["flood", "river", "fire", "smoke"]
 
@@ -77,6 +78,36 @@ def test_rank_takes_it_and_explain_says_why_not(folder, tmp_path):
     result = CliRunner().invoke(app, ["explain", *common, "--post", "1"])
     assert result.exit_code == 2
     assert "not explain" in result.output
+
+
+def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
+    (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood now"}\n{"id": "2", "text": ""}\n')
+    out = tmp_path / "out.jsonl"
+    command = ["filter", "--model", folder, "--articles", tmp_path / "a.txt", "--posts",
+               tmp_path / "p.jsonl", "--threshold", 0.5, "--out", out]  # fmt: skip
+    result = CliRunner().invoke(app, list(map(str, command)))
+    assert result.exit_code == 0, result.output
+    assert [json.loads(line)["post"] for line in out.read_text().splitlines()] == ["1"]
+    meta = json.loads((tmp_path / "out.jsonl.meta.json").read_text())
+    assert meta["provenance"]["model"]["library"] == library_of(folder)
+    before = ForeignModel(folder).sha256()
+    assert meta["provenance"]["model"]["sha256"] == before
+    (folder / "more").mkdir()
+    (folder / "more" / "weights").write_text("1")
+    assert ForeignModel(folder).sha256() != before
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_searcher_takes_it_and_says_why_it_cannot_explain(folder, opened):
+    searcher = Searcher(ForeignModel(folder) if opened else str(folder))
+    posts = ["smoke", "flood now", "river"]
+    found = searcher.rank(["flood flood river"], posts, top=2)
+    assert [row["post"] for row in found] == ["1", "2"]
+    assert found[0]["score"] == pytest.approx(2 / 5**0.5, abs=1e-6)
+    assert len(searcher.filter(["flood"], posts, threshold=0.5)) == 1
+    with pytest.raises(InputError, match=rf"{folder}: .*not explain"):
+        searcher.explain(["flood"], posts)
 
 
 def test_a_folder_of_no_library_and_a_missing_library_are_named(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Encoders of other libraries behind the two methods that searching needs."""
 
+import hashlib
 import importlib
 import json
 from collections.abc import Sequence
@@ -24,6 +25,10 @@ class ForeignModel:
     Args:
         folder: where the model lies.
 
+    Attributes:
+        folder: the same.
+        library: whose it is.
+
     Raises:
         InputError: the folder is of neither library, or the library is not installed.
     """
@@ -38,6 +43,8 @@ class ForeignModel:
                 f"{folder}: neither a sentence-transformers nor a model2vec folder; expected "
                 "modules.json, or a config.json that says model2vec"
             )
+        self.folder = Path(folder)
+        self.library = library
         name, package = _LIBRARIES[library]
         try:
             loaded = getattr(importlib.import_module(library), name)
@@ -50,6 +57,15 @@ class ForeignModel:
         else:
             # Nothing in the folder may bring code of its own.
             self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
+
+    def sha256(self) -> str:
+        """Of the names and contents of all files in the folder: one name for the exact model."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{content}  {path.relative_to(self.folder).as_posix()}\n".encode())
+        return digest.hexdigest()
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32 of the articles' first 150 words."""

@@ -12,8 +12,8 @@ import typer
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Article
-    from siamese_news.foreign import ForeignModel
     from siamese_news.model import Model
+    from siamese_news.models import AnyModel
     from siamese_news.search.export import Share
     from siamese_news.search.rank import RankedPost
     from siamese_news.search.seeds import Seeds
@@ -230,19 +230,20 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
     return default
 
 
-def load_model(folder: Path | None) -> "tuple[Model | ForeignModel, dict[str, str]]":
-    """The model, and which it is: ``folder`` and ``sha256`` (of its checksums or its config)."""
+def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":
+    """The model, and which it is: ``folder``, ``sha256`` (of its checksums) and ``library``."""
     import siamese_news.model
     from siamese_news.folder import folder_sha256
-    from siamese_news.foreign import ForeignModel, library_of
-    from siamese_news.model import Model
+    from siamese_news.foreign import ForeignModel
+    from siamese_news.models import open_model
 
-    if folder is None:
-        shipped = Path(siamese_news.model.__file__).parent / "pretrained"
-        return Model.pretrained(), {"folder": "pretrained", "sha256": folder_sha256(shipped)}
-    if library := library_of(folder):
-        return ForeignModel(folder), {"folder": str(folder), "library": library}
-    return Model.load(folder), {"folder": str(folder), "sha256": folder_sha256(folder)}
+    model = open_model(folder)
+    if isinstance(model, ForeignModel):
+        library = {"library": model.library}
+        return model, {"folder": str(folder), "sha256": model.sha256()} | library
+    shipped = Path(siamese_news.model.__file__).parent / "pretrained"
+    digest = folder_sha256(shipped if folder is None else folder)
+    return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 
 
 def own_model(folder: Path | None) -> "Model":
@@ -251,16 +252,9 @@ def own_model(folder: Path | None) -> "Model":
     Raises:
         InputError: the folder is another library's.
     """
-    from siamese_news.errors import InputError
-    from siamese_news.model import Model
+    from siamese_news.models import explainable, open_model
 
-    model, _ = load_model(folder)
-    if not isinstance(model, Model):
-        raise InputError(
-            f"{folder}: is another library's model, which can rank and filter but not explain; "
-            "name a model folder that training wrote, or none for the one shipped"
-        )
-    return model
+    return explainable(open_model(folder))
 
 
 def read_seeds(

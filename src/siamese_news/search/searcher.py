@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.model import Model
+from siamese_news.models import AnyModel, explainable, open_model
 from siamese_news.scoring import open_scorer
 from siamese_news.search.explain import explain_nearest
 from siamese_news.search.explain_output import record_of
@@ -31,15 +31,17 @@ class Searcher:
     from 0. A missing text is an empty post.
 
     Args:
-        model: a `Model`, or the path of a model folder; None is the model that ships with the
-            package.
+        model: a `Model`, a `ForeignModel`, or the path of a folder of ours, of
+            sentence-transformers or of model2vec; None is the model that ships with the package.
+
+    Raises:
+        InputError: no such folder, or a library that is not installed.
     """
 
-    def __init__(self, model: Model | str | PathLike[str] | None = None) -> None:
-        if model is None:
-            self.model = Model.pretrained()
-        else:
-            self.model = model if isinstance(model, Model) else Model.load(Path(model))
+    def __init__(self, model: AnyModel | str | PathLike[str] | None = None) -> None:
+        if model is None or isinstance(model, str | PathLike):
+            model = open_model(model)
+        self.model: AnyModel = model
 
     def rank(
         self,
@@ -146,12 +148,13 @@ class Searcher:
             --format jsonl`` writes it.
 
         Raises:
-            InputError: see `rank`.
+            InputError: see `rank`; the model is another library's, which cannot be explained.
         """
+        model = explainable(self.model)
         seeds = _seeds(articles, (), True, "max")
         scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
         few = list(Restartable(posts_of(posts)))
-        return [record_of(one) for one in explain_nearest(self.model, seeds.articles, few, scorer)]
+        return [record_of(one) for one in explain_nearest(model, seeds.articles, few, scorer)]
 
 
 def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:
