@@ -20,7 +20,7 @@ import torch
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, ranked
-from siamese_news.ranker import IdBatch, TextRanker
+from siamese_news.ranker import TextRanker
 from siamese_news.rankers.samcnn import SamCNN
 from siamese_news.tables import markdown_table
 from siamese_news.training.rerank_data import RerankCollection, read_reranking
@@ -91,15 +91,16 @@ def hidden_states(model: TextRanker, collection: RerankCollection, query: str) -
     """What the head reads for every candidate of a topic: (posts, D)."""
     if not isinstance(model.ranker, SamCNN):
         raise InputError(f"figure4 needs samCNN rankers, got {type(model.ranker).__name__}")
-    words, _ = model.encode([collection.queries[query].split()])
-    posts, _ = model.encode([collection.posts[p].split() for p in collection.candidates[query]])
-    rows = np.arange(len(posts))
-    batch = IdBatch(
-        query_ids=torch.from_numpy(words.padded(np.zeros(1, np.int64))),
-        post_ids=torch.from_numpy(posts.padded(rows)),
-        group=torch.zeros(len(rows), dtype=torch.int64),
-    )
-    return model.ranker.hidden_states(model.pair(batch)).numpy()
+    posts = list(collection.candidates[query])
+    texts = [collection.posts[post].split() for post in posts]
+    urls = [collection.urls[post] for post in posts]
+    states = np.zeros((0, 0))
+    for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls):
+        found = model.ranker.hidden_states(model.pair(batch)).numpy()
+        if not states.size:
+            states = np.zeros((len(posts), found.shape[1]), found.dtype)
+        states[rows] = found
+    return states
 
 
 def figure4(collection: RerankCollection, query: str, models: list[Path], out: Path) -> str:

@@ -1,6 +1,6 @@
 """A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,16 @@ from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
 from siamese_news.rankers import MPHCNN, Pair, build_ranker
+from siamese_news.rankers.matches import EXACT, LINK, exact_features, link_features
 from siamese_news.rankers.texts import EncodedTexts
 from siamese_news.rankers.trigrams import text_trigrams
+from siamese_news.text.links import link_matches
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vocabulary import Vocabulary
 
 KIND = "reranker"
 #: What `TextRanker.score` gives.
 SCORE = "log relevance probability"
-EXACT_FEATURES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class IdBatch:
         query_trigrams: (G, C), for rankers with characters.
         post_trigrams: (B, C').
         url_trigrams: (B, C'').
+        links: (B, 1 + Q) bool of `link_matches`, for rankers that read them.
         labels: (B,) int64 0 or 1, where known.
         rows: (B,) int64, which pairs of the data these are.
     """
@@ -46,6 +48,7 @@ class IdBatch:
     query_trigrams: Tensor | None = None
     post_trigrams: Tensor | None = None
     url_trigrams: Tensor | None = None
+    links: Tensor | None = None
     labels: Tensor | None = None
     rows: Tensor | None = None
 
@@ -59,34 +62,6 @@ class IdBatch:
         return IdBatch(**moved)
 
 
-def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:
-    """Exact matches of query words in the post: (B, 4).
-
-    Share of query words found; the same by IDF; saturated frequency by IDF (as in BM25 without
-    length); logarithm of the post's length.
-
-    Args:
-        query_ids: (B, Q), -1 = padding.
-        post_ids: (B, S), likewise.
-        weights: (B, Q) IDF of the query words.
-    """
-    real = query_ids >= 0
-    same = (query_ids[:, :, None] == post_ids[:, None]) & real[:, :, None]
-    frequency = same.sum(dim=2).float()
-    weights = weights.float() * real
-    total = weights.sum(dim=1).clamp(min=1e-6)
-    found = (frequency > 0).float()
-    return torch.stack(
-        [
-            found.sum(dim=1) / real.sum(dim=1).clamp(min=1),
-            (found * weights).sum(dim=1) / total,
-            (frequency / (frequency + 1) * weights).sum(dim=1) / total,
-            torch.log1p((post_ids >= 0).sum(dim=1).float()) / 4,
-        ],
-        dim=1,
-    )
-
-
 class TextRanker(nn.Module):
     """Embedding, optional exact-match features and a ranker, with the vocabulary they go by."""
 
@@ -97,6 +72,7 @@ class TextRanker(nn.Module):
         embedding: TokenEmbedding,
         ranker: Mapping[str, Any],
         exact_match: bool,
+        link_match: bool = False,
         tokenizer: Mapping[str, Any] | None = None,
         embedding_config: Mapping[str, Any] | None = None,
     ) -> None:
@@ -107,13 +83,14 @@ class TextRanker(nn.Module):
             embedding: their vectors and IDF weights.
             ranker: plain values for `build_ranker`, without ``input_dim`` and ``features``.
             exact_match: whether the head reads `exact_features`.
+            link_match: whether it reads `link_features`.
             tokenizer: arguments of `Tokenizer` for raw text.
             embedding_config: plain values to rebuild the embedding: ``trainable`` and so on.
         """
         super().__init__()
         self.vocabulary = vocabulary
         self.embedding = embedding
-        self.exact_match = exact_match
+        self.exact_match, self.link_match = exact_match, link_match
         self.ranker_config = dict(ranker)
         self.tokenizer_config = dict(tokenizer or {})
         self.embedding_config = dict(embedding_config or {})
@@ -121,7 +98,7 @@ class TextRanker(nn.Module):
             {
                 **ranker,
                 "input_dim": embedding.output_dim,
-                "features": EXACT_FEATURES if exact_match else 0,
+                "features": EXACT * exact_match + LINK * link_match,
             }
         )
 
@@ -145,22 +122,80 @@ class TextRanker(nn.Module):
         """Look the ids up."""
         query, query_mask, weights = self.embedding(batch.query_ids)
         post, post_mask, _ = self.embedding(batch.post_ids)
-        features = None
-        if self.exact_match:
-            features = exact_features(
-                batch.query_ids[batch.group], batch.post_ids, weights[batch.group]
-            )
+        features = []
+        if self.exact_match or self.link_match:
+            words, idf = batch.query_ids[batch.group], weights[batch.group]
+            if self.exact_match:
+                features.append(exact_features(words, batch.post_ids, idf))
+            if self.link_match:
+                assert batch.links is not None
+                features.append(link_features(words, batch.post_ids, batch.links, idf))
         return Pair(
             query=query, query_mask=query_mask, post=post, post_mask=post_mask,
             group=None if len(query) == 1 else batch.group,
-            query_weights=weights, features=features, query_trigrams=batch.query_trigrams,
-            post_trigrams=batch.post_trigrams, url_trigrams=batch.url_trigrams,
+            query_weights=weights, features=torch.cat(features, dim=1) if features else None,
+            query_trigrams=batch.query_trigrams, post_trigrams=batch.post_trigrams,
+            url_trigrams=batch.url_trigrams,
         )  # fmt: skip
 
     def forward(self, batch: IdBatch) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant)."""
         log_probabilities: Tensor = self.ranker(self.pair(batch))
         return log_probabilities
+
+    def encode_links(self, urls: Sequence[str]) -> EncodedTexts | None:
+        """Trigram ids of links where the ranker reads them; "" is no link."""
+        if self.buckets is None:
+            return None
+        # The end of a long link names the page.
+        texts = [[url[-100:]] if url else [] for url in urls]
+        return EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
+
+    def known(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens that have an id, so that matches by word and by id stand side by side."""
+        return [token for token in tokens if len(self.vocabulary.ids([token]))]
+
+    def batches(
+        self,
+        query: Sequence[str],
+        posts: Sequence[Sequence[str]],
+        *,
+        urls: Sequence[str] | None = None,
+        batch_size: int = 512,
+    ) -> Iterator[tuple[NDArray[np.int64], IdBatch]]:
+        """Tokenised posts for one tokenised query, in batches of similar length, with their rows.
+
+        Args:
+            query: its words.
+            posts: their words.
+            urls: link of each post, "" for none; None where no post has one.
+            batch_size: posts per batch.
+        """
+        query_words, query_trigrams = self.encode([query])
+        words, trigrams = self.encode(posts)
+        urls = urls or [""] * len(posts)
+        link_trigrams, known = self.encode_links(urls), self.known(query)
+        order = np.argsort(words.lengths, kind="stable")
+        first = np.zeros(1, np.int64)
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            links = None
+            if self.link_match:
+                links = torch.from_numpy(
+                    link_matches([known] * len(rows), [urls[row] for row in rows])
+                )
+            yield (
+                rows,
+                IdBatch(
+                    query_ids=torch.from_numpy(query_words.padded(first)),
+                    post_ids=torch.from_numpy(words.padded(rows)),
+                    group=torch.zeros(len(rows), dtype=torch.int64),
+                    query_trigrams=_tensor(query_trigrams, first),
+                    post_trigrams=_tensor(trigrams, rows),
+                    url_trigrams=_tensor(link_trigrams, rows),
+                    links=links,
+                ),
+            )
 
     @torch.no_grad()
     def score(
@@ -173,29 +208,11 @@ class TextRanker(nn.Module):
     ) -> NDArray[np.float32]:
         """Scores (n,) of tokenised posts for one tokenised query: log p(relevant).
 
-        Posts are scored in batches of similar length; padding changes no score.
+        Posts are scored in batches of similar length; padding changes no score. See `batches`.
         """
         self.eval()
-        query_words, query_trigrams = self.encode([query])
-        words, trigrams = self.encode(posts)
-        links = None
-        if trigrams is not None and self.ranker.url is not None:
-            texts = [[url] if url else [] for url in urls or [""] * len(posts)]
-            assert self.buckets is not None
-            links = EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
         scores = np.zeros(len(posts), np.float32)
-        order = np.argsort(words.lengths, kind="stable")
-        first = np.zeros(1, np.int64)
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            batch = IdBatch(
-                query_ids=torch.from_numpy(query_words.padded(first)),
-                post_ids=torch.from_numpy(words.padded(rows)),
-                group=torch.zeros(len(rows), dtype=torch.int64),
-                query_trigrams=_tensor(query_trigrams, first),
-                post_trigrams=_tensor(trigrams, rows),
-                url_trigrams=_tensor(links, rows),
-            )
+        for rows, batch in self.batches(query, posts, urls=urls, batch_size=batch_size):
             scores[rows] = self(batch)[:, 1].float().numpy()
         return scores
 
@@ -210,6 +227,7 @@ class TextRanker(nn.Module):
             "score": SCORE,
             "ranker": self.ranker_config,
             "exact_match": self.exact_match,
+            "link_match": self.link_match,
             "unknown": self.vocabulary.unknown,
             "tokenizer": self.tokenizer_config,
             "embedding": self.embedding_config,
@@ -240,6 +258,7 @@ class TextRanker(nn.Module):
                 embedding=embedding,
                 ranker=config["ranker"],
                 exact_match=config["exact_match"],
+                link_match=config["link_match"],
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )

@@ -102,7 +102,9 @@ def folder_of_conf():
 
 @pytest.mark.parametrize("ranker", ["patt", "mphcnn"])
 def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
-    config = configuration(folder, ranker, exact_match=ranker == "patt")
+    config = configuration(
+        folder, ranker, exact_match=ranker == "patt", link_match=ranker == "patt"
+    )
     config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
     row = rerank.run(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1

@@ -168,7 +168,8 @@ def _build(
     ranker["class"] = str(config["ranker"]["_target_"]).rpartition(".")[2]
     model = TextRanker(
         vocabulary=vocabulary, embedding=embedding, ranker=ranker,
-        exact_match=task["exact_match"], tokenizer=task["tokenizer"], embedding_config=options,
+        exact_match=task["exact_match"], link_match=task["link_match"], tokenizer=task["tokenizer"],
+        embedding_config=options,
     )  # fmt: skip
     return model, encode_collection(collection, model)
 

@@ -11,19 +11,23 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from siamese_news.ranker import IdBatch, TextRanker
 from siamese_news.rankers.texts import EncodedTexts
-from siamese_news.rankers.trigrams import text_trigrams
+from siamese_news.text.links import link_matches
 from siamese_news.training.rerank_data import Fold, RerankCollection
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedPosts:
-    """Queries and posts of a collection as ids; trigrams only for rankers that read them."""
+    """Queries and posts of a collection as ids; trigrams and links only for rankers that read them.
+
+    `links` holds the known words of every query and the link of every post.
+    """
 
     queries: EncodedTexts
     posts: EncodedTexts
     query_trigrams: EncodedTexts | None
     post_trigrams: EncodedTexts | None
     url_trigrams: EncodedTexts | None
+    links: tuple[list[list[str]], list[str]] | None
     query_rows: dict[str, int]
     post_rows: dict[str, int]
 
@@ -32,14 +36,12 @@ def encode_collection(collection: RerankCollection, model: TextRanker) -> Encode
     """Turn the texts, which are tokenised already, into ids once."""
     queries, query_trigrams = model.encode([text.split() for text in collection.queries.values()])
     posts, post_trigrams = model.encode([text.split() for text in collection.posts.values()])
+    urls = list(collection.urls.values())
     links = None
-    if model.buckets is not None:
-        links = EncodedTexts.from_lists(
-            [text_trigrams([url[-100:]], model.buckets) if url else []
-             for url in collection.urls.values()]
-        )  # fmt: skip
+    if model.link_match:
+        links = ([model.known(text.split()) for text in collection.queries.values()], urls)
     return EncodedPosts(
-        queries, posts, query_trigrams, post_trigrams, links,
+        queries, posts, query_trigrams, post_trigrams, model.encode_links(urls), links,
         {query: row for row, query in enumerate(collection.queries)},
         {post: row for row, post in enumerate(collection.posts)},
     )  # fmt: skip
@@ -136,6 +138,11 @@ class Pairs(IterableDataset[IdBatch]):
         def ids(texts: EncodedTexts | None, which: NDArray[np.int64]) -> torch.Tensor | None:
             return None if texts is None else torch.from_numpy(texts.padded(which))
 
+        links = None
+        if encoded.links is not None:
+            words, urls = encoded.links
+            found = link_matches([words[i] for i in self.query[rows]], [urls[i] for i in posts])
+            links = torch.from_numpy(found)
         return IdBatch(
             query_ids=torch.from_numpy(encoded.queries.padded(queries)),
             post_ids=torch.from_numpy(encoded.posts.padded(posts)),
@@ -143,6 +150,7 @@ class Pairs(IterableDataset[IdBatch]):
             query_trigrams=ids(encoded.query_trigrams, queries),
             post_trigrams=ids(encoded.post_trigrams, posts),
             url_trigrams=ids(encoded.url_trigrams, posts),
+            links=links,
             labels=torch.from_numpy(self.labels[rows]),
             rows=torch.from_numpy(rows),
         )

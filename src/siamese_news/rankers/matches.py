@@ -1,0 +1,64 @@
+"""Exact matches between a query and a post, as features for the head of a ranker."""
+
+import torch
+from torch import Tensor
+
+#: How many values `exact_features` and `link_features` give.
+EXACT, LINK = 4, 3
+
+
+def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:
+    """Exact matches of query words in the post: (B, 4).
+
+    Share of query words found; the same by IDF; saturated frequency by IDF (as in BM25 without
+    length); logarithm of the post's length.
+
+    Args:
+        query_ids: (B, Q), -1 = padding.
+        post_ids: (B, S), likewise.
+        weights: (B, Q) IDF of the query words.
+    """
+    frequency, weights = _frequency(query_ids, post_ids, weights)
+    total = weights.sum(dim=1).clamp(min=1e-6)
+    found = (frequency > 0).float()
+    return torch.stack(
+        [
+            found.sum(dim=1) / (query_ids >= 0).sum(dim=1).clamp(min=1),
+            (found * weights).sum(dim=1) / total,
+            (frequency / (frequency + 1) * weights).sum(dim=1) / total,
+            torch.log1p((post_ids >= 0).sum(dim=1).float()) / 4,
+        ],
+        dim=1,
+    )
+
+
+def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: Tensor) -> Tensor:
+    """What the link of a post adds: (B, 3).
+
+    Whether there is one; share of query words in its address, by IDF; share of query words in the
+    post or the address, by IDF.
+
+    Args:
+        query_ids: (B, Q), -1 = padding.
+        post_ids: (B, S), likewise.
+        links: (B, 1 + Q) bool: whether there is a link, and which query words its address holds.
+        weights: (B, Q) IDF of the query words.
+    """
+    in_post, weights = _frequency(query_ids, post_ids, weights)
+    in_link = links[:, 1:]
+    total = weights.sum(dim=1).clamp(min=1e-6)
+    return torch.stack(
+        [
+            links[:, 0].float(),
+            (in_link * weights).sum(dim=1) / total,
+            ((in_link | (in_post > 0)) * weights).sum(dim=1) / total,
+        ],
+        dim=1,
+    )
+
+
+def _frequency(query_ids: Tensor, ids: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """How often each query word stands in the text (B, Q), and the weights of real query words."""
+    real = query_ids >= 0
+    same = (query_ids[:, :, None] == ids[:, None]) & real[:, :, None]
+    return same.sum(dim=2).float(), weights.float() * real

@@ -1,0 +1,28 @@
+"""Query words in the addresses of links."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether a post has a link, and which words of its query the address holds.
+
+    A word counts wherever it stands: addresses write words together ("worldcup2014").
+
+    Args:
+        queries: words of the query, lower-cased, one query per post.
+        urls: link of each post, "" for none.
+
+    Returns:
+        (N, 1 + longest query); False where a query has no further word.
+    """
+    longest = max((len(words) for words in queries), default=0)
+    found = np.zeros((len(urls), 1 + longest), np.bool_)
+    for row, (words, url) in enumerate(zip(queries, urls, strict=True)):
+        if url:
+            address = url.lower()
+            found[row, 0] = True
+            found[row, 1 : 1 + len(words)] = [word in address for word in words]
+    return found
