@@ -56,6 +56,38 @@ def table1(collection: RerankCollection) -> str:
     return markdown_table(rows)
 
 
+def table3(
+    collection: RerankCollection,
+    folders: list[Path],
+    averages: list[str],
+    *,
+    neighbours: int,
+    samples: int,
+) -> str:
+    """Everything that is reported of saved runs: AP and P30, nDCG@10, and every run."""
+    rows = {folder: json.loads((folder / "row.json").read_text("utf-8")) for folder in folders}
+    options = {"share": 0.15, "seed": 0, "neighbours": neighbours}
+    systems = [*peers(collection, **options), *saved(folders)]
+    for entry in averages:
+        name, _, labels = entry.partition("=")
+        chosen = [folder for folder in folders if rows[folder]["ranker"] in labels.split(",")]
+        systems += averaged(collection, chosen, name, **options)
+    hidden = {"vectors", "settings", "job"}
+    # As many columns as the fullest row has.
+    columns = list(dict.fromkeys(key for row in rows.values() for key in row if key not in hidden))
+    runs = [{column: row.get(column) for column in columns} for row in rows.values()]
+    return "\n\n".join(
+        [
+            "### AP and P30 (samCNN's Table 3)",
+            full_table(collection, systems, samples=samples),
+            "### nDCG@10 on the graded labels",
+            full_table(collection, systems, figures={"nDCG@10": "nDCG@10"}, samples=samples),
+            "### Every run",
+            markdown_table(runs),
+        ]
+    )
+
+
 def differences(collection: RerankCollection, run: Path, against: Path) -> list[tuple[str, float]]:
     """(topic, difference in AP), largest gain first."""
     first, second = read_run(run), read_run(against)
@@ -160,7 +192,8 @@ def main() -> None:
     parser.add_argument("--against", type=Path)
     parser.add_argument("--query", help="topic; table4 takes the worst of figure3 without it")
     parser.add_argument("--models", nargs="*", type=Path, default=[])
-    parser.add_argument("--ndcg", action="store_true", help="table3 of nDCG@10, graded")
+    parser.add_argument("--neighbours", type=int, default=20, help="table3: as task.neighbours")
+    parser.add_argument("--samples", type=int, default=20_000, help="table3: exchanges per test")
     parser.add_argument(
         "--average", action="append", default=[], metavar="NAME=RANKER,RANKER",
         help="table3: one more line, the mean of these rankers' runs over all seeds",
@@ -171,17 +204,12 @@ def main() -> None:
     if arguments.what == "table1":
         print(table1(collection))
     elif arguments.what == "table3":
-        systems = [*peers(collection, share=0.15, seed=0), *saved(arguments.folders)]
-        for entry in arguments.average:
-            name, _, labels = entry.partition("=")
-            chosen = [
-                folder
-                for folder in arguments.folders
-                if json.loads((folder / "row.json").read_text())["ranker"] in labels.split(",")
-            ]
-            systems += averaged(collection, chosen, name, share=0.15, seed=0)
-        figures = {"nDCG@10": "nDCG@10"} if arguments.ndcg else None
-        print(full_table(collection, systems, figures=figures))
+        print(
+            table3(
+                collection, arguments.folders, arguments.average,
+                neighbours=arguments.neighbours, samples=arguments.samples,
+            )
+        )  # fmt: skip
     elif arguments.what == "figure3":
         print(figure3(collection, arguments.run, arguments.against, arguments.out))
     elif arguments.what == "figure4":

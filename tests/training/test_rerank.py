@@ -17,7 +17,7 @@ from siamese_news.search.rerank import rerank_posts
 from siamese_news.training import rerank
 from siamese_news.training.rerank_batches import Pairs, encode_collection
 from siamese_news.training.rerank_data import make_fold, read_reranking
-from siamese_news.training.rerank_table import full_table, peers, saved, summarise
+from siamese_news.training.rerank_table import averaged, full_table, peers, saved, summarise
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]
@@ -100,11 +100,19 @@ def folder_of_conf():
     return Path(str(files("siamese_news.conf")))
 
 
+def saved_ap(systems, topic):
+    (found,) = [
+        s for s in systems if s.name.endswith(" +QL") and not s.name.startswith("MP-HCNN (")
+    ]
+    return found.topics["AP"][topic]
+
+
 @pytest.mark.parametrize("ranker", ["patt", "mphcnn"])
 def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
     config = configuration(
-        folder, ranker, exact_match=ranker == "patt", link_match=ranker == "patt"
-    )
+        folder, ranker, exact_match=ranker == "patt", link_match=ranker == "patt",
+        neighbours=3 if ranker == "patt" else 0, interpolation="log-odds",
+    )  # fmt: skip
     config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
     row = rerank.run(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
@@ -116,8 +124,17 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
     assert "±0.0707" in table and "2013 P30" in table
     (tmp_path / "out" / "row.json").write_text(json.dumps(row))
     collection = read_reranking("small")
-    systems = [*peers(collection, share=0.15, seed=0), *saved([tmp_path / "out"])]
-    assert "+QL" in full_table(collection, systems, samples=100)
+    assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row
+    near = tmp_path / "out" / "test+ql+near.run.gz"
+    assert near.is_file() == (ranker == "patt")
+    systems = peers(collection, share=0.15, seed=0, neighbours=3)
+    systems += saved([tmp_path / "out"])
+    means = averaged(collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbours=0)
+    assert [system.name for system in means] == ["mean", "mean +QL"]
+    table = full_table(collection, [*systems, *means], samples=100)
+    assert "| MP-HCNN (published run) +QL +near |" in table and "| mean +QL |" in table
+    # The mean of one run on the scale it was interpolated on is that run.
+    assert means[1].topics["AP"]["17"] == pytest.approx(saved_ap(systems, "17"))
     # The saved model gives the saved scores.
     model = TextRanker.load(tmp_path / "out" / "model")
     posts = [collection.posts[post].split() for post in run["17"]]

@@ -34,8 +34,9 @@ from siamese_news.training.rerank_data import (
     make_fold,
     read_reranking,
 )
-from siamese_news.training.rerank_interpolation import SCALES, interpolate, tune_weight
+from siamese_news.training.rerank_interpolation import SCALES
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
+from siamese_news.training.rerank_results import combine
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train, select, test and save one ranker on one fold.
 
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
-    (log p), the interpolated test run ``out/test+ql.run.gz``, the figures per topic
+    (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
+    smoothed one ``out/test+ql+near.run.gz``, the figures per topic
     ``out/topics.json`` and the row ``out/row.json``. A folder that has its row for the same
     settings is not trained again; one with ``checkpoints/last.ckpt`` goes on from there.
 
@@ -99,26 +101,21 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     test_run = score_pairs(model, test)
     scored = time.monotonic()
     first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
-    scale, grid = SCALES[task["interpolation"]]
-    weight = tune_weight(scale(dev_run), first, collection.qrels, fold.dev, grid=grid)
-    mixed = interpolate(scale(test_run), first, weight)
-    qrels = {query: collection.qrels.get(query, {}) for query in fold.test}
-    plain, joint = evaluate_run(test_run, qrels), evaluate_run(mixed, qrels)
-    dev_qrels = {query: collection.qrels.get(query, {}) for query in fold.dev}
-    dev = means(evaluate_run(dev_run, dev_qrels))
-    ours, with_first = means(plain), means(joint)
+    scale = SCALES[task["interpolation"]][0]
+    results = combine(
+        collection, fold, scale(dev_run), scale(test_run), first=first,
+        scale=task["interpolation"], neighbours=task["neighbours"], plain=test_run,
+    )  # fmt: skip
+    dev = means(
+        evaluate_run(dev_run, {query: collection.qrels.get(query, {}) for query in fold.dev})
+    )
     row = {
         "ranker": _name(config),
         "fold": fold.year,
         "seed": config["seed"],
         "vectors": config["vectors"]["source"],
-        "AP": ours["AP"],
-        "P30": ours["P@30"],
-        "nDCG@10": ours["nDCG@10"],
-        "weight": weight,
-        "AP +QL": with_first["AP"],
-        "P30 +QL": with_first["P@30"],
-        "nDCG@10 +QL": with_first["nDCG@10"],
+        **results.row(),
+        **results.tuned,
         "dev AP": dev["AP"],
         "dev P30": dev["P@30"],
         "epochs": epochs,
@@ -130,13 +127,18 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "settings": digest,
     }
     tag = "-".join(str(row["ranker"]).split())
-    write_run(out / "test.run.gz", test_run, tag)
     write_run(out / "dev.run.gz", dev_run, tag)
-    write_run(out / "test+ql.run.gz", mixed, f"{tag}+QL")
+    for suffix, system in results.runs.items():
+        end = suffix.replace(" ", "")
+        write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
     model.save(out / "model", card=_card(config, row))
     _write_json(
         out / "topics.json",
-        {"provenance": provenance(), "test": plain, "test +QL": joint, "dev": fold.dev},
+        {
+            "provenance": provenance(),
+            **{f"test{suffix}": figures for suffix, figures in results.topics.items()},
+            "dev": fold.dev,
+        },
     )
     _write_json(out / ROW, row)
     return row
@@ -273,7 +275,8 @@ def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             '```\nsiamese-news rerank --model FOLDER --query "..." --posts posts.jsonl\n```',
             "## Training and figures",
             f"Collection {config['task']['collection']}, test year {row['fold']}; the other years "
-            "train and validate. +QL adds query likelihood, its weight tuned on validation topics.",
+            "train and validate. +QL adds query likelihood, +near smooths over similar candidates; "
+            "both are tuned on validation topics.",
             markdown_table([{k: v for k, v in row.items() if k != "settings"}]),
             f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
             f"{about['machine']}.",

@@ -13,12 +13,8 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, randomisation_test
 from siamese_news.tables import markdown_table
 from siamese_news.training.rerank_data import RerankCollection, make_fold
-from siamese_news.training.rerank_interpolation import (
-    SCALES,
-    average,
-    interpolate,
-    tune_weight,
-)
+from siamese_news.training.rerank_interpolation import SCALES, average
+from siamese_news.training.rerank_results import SUFFIXES, combine
 
 #: Column -> metric of `evaluate_run`.
 FIGURES = {"AP": "AP", "P30": "P@30"}
@@ -34,9 +30,15 @@ def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
     years = sorted({row["fold"] for row in rows})
     names = list(dict.fromkeys((row["ranker"], row["vectors"]) for row in rows))
     lines: list[dict[str, Any]] = []
-    for suffix in ("", " +QL"):
+    for suffix in SUFFIXES:
         for name, vectors in names:
-            own = [row for row in rows if (row["ranker"], row["vectors"]) == (name, vectors)]
+            own = [
+                row
+                for row in rows
+                if (row["ranker"], row["vectors"]) == (name, vectors) and f"AP{suffix}" in row
+            ]
+            if not own:
+                continue
             line: dict[str, Any] = {"system": name + suffix, "vectors": vectors}
             line["seeds"] = len({row["seed"] for row in own})
             for year in years:
@@ -78,33 +80,39 @@ class System:
                 table.setdefault(topic, []).append(value)
 
 
-def peers(collection: RerankCollection, *, share: float, seed: int) -> list[System]:
-    """QL, RM3 and MP-HCNN as published, and MP-HCNN + QL.
+def peers(
+    collection: RerankCollection, *, share: float, seed: int, neighbours: int
+) -> list[System]:
+    """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and that smoothed.
 
-    The interpolation gets what ours gets: its weight is tuned on the validation topics of the
-    other three years, for which the published predictions are out of fold as well.
+    The published predictions get what ours get: weight and share are tuned on the validation
+    topics of the other three years, for which the predictions are out of fold as well.
 
     Args:
         collection: with the published runs.
         share: of validation topics, as in `make_fold`.
         seed: of their draw.
+        neighbours: similar posts to smooth over.
     """
     years = sorted(set(collection.years.values()))
     found = []
-    for name, title in (("ql", "QL"), ("rm3", "RM3"), ("mphcnn", "MP-HCNN (published run)")):
+    for name, title in (("ql", "QL"), ("rm3", "RM3")):
         system = System(title)
         for year in years:
             run = collection.peer(name, [year])
             system.add(year, evaluate_run(run, _qrels(collection, year)))
         found.append(system)
     first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
-    joint = System("MP-HCNN (published run) +QL")
+    systems = {suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES}
     for year in years:
         fold = make_fold(collection, year, share=share, seed=seed)
-        weight = tune_weight(strong, first, collection.qrels, fold.dev)
         own = {query: strong[query] for query in fold.test}
-        joint.add(year, evaluate_run(interpolate(own, first, weight), _qrels(collection, year)))
-    return [*found, joint]
+        results = combine(
+            collection, fold, strong, own, first=first, scale="probability", neighbours=neighbours
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [*found, *systems.values()]
 
 
 def saved(folders: Sequence[Path]) -> list[System]:
@@ -114,9 +122,11 @@ def saved(folders: Sequence[Path]) -> list[System]:
         InputError: a folder without a finished run.
     """
     systems: dict[str, System] = {}
-    for suffix in ("", " +QL"):
+    for suffix in SUFFIXES:
         for folder in folders:
             row, topics = _read(folder / "row.json"), _read(folder / "topics.json")
+            if f"test{suffix}" not in topics:
+                continue
             name = row["ranker"] + suffix
             system = systems.setdefault(name, System(name))
             system.add(int(row["fold"]), topics[f"test{suffix}"])
@@ -130,11 +140,10 @@ def averaged(
     *,
     share: float,
     seed: int,
+    neighbours: int,
     scale: str = "log-odds",
-    first_stage: str = "ql",
-    grid: Sequence[float] | None = None,
 ) -> list[System]:
-    """The mean of several saved runs per year (seeds, rankers), plain and with a first stage.
+    """The mean of several saved runs per year (seeds, rankers), alone, with QL, and smoothed.
 
     Args:
         collection: the collection.
@@ -142,27 +151,31 @@ def averaged(
         name: of the line in the table.
         share: of validation topics, as the runs were trained with.
         seed: of their draw.
+        neighbours: similar posts to smooth over; 0: no smoothing.
         scale: what is averaged and interpolated, a key of `SCALES`.
-        first_stage: the run that is added.
-        grid: weights to try; those of the scale by default, which suit ``ql``.
+
+    Raises:
+        InputError: no folder.
     """
-    read, usual = SCALES[scale]
+    if not folders:
+        raise InputError(f"{name}: there is no run to average; expected folders of finished runs")
     by_year: dict[int, list[Path]] = {}
     for folder in folders:
         by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
-    plain, joint = System(name), System(f"{name} +{first_stage.upper()}")
-    first = collection.peer(first_stage, sorted(set(collection.years.values())))
+    systems = {suffix: System(f"{name}{suffix}") for suffix in SUFFIXES}
+    first = collection.peer("ql", sorted(set(collection.years.values())))
     for year, own in sorted(by_year.items()):
         dev, test = (
-            average([read(read_run(folder / f"{part}.run.gz")) for folder in own])
+            average([SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in own])
             for part in ("dev", "test")
         )
         fold = make_fold(collection, year, share=share, seed=seed)
-        weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid or usual)
-        qrels = _qrels(collection, year)
-        plain.add(year, evaluate_run(test, qrels))
-        joint.add(year, evaluate_run(interpolate(test, first, weight), qrels))
-    return [plain, joint]
+        results = combine(
+            collection, fold, dev, test, first=first, scale=scale, neighbours=neighbours
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [system for system in systems.values() if system.runs]
 
 
 def full_table(
