@@ -1,94 +1,22 @@
 """The report in a real browser, with 5,000 posts that try to get out of it."""
 
-import shutil
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
 from hostile import HOSTILE, hostile_text
 
-from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
 from siamese_news.search.report.text import pieces, visible
 
 pytestmark = pytest.mark.slow
 POSTS = 5000
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-def hostile_posts():
-    for number in range(POSTS):
-        text = hostile_text(number)
-        # Every tenth post is a copy of the one before it, so that there is something to open.
-        cluster = number - (number % 10 == 9)
-        yield ReportPost(
-            rank=number + 1,
-            id=HOSTILE[number % len(HOSTILE)][:200] + str(number),
-            score=1 - number / POSTS,
-            text=text,
-            cluster=cluster,
-            cluster_size=2 if number % 10 in (8, 9) else 1,
-            seed=HOSTILE[number % 7],
-            created_at=f"2026-03-{1 + number % 28:02}T10:00:00Z" if number % 3 else text[:50],
-            lang=text[:30],
-            terms=["window", text[:12], "<script>"],
-            place=(number % 71, number % 97) if number < 500 else None,
-        )
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    data = ReportData(
-        title=HOSTILE[3] + HOSTILE[0],
-        command=HOSTILE[1] + "x" * 5000,
-        provenance={HOSTILE[4]: HOSTILE[2], "long": "y" * 5000},
-        seeds=[Seed(seed, title) for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)],
-        posts=list(hostile_posts()),
-        histogram=Histogram([i / 20 for i in range(21)], [10**6 >> i for i in range(20)]),
-        threshold=0.5,
-        threshold_note=HOSTILE[4],
-        alphas={HOSTILE[4]: [1.5] * 60},
-        counts={HOSTILE[0]: 5},
-        remarks=[HOSTILE[2], "z" * 5000],
-    )
-    path = tmp_path_factory.mktemp("report") / "page.html"
-    write_report(path, data)
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = next(filter(None, map(shutil.which, NAMES)), None)
-    if binary is None:
-        pytest.skip(f"no Chromium on the PATH (looked for {', '.join(NAMES)})")
-    with sync_api.sync_playwright() as playwright:
-        # Inside a container there is nothing to sandbox with; the page is a file of ours.
-        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+def path(hostile_page):
+    return hostile_page(POSTS)
 
 
 @pytest.fixture
-def opened(browser, path):
-    """Open the page; what it asks the network for and what it complains about is kept."""
-    contexts = []
-
-    def go(**options):
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.asked, page.complaints = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
-        page.goto(path.as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
+def opened(visit, path):
+    return lambda **options: visit(path, **options)
 
 
 def test_no_script_of_a_post_runs_and_nothing_is_asked_of_the_network(opened, path):
@@ -212,3 +140,13 @@ def test_light_dark_and_paper(opened):
     page.emulate_media(media="print", color_scheme="dark")
     assert brightness(page) == 255
     assert page.locator("#controls").is_hidden()
+
+
+def test_a_dot_of_the_map_leads_to_its_post(opened):
+    page = opened()
+    page.locator("#filter").fill("no such word anywhere")
+    assert page.locator(".cluster:visible").count() == 0
+    # The tenth post is a copy: it lies folded under the ninth.
+    page.locator(".dot[data-row='9']").dispatch_event("click")
+    assert page.evaluate("location.hash") == "#post-9"
+    assert page.locator("#post-9").is_visible()

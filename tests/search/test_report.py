@@ -156,8 +156,9 @@ def test_every_id_is_there_once_and_every_link_and_label_has_its_end():
     assert len(ids) == len(set(ids))
     wanted = [a["href"][1:] for a in page.attributes("a")]
     wanted += [n for _, a in page.elements for n in a.get("aria-labelledby", "").split()]
-    assert set(wanted) <= set(ids)
-    assert {f"post-{i}" for i in range(5)} <= set(wanted)
+    dots = [f"post-{a['data-row']}" for a in page.attributes("circle") if "data-row" in a]
+    assert {*wanted, *dots} <= set(ids)
+    assert sorted(dots) == [f"post-{i}" for i in range(5)]
 
 
 def test_clusters_stand_in_the_order_of_their_best_rank():

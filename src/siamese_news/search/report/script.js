@@ -48,10 +48,23 @@
   if (seed) seed.addEventListener("change", show);
   order.addEventListener("change", () => list.append(...items.sort(orders[order.value])));
   toggle.addEventListener("click", () => {
-    const open = toggle.getAttribute("aria-pressed") !== "true";
+    const open = toggle.textContent === "Open all";
     for (const details of list.querySelectorAll("details.copies")) details.open = open;
-    toggle.setAttribute("aria-pressed", String(open));
     toggle.textContent = open ? "Close all" : "Open all";
+  });
+  // The map is one picture, not two thousand links: its dots are for the mouse alone.
+  document.querySelector(".map")?.addEventListener("click", (event) => {
+    const row = event.target.closest("[data-row]")?.dataset.row;
+    const post = row && document.getElementById(`post-${row}`);
+    if (!post) return;
+    if (post.closest(".cluster").hidden) {
+      filter.value = "";
+      if (seed) seed.value = "";
+      show();
+    }
+    const copies = post.closest("details");
+    if (copies) copies.open = true;
+    location.hash = post.id;
   });
   const form = document.getElementById("controls");
   form.addEventListener("submit", (event) => event.preventDefault());

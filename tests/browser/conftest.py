@@ -1,0 +1,96 @@
+"""A browser, and pages full of posts that try to get out of them."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
+from hostile import HOSTILE, hostile_text
+
+from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def _hostile_posts(count):
+    for number in range(count):
+        text = hostile_text(number)
+        # Every tenth post is a copy of the one before it, so that there is something to open.
+        cluster = number - (number % 10 == 9)
+        yield ReportPost(
+            rank=number + 1,
+            id=HOSTILE[number % len(HOSTILE)][:200] + str(number),
+            score=1 - number / count,
+            text=text,
+            cluster=cluster,
+            cluster_size=2 if number % 10 in (8, 9) else 1,
+            seed=HOSTILE[number % 7],
+            created_at=f"2026-03-{1 + number % 28:02}T10:00:00Z" if number % 3 else text[:50],
+            lang=text[:30],
+            terms=["window", text[:12], "<script>"],
+            place=(number % 71, number % 97) if number < 500 else None,
+        )
+
+
+def _hostile_data(count):
+    return ReportData(
+        title=HOSTILE[3] + HOSTILE[0],
+        command=HOSTILE[1] + "x" * 5000,
+        provenance={HOSTILE[4]: HOSTILE[2], "long": "y" * 5000},
+        seeds=[Seed(seed, title) for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)],
+        posts=list(_hostile_posts(count)),
+        histogram=Histogram([i / 20 for i in range(21)], [10**6 >> i for i in range(20)]),
+        threshold=0.5,
+        threshold_note=HOSTILE[4],
+        alphas={HOSTILE[4]: [1.5] * 60},
+        counts={HOSTILE[0]: 5},
+        remarks=[HOSTILE[2], "z" * 5000],
+    )
+
+
+@pytest.fixture(scope="session")
+def hostile_page(tmp_path_factory):
+    """The file of a report over so many hostile posts."""
+
+    def make(count):
+        path = tmp_path_factory.mktemp("report") / "page.html"
+        write_report(path, _hostile_data(count))
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    binary = next(filter(None, map(shutil.which, NAMES)), None)
+    if binary is None:
+        pytest.skip(f"no Chromium on the PATH (looked for {', '.join(NAMES)})")
+    with sync_api.sync_playwright() as playwright:
+        # Inside a container there is nothing to sandbox with; the page is a file of ours.
+        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open the page; what it asks the network for and what it complains about is kept."""
+    contexts = []
+
+    def go(path, **options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.asked, page.complaints = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
