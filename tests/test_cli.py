@@ -306,6 +306,17 @@ def test_ctrl_c_exits_130_and_leaves_the_old_output(files):
     assert out.read_text() == "old"
 
 
+def test_a_search_starts_without_what_it_does_not_need():
+    """Each of these takes a second or more to import."""
+    heavy = {"sklearn", "torchmetrics", "matplotlib", "pandas", "bm25s", "pytorch_lightning"}
+    code = (
+        "import sys, siamese_news.search.rank, siamese_news.search.filter, siamese_news.scoring,"
+        f"siamese_news.search.export; print(sorted({heavy} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip() == "[]", found.stderr
+
+
 def test_help_needs_no_torch():
     probe = (
         "import sys, siamese_news.cli; "

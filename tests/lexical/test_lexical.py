@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.lexical import BM25, RM3, QueryLikelihood, TfIdf
+from siamese_news.lexical import BM25, RM3, QueryLikelihood, TfIdf, content_words
 
 G = np.random.default_rng(0)
 WORDS = [f"w{i}" for i in range(15)]
@@ -118,3 +118,22 @@ def test_bad_input():
         QueryLikelihood(mu=0)
     with pytest.raises(InputError, match="fb_docs"):
         RM3(fb_docs=0)
+
+
+def test_the_stop_words_are_those_of_scikit_learn():
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    from siamese_news.lexical import words
+
+    assert words._english_stop_words() == ENGLISH_STOP_WORDS
+    assert content_words([*sorted(ENGLISH_STOP_WORDS), "flood", "!", "n't"]) == ["flood"]
+
+
+def test_a_package_says_what_it_lacks():
+    import siamese_news.lexical as lexical
+    import siamese_news.metrics as metrics
+
+    for package in (lexical, metrics):
+        assert all(getattr(package, name) for name in package.__all__)
+        with pytest.raises(AttributeError, match="nothing_like_it"):
+            package.nothing_like_it  # noqa: B018

@@ -1,8 +1,28 @@
 """Lexical peers: BM25, TF-IDF, query likelihood and RM3 over token lists."""
 
-from siamese_news.lexical.bm25 import BM25
-from siamese_news.lexical.likelihood import RM3, QueryLikelihood
-from siamese_news.lexical.tfidf import TfIdf
-from siamese_news.lexical.words import content_words, words_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from siamese_news.lexical.bm25 import BM25
+    from siamese_news.lexical.likelihood import RM3, QueryLikelihood
+    from siamese_news.lexical.tfidf import TfIdf
+    from siamese_news.lexical.words import content_words, words_of
 
 __all__ = ["BM25", "RM3", "QueryLikelihood", "TfIdf", "content_words", "words_of"]
+
+# A search needs `words` alone; bm25s and scikit-learn take seconds to import.
+_HOMES = {
+    "bm25": ("BM25",),
+    "likelihood": ("RM3", "QueryLikelihood"),
+    "tfidf": ("TfIdf",),
+    "words": ("content_words", "words_of"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `__all__`, on first use."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,9 @@
 """Which tokens can be matched on."""
 
+import runpy
 from collections.abc import Sequence
-
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from importlib.util import find_spec
+from pathlib import Path
 
 # Some tokens come in nearly every text; remembered so many, whether they are content.
 _MEMO = 1 << 17
@@ -32,5 +33,18 @@ def content_words(tokens: Sequence[str]) -> list[str]:
     return [token for token in tokens if known[token]]
 
 
-_STOP = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
+def _english_stop_words() -> frozenset[str]:
+    """scikit-learn's list, without the second or two that importing scikit-learn takes."""
+    spec = find_spec("sklearn")
+    for root in (spec and spec.submodule_search_locations) or ():
+        path = Path(root) / "feature_extraction" / "_stop_words.py"
+        if path.is_file():
+            found: frozenset[str] = runpy.run_path(str(path))["ENGLISH_STOP_WORDS"]
+            return found
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
+
+
+_STOP = _english_stop_words() | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
 _KNOWN = _Content()

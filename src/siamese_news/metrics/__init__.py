@@ -1,15 +1,19 @@
 """Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
 
-from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
-from siamese_news.metrics.counts import RankingCounts
-from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
-from siamese_news.metrics.figures import ranking_figures
-from siamese_news.metrics.length import LengthGroup, by_length
-from siamese_news.metrics.ranking import ranked, rounded
-from siamese_news.metrics.relevance import Relevance
-from siamese_news.metrics.runs import evaluate_run, means
-from siamese_news.metrics.statistics import bootstrap_interval, randomisation_test
-from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
+    from siamese_news.metrics.counts import RankingCounts
+    from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
+    from siamese_news.metrics.figures import ranking_figures
+    from siamese_news.metrics.length import LengthGroup, by_length
+    from siamese_news.metrics.ranking import ranked, rounded
+    from siamese_news.metrics.relevance import Relevance
+    from siamese_news.metrics.runs import evaluate_run, means
+    from siamese_news.metrics.statistics import bootstrap_interval, randomisation_test
+    from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
 
 __all__ = [
     "ALL_ROWS",
@@ -32,3 +36,25 @@ __all__ = [
     "ranking_figures",
     "rounded",
 ]
+
+# A search needs `ranking` alone; torchmetrics takes a second to import.
+_HOMES = {
+    "blocks": ("Blocks", "blocks_of", "cosine_blocks"),
+    "counts": ("RankingCounts",),
+    "evaluation": ("Evaluation", "evaluate_blocks"),
+    "figures": ("ranking_figures",),
+    "length": ("LengthGroup", "by_length"),
+    "ranking": ("ranked", "rounded"),
+    "relevance": ("Relevance",),
+    "runs": ("evaluate_run", "means"),
+    "statistics": ("bootstrap_interval", "randomisation_test"),
+    "top": ("ALL_ROWS", "PAPER_ROWS", "RankingTop"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `__all__`, on first use."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
