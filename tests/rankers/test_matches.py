@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siamese_news.rankers.matches import EXACT, LINK, exact_features, link_features
-from siamese_news.text.links import link_matches
+from siamese_news.text.links import first_link, link_matches
 
 TEXT = st.lists(st.integers(0, 4), max_size=6)
 
@@ -55,3 +55,9 @@ def test_a_link_holds_words_wherever_they_stand():
         [True, False, False, False],
     ]
     assert link_matches([], []).shape == (0, 1)
+
+
+def test_the_first_link_of_a_text():
+    assert first_link("cuts at the bbc HTTPS://bbc.in/x1 and http://b.org") == "HTTPS://bbc.in/x1"
+    assert first_link('"http://a.org/b"') == "http://a.org/b"
+    assert first_link("no link: bbc.co.uk") == ""

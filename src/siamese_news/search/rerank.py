@@ -11,6 +11,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical import BM25
 from siamese_news.metrics import ranked
 from siamese_news.ranker import SCORE, TextRanker
+from siamese_news.text.links import first_link
 
 FirstStage = Literal["none", "bm25"]
 
@@ -45,7 +46,8 @@ def rerank_posts(
 ) -> list[Reranked]:
     """Posts in the order of their probability of relevance to the query.
 
-    A post without a known word has a score like any other. Ties go by post id, descending.
+    A post without a known word has a score like any other. Ties go by post id, descending. The
+    link of a post is its metadata's ``url``, else the first one in its text.
 
     Args:
         model: from `TextRanker.load`.
@@ -79,7 +81,7 @@ def rerank_posts(
     by_id = {posts[i].id: posts[i] for i in chosen}
     if len(by_id) != len(chosen):
         raise InputError("two posts have the same id; expected distinct ids")
-    urls = [str(posts[i].metadata.get("url") or "") for i in chosen]
+    urls = [str(posts[i].metadata.get("url") or first_link(posts[i].text)) for i in chosen]
     values = model.score(words, [tokens[i] for i in chosen], urls=urls)
     scored = dict(zip((posts[i].id for i in chosen), values.tolist(), strict=True))
     order = ranked(scored, depth=top)

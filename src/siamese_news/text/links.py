@@ -1,9 +1,18 @@
-"""Query words in the addresses of links."""
+"""Links of posts, and query words in their addresses."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LINK = re.compile(r"https?://[^\s<>\"']+", re.IGNORECASE)
+
+
+def first_link(text: str) -> str:
+    """The first link in a text, "" where it has none."""
+    found = _LINK.search(text)
+    return found.group() if found else ""
 
 
 def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
