@@ -62,8 +62,9 @@ def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
     return result
 
 
-# Bytes of the slab (rows, Q, F) that one pass works on: a few of them fit a core's L2 cache.
-_SLAB = 1 << 18
+# Bytes of the slab (rows, Q, F) that one pass works on: near the cache, yet long enough that the
+# calls of a pass cost little.
+_SLAB = 1 << 20
 
 
 class _WindowMax(torch.autograd.Function):
