@@ -258,7 +258,8 @@ class TextRanker(nn.Module):
                 embedding=embedding,
                 ranker=config["ranker"],
                 exact_match=config["exact_match"],
-                link_match=config["link_match"],
+                # Folders from before there was such an option lack it.
+                link_match=config.get("link_match", False),
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )
