@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention import RingAttention
+from siamese_news.columns import Columns
 from siamese_news.encoders import StarEncoder, build_encoder
 
 
@@ -53,7 +54,12 @@ class CopyingRing(RingAttention):
     """The ring through `torch.nn.functional.unfold`, keys between heads and tokens."""
 
     def forward(
-        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None = None
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None = None,
+        columns: Columns | None = None,
     ) -> Tensor:
         """See `RingAttention`."""
         width = 2 * self.radius + 1

@@ -23,10 +23,10 @@ from benchmarks.measure import ratio, seconds, side_by_side
 from benchmarks.original import star
 from benchmarks.rows import Line, at_least
 from siamese_news.data.beir import bundled, read_collection
-from siamese_news.data.collate import pad
+from siamese_news.data.collate import length_batches, pad
 from siamese_news.data.records import Collection
 from siamese_news.encoders import Encoder, TokenEmbedding, build_encoder
-from siamese_news.model import Model, length_batches
+from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary, load_vectors
 
 POSTS, PEER_POSTS, PEER_ARTICLES = 2000, 128, 8

@@ -64,7 +64,12 @@ OUTSIDE_FORBIDDEN = {
 
 
 # files of one room that stand beside each other at the top
-SAME_ROOM = {"solver": "sparsity", "sparsity_triton": "sparsity", "shifts": "attention"}
+SAME_ROOM = {
+    "solver": "sparsity",
+    "sparsity_triton": "sparsity",
+    "shifts": "attention",
+    "columns": "attention",
+}
 
 
 def _room(path: Path) -> str:

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from siamese_news.data.collate import length_batches, pad, word_blocks
+from siamese_news.encoders import StarEncoder, TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model import length_batches
+from siamese_news.model import Model
+from siamese_news.text import Tokenizer, Vocabulary
 
 TEXTS = ["flood river", "the mayor", "train strike in the town tonight", "boat", "help " * 30]
 
@@ -70,3 +74,39 @@ def test_batches_hold_every_row_once_and_keep_the_budget(lengths, budget):
     for batch in batches:
         width = max(max(lengths[row] for row in batch), 1)
         assert len(batch) == 1 or len(batch) * width <= budget
+
+
+def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
+    tokens = {"heads": 2, "head_dim": 4, "cycles": 2, "residual": "add", "pooling": "idf_relay"}
+    torch.manual_seed(0)
+    encoder = StarEncoder(input_dim=8, context_includes_embedding=True, **tokens).eval()
+    embedding = TokenEmbedding(
+        torch.randn(9, 5), trainable=False, token_weights=torch.rand(9), project_to=8
+    )
+    model = Model(
+        tokenizer=Tokenizer(),
+        vocabulary=Vocabulary([f"word{row}" for row in range(9)], unknown="hash"),
+        embedding=embedding,
+        encoder=encoder,
+        limits={"article_tokens": 100, "post_tokens": 100, "keep": "first"},
+        config={},
+    )
+    rng = np.random.default_rng(0)
+    lengths = (0, 1, 3, 70, 2, 0, 30)
+    texts = [rng.choice([0, 1, 4, 8, 9 + 2**40, 9 + 2**50], size) for size in lengths]
+    monkeypatch.setattr("siamese_news.model.WORD_BLOCK", 100)  # several blocks
+    vectors = model.encode_ids(texts, "post", batch_tokens=64)
+    with torch.no_grad():
+        alone = [model(pad([ids]))[0] for ids in texts]
+    expected = torch.nn.functional.normalize(torch.stack(alone), dim=-1).numpy()
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+@given(st.lists(st.lists(st.integers(0, 2**62), max_size=9), max_size=20), st.integers(1, 30))
+def test_word_blocks_hold_every_text_once(texts, budget):
+    arrays = [np.array(text, np.int64) for text in texts]
+    seen = {}
+    for rows, ids, places in word_blocks(arrays, budget):
+        assert 0 in ids
+        seen |= {row: ids[where].tolist() for row, where in zip(rows, places, strict=True)}
+    assert seen == dict(enumerate(texts))

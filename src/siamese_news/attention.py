@@ -11,13 +11,14 @@ sparsity ignores, and a value's only shifts the output's bias.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from siamese_news.columns import Columns, tiles
 from siamese_news.shifts import Places, shifted_dot, shifted_mix
 from siamese_news.sparsity import Sparsity
 
@@ -110,7 +111,12 @@ class RingAttention(Attention):
         self.radius = radius
 
     def forward(
-        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None = None
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None = None,
+        columns: Columns | None = None,
     ) -> Tensor:
         """One update of all tokens.
 
@@ -119,12 +125,17 @@ class RingAttention(Attention):
             mask: (B, S) bool; a padded or absent neighbour is never a key.
             relay: (B, E).
             embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
+            columns: the nodes once more, where their projections are had more cheaply (words that
+                are looked up); the reference does without.
 
         Returns:
             (B, S, E), undefined at padding.
         """
-        run = self._reference if self.backend == "reference" else self._fast
-        return run(nodes, mask, relay, embeddings)
+        if self.backend == "reference":
+            return self._reference(nodes, mask, relay, embeddings)
+        if columns is None:  # a view where the tokens already lie innermost
+            columns = Columns(nodes.flatten(0, 1).t())
+        return self._fast(nodes, mask, relay, embeddings, columns)
 
     def _reference(
         self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
@@ -153,33 +164,37 @@ class RingAttention(Attention):
         return self.output(mixed.flatten(2))
 
     def _fast(
-        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None,
+        columns: Columns,
     ) -> Tensor:
         batch, length, dim = nodes.shape
-        states = nodes.flatten(0, 1).t()  # (E, M), a view where the tokens already lie innermost
-        relays = self._memory(relay.t())  # (H, head_dim, B)
-        bias = self._bias(mask, embeddings is not None, states)
+        relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
+        bias = self._bias(mask, embeddings is not None, nodes)
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
-        updated = states.new_empty(dim, 0 if whole else batch * length)
-        for texts, tile in _tiles(batch, length, None if whole else TILE):
+        updated = nodes.new_empty(dim, 0 if whole else batch * length)
+        for texts, tile in tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is no multiple of 16.
             first = max(tile.start - self.radius, 0) // 16 * 16
-            halo = states[:, first : -(-(tile.stop + self.radius) // 16) * 16]
-            query = self._unit(self._project(self.query, states[:, tile]), 1)
+            halo = columns[first : -(-(tile.stop + self.radius) // 16) * 16]
+            query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
             middle = tile.start - first
             places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
             if embeddings is nodes:  # the first cycle: e_i is h_i
                 places.append((0, middle))
             elif embeddings is not None:
-                sources.append(self._memory(embeddings.flatten(0, 1)[tile].t()))
+                sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
                 places.append((1, 0))
             hub = [side[..., texts] for side in relays]
             single = hub[0].shape[-1] == 1
             sources.append(hub if single else [_repeat(side, tile) for side in hub])
             places.append((len(sources) - 1, None if single else 0))
             mixed = self._attend(query, sources, tuple(places), bias[:, tile])
-            part = _linear(self.output, mixed.flatten(0, 1))
+            part = Columns(mixed.flatten(0, 1)).through(self.output)
             if whole:
                 updated = part
             else:
@@ -199,11 +214,11 @@ class RingAttention(Attention):
             self.recorded = weights
         return shifted_mix(weights[0].to(query.dtype), places, *values)
 
-    def _project(self, linear: nn.Linear, columns: Tensor) -> Tensor:
-        """(E, M) -> (H, head_dim, M)."""
-        return _linear(linear, columns).unflatten(0, (self.heads, self.head_dim))
+    def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
+        """(H, head_dim, M)."""
+        return columns.through(linear).unflatten(0, (self.heads, self.head_dim))
 
-    def _memory(self, columns: Tensor) -> list[Tensor]:
+    def _memory(self, columns: Columns) -> list[Tensor]:
         """Key and value of each column."""
         return [self._unit(self._project(self.key, columns), 1), self._project(self.value, columns)]
 
@@ -219,30 +234,10 @@ class RingAttention(Attention):
         return bias.masked_fill_(~torch.stack(real).flatten(1), -math.inf)
 
 
-def _tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
-    """Texts and columns in tiles of about `size`, each of whole texts or within one; None: one."""
-    if size is None or batch * length == 0:
-        yield slice(0, batch), slice(0, batch * length)
-        return
-    rows = max(size // length, 1)
-    even = 16 // math.gcd(length, 16)  # so many texts are a multiple of 16 columns
-    rows = rows // even * even or rows
-    for first in range(0, batch, rows):
-        last = min(first + rows, batch)
-        for start in range(first * length, last * length, size):
-            yield slice(first, last), slice(start, min(start + size, last * length))
-
-
 def _repeat(texts: Tensor, tile: slice) -> Tensor:
     """(H, head_dim, texts) -> (H, head_dim, M), one column a token."""
     length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
     return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
-
-
-def _linear(linear: nn.Linear, columns: Tensor) -> Tensor:
-    """(in, M) -> (out, M)."""
-    projected = linear.weight @ columns
-    return projected if linear.bias is None else projected.add_(linear.bias[:, None])
 
 
 class StarAttention(Attention):

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from siamese_news.data.collate import pad
+from siamese_news.data.collate import length_batches, pad
 from siamese_news.encoders import TwoHeadEncoder
 from siamese_news.errors import InputError
-from siamese_news.model import Model, Side, length_batches
+from siamese_news.model import Model, Side
 from siamese_news.text import PAD
 
 

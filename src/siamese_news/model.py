@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news import __version__
-from siamese_news.data.collate import pad
+from siamese_news.columns import Words
+from siamese_news.data.collate import length_batches, pad, word_blocks
 from siamese_news.encoders import BagEncoder, Encoder, TokenEmbedding, TwoHeadEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
 from siamese_news.lexical import content_words
-from siamese_news.terms import TermHead, TermOptions, no_pairs
+from siamese_news.terms import TermHead
 from siamese_news.text import Tokenizer, Vocabulary
 
 Side = Literal["article", "post"]
@@ -22,6 +23,8 @@ Precision = Literal["float32", "bfloat16"]
 
 # Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
 BLOCK = 8192
+# What depends on a word alone is computed once for so many tokens; the rest is looked up.
+WORD_BLOCK = 65536
 
 
 class Model(nn.Module):
@@ -173,9 +176,8 @@ class Model(nn.Module):
                 if self.encoder.is_bag and self._all_known(texts):
                     vectors[:] = self._bags(texts, device)
                 else:
-                    for rows in length_batches([len(ids) for ids in texts], batch_tokens):
-                        batch = pad([texts[row] for row in rows]).to(device)
-                        encoded = nn.functional.normalize(self(batch).float(), dim=-1)
+                    for rows, encoded in self._batches(texts, batch_tokens, device):
+                        encoded = nn.functional.normalize(encoded.float(), dim=-1)
                         vectors[rows] = encoded.cpu().numpy()
         finally:
             self.train(training)
@@ -185,6 +187,20 @@ class Model(nn.Module):
                 "train it again with a smaller learning rate"
             )
         return vectors
+
+    def _batches(
+        self, texts: Sequence[np.ndarray], batch_tokens: int, device: torch.device
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
+        for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
+            embeddings, _, weights = self.embedding(torch.from_numpy(ids).to(device)[None])
+            words = Words(embeddings[0])
+            for batch in length_batches([len(text) for text in places], batch_tokens):
+                rows = pad([places[text] for text in batch]).to(device)
+                mask, rows = rows >= 0, rows.clamp(min=0)
+                shares = (weights[0][rows] * mask,) if self.encoder.uses_weights else ()
+                encoded = self.encoder.encode_words(words, rows, mask, *shares)
+                yield [block[text] for text in batch], encoded
 
     def _all_known(self, texts: Sequence[np.ndarray]) -> bool:
         words = len(self.vocabulary)
@@ -264,36 +280,9 @@ class Model(nn.Module):
                 limits=config["limits"],
                 config=config["encoder"],
                 trained_on=config["trained_on"],
-                terms=_terms(config.get("terms"), len(words)),
+                terms=TermHead.rebuilt(config.get("terms"), len(words)),
             )
             model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{folder}: config and weights do not fit ({error})") from error
         return model.eval()
-
-
-def _terms(values: Mapping[str, Any] | None, words: int) -> TermHead | None:
-    if values is None:
-        return None
-    options = dict(values)
-    texts, typical = options.pop("texts"), options.pop("typical")
-    return TermHead(
-        torch.zeros(words),
-        no_pairs(),
-        texts=texts,
-        typical=typical,
-        options=TermOptions.of(options),
-    )
-
-
-def length_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Rows in order of length, in batches of at most `budget` padded tokens (at least one row)."""
-    rows: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda row: (lengths[row], row)):
-        # Ascending, so the newest row is the longest and sets the padded width.
-        if rows and (len(rows) + 1) * max(lengths[row], 1) > budget:
-            yield rows
-            rows = []
-        rows.append(row)
-    if rows:
-        yield rows

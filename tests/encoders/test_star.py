@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from siamese_news.columns import Words
 from siamese_news.encoders import build_encoder
 
 CHOICES = [
@@ -36,6 +37,26 @@ def test_backends_agree(config, texts, choice, kind):
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
     for one, other in zip(fast_grads, slow_grads, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("backend", ["fast", "reference"])
+def test_looked_up_words_are_the_same_tokens(config, texts, choice, backend):
+    options = {**config("star", "adaptive", 6), **choice, "backend": backend}
+    encoder = build_encoder(options).double().eval()
+    for residual in encoder.residuals:
+        if residual.factor is not None:
+            torch.nn.init.normal_(residual.factor)
+    vectors = texts([5])[0][0]
+    words = Words(vectors)
+    for lengths in ([9, 1, 0, 4], [3, 3]):
+        mask = torch.arange(9) < torch.tensor(lengths)[:, None]
+        rows = torch.randint(0, 5, mask.shape, generator=torch.Generator().manual_seed(3))
+        weights = rows.double().add(1).sqrt() * mask
+        with torch.no_grad():
+            expected = encoder(vectors[rows] * mask[:, :, None], mask, weights)
+            found = encoder.encode_words(words, rows, mask, weights)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
 def test_solver_backends_agree(config, texts):

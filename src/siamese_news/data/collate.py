@@ -1,6 +1,6 @@
 """Token ids of all training texts, and batches padded from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -62,3 +62,31 @@ def pad(texts: Sequence[np.ndarray]) -> Tensor:
     for row, text in zip(ids, texts, strict=True):
         row[: len(text)] = text
     return torch.from_numpy(ids)
+
+
+def length_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows in order of length, in batches of at most `budget` padded tokens (at least one row)."""
+    rows: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: (lengths[row], row)):
+        # Ascending, so the newest row is the longest and sets the padded width.
+        if rows and (len(rows) + 1) * max(lengths[row], 1) > budget:
+            yield rows
+            rows = []
+        rows.append(row)
+    if rows:
+        yield rows
+
+
+def word_blocks(
+    texts: Sequence[np.ndarray], budget: int
+) -> Iterator[tuple[list[int], np.ndarray, list[np.ndarray]]]:
+    """Texts of like length in blocks of at most `budget` padded tokens, with their distinct words.
+
+    Yields:
+        The rows of the block's texts; its distinct token ids (U,) int64, 0 among them; and for each
+        of its texts where in those its tokens are.
+    """
+    for block in length_batches([len(text) for text in texts], budget):
+        own = [texts[row] for row in block]
+        ids, places = np.unique(np.concatenate([*own, np.zeros(1, np.int64)]), return_inverse=True)
+        yield block, ids, np.split(places, np.cumsum([len(text) for text in own]))[:-1]

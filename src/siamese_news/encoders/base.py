@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news.attention import Attention
+from siamese_news.columns import Words
 from siamese_news.sparsity import Sparsity
 
 
@@ -73,6 +74,22 @@ class Encoder(nn.Module):
             (B, D).
         """
         raise NotImplementedError
+
+    def encode_words(
+        self, words: Words, rows: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """What `forward` gives for tokens that are looked up in distinct words.
+
+        Args:
+            words: the words of many batches; what depends on a word alone is computed once.
+            rows: (B, S) int64, the word of each token; any at padding.
+            mask: (B, S) bool.
+            weights: (B, S).
+
+        Returns:
+            (B, D).
+        """
+        return self(words.dense(rows, mask), mask, weights)
 
     def heads(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None

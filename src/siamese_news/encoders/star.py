@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention import AttentionBackend, RingAttention, Similarity, StarAttention
+from siamese_news.columns import Columns, Words
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
 from siamese_news.sparsity import AdaptiveEntmax, Sparsity
 
@@ -112,10 +113,27 @@ class StarEncoder(Encoder):
         """See `Encoder`. A text without a token is seen by its relay alone, which starts at 0."""
         return self.pool(*self.states(embeddings, mask, weights), mask, weights)
 
+    def encode_words(
+        self, words: Words, rows: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """See `Encoder`. The first ring's queries, keys and values are those of the words."""
+        embeddings = words.dense(rows, mask)
+        # They are not where something stands between the words and the ring.
+        same = self.positions == "none" and not len(self.norms) and not self.training
+        states = self.states(embeddings, mask, weights, words.at(rows) if same else None)
+        return self.pool(*states, mask, weights)
+
     def states(
-        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        weights: Tensor | None = None,
+        columns: Columns | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The tokens H (B, S, E), undefined at padding, and the relay s (B, E) after the cycles."""
+        """The tokens H (B, S, E), undefined at padding, and the relay s (B, E) after the cycles.
+
+        `columns` are the embeddings once more, for the first ring; see `RingAttention`.
+        """
         if self.positions == "sinusoidal":
             embeddings = embeddings + sinusoids(mask.shape[1], self.input_dim, embeddings)
         weights = weights if self.uses_weights else None
@@ -124,7 +142,8 @@ class StarEncoder(Encoder):
         relay = weighted_mean(embeddings, mask, weights)
         own = embeddings if self.context_includes_embedding else None
         for cycle, (ring, star) in enumerate(zip(self.rings, self.stars, strict=True)):
-            update = ring(self._norm(cycle, nodes), mask, relay, own)
+            update = ring(self._norm(cycle, nodes), mask, relay, own, columns)
+            columns = None
             nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
             update = star(relay, nodes, mask)
             relay = self.residuals[2 * cycle + 1](relay, self.dropout(self.activation(update)))

@@ -1,6 +1,6 @@
 """The lexical head: background document frequencies, and the weights that follow from them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,6 +60,16 @@ class TermHead(nn.Module):
     def config(self) -> dict[str, Any]:
         """Plain values to rebuild it with the frequencies."""
         return {"texts": self.texts, "typical": self.typical, **self.options.plain()}
+
+    @classmethod
+    def rebuilt(cls, config: Mapping[str, Any] | None, words: int) -> "TermHead | None":
+        """A head of so many words with the options of `config` and no frequencies yet, or none."""
+        if config is None:
+            return None
+        options = dict(config)
+        texts, typical = options.pop("texts"), options.pop("typical")
+        empty = torch.zeros(words)
+        return cls(empty, no_pairs(), texts=texts, typical=typical, options=TermOptions.of(options))
 
     def features(self, ids: Ids) -> Ids:
         """The ids of a text's words, then of its pairs."""

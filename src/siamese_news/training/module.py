@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from siamese_news.data.collate import length_batches
 from siamese_news.factors import heads
-from siamese_news.model import Model, Side, length_batches
+from siamese_news.model import Model, Side
 from siamese_news.text import PAD
 from siamese_news.training.lexical_loss import TermVectors
 from siamese_news.training.objective import SiameseObjective

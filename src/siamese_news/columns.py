@@ -1,0 +1,96 @@
+"""The states that a ring projects: one column a token, or distinct words with a place for each.
+
+A text collection has few distinct words for its tokens. What a linear map makes of a word before
+any attention does not depend on the text, so it is computed once for each distinct word and looked
+up: the products of the first ring are paid per word, not per token, and the result is the same.
+
+Shape letters: B texts, S tokens, E size of a state, U distinct words, M = B * S.
+"""
+
+import math
+from collections.abc import Iterator
+
+from torch import Tensor, nn
+
+
+class Columns:
+    """States (E, M), as they are.
+
+    Args:
+        states: (E, M).
+    """
+
+    def __init__(self, states: Tensor) -> None:
+        self.states = states
+
+    def __getitem__(self, tokens: slice) -> "Columns":
+        """The columns of some tokens."""
+        return Columns(self.states[:, tokens])
+
+    def through(self, linear: nn.Linear) -> Tensor:
+        """What a linear map makes of each column: (out, M)."""
+        projected = linear.weight @ self.states
+        return projected if linear.bias is None else projected.add_(linear.bias[:, None])
+
+
+class Words:
+    """Distinct word vectors, and what linear maps made of them.
+
+    Args:
+        vectors: (U, E).
+    """
+
+    def __init__(self, vectors: Tensor) -> None:
+        self.vectors = vectors
+        self._projected: dict[nn.Linear, Tensor] = {}
+
+    def at(self, rows: Tensor) -> "WordColumns":
+        """The words of tokens: rows (B, S) int64 in [0, U)."""
+        return WordColumns(self, rows.flatten())
+
+    def dense(self, rows: Tensor, mask: Tensor) -> Tensor:
+        """The vectors of tokens (B, S, E), zero at padding; rows and mask (B, S)."""
+        vectors = nn.functional.embedding(rows, self.vectors)
+        return vectors if mask.all() else vectors * mask[:, :, None]
+
+    def through(self, linear: nn.Linear) -> Tensor:
+        """What a linear map makes of each word: (U, out), computed once."""
+        if linear not in self._projected:
+            self._projected[linear] = linear(self.vectors)
+        return self._projected[linear]
+
+
+class WordColumns(Columns):
+    """States (E, M) that are looked up.
+
+    Args:
+        words: the distinct words.
+        rows: (M,), the word of each token.
+    """
+
+    def __init__(self, words: Words, rows: Tensor) -> None:
+        self.words = words
+        self.rows = rows
+
+    def __getitem__(self, tokens: slice) -> "WordColumns":
+        """See `Columns`."""
+        return WordColumns(self.words, self.rows[tokens])
+
+    def through(self, linear: nn.Linear) -> Tensor:
+        """See `Columns`."""
+        # Whole rows and a transpose: columns of a large table would each miss the cache.
+        return self.words.through(linear).index_select(0, self.rows).t().contiguous()
+
+
+def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
+    """Texts and columns in tiles of about `size`, each of whole texts or within one; None: one."""
+    if size is None or batch * length == 0:
+        yield slice(0, batch), slice(0, batch * length)
+        return
+    rows = max(size // length, 1)
+    even = 16 // math.gcd(length, 16)  # so many texts are a multiple of 16 columns
+    rows = rows // even * even or rows
+    for first in range(0, batch, rows):
+        last = min(first + rows, batch)
+        for start in range(first * length, last * length, size):
+            yield slice(first, last), slice(start, min(start + size, last * length))
