@@ -116,6 +116,25 @@ def test_several_seeds_and_negative_ones(searcher):
     assert next(r["score"] for r in pushed if r["post"] == "0") < of["0"]
 
 
+def test_either_head_and_feedback_as_asked():
+    story = "Ferry sinks off Lesbos\nThirteen migrants drowned."
+    posts = ["ferry sinks off lesbos", "13 drowned off lesbos, ferry sinks: skipper Yannis held",
+             "lesbos ferry sinks, skipper Yannis", "skipper Yannis in court",
+             *(f"lunch was number {n}" for n in range(50))]  # fmt: skip
+
+    def scores(**options):
+        rows = Searcher().rank([story], posts, **options)
+        kept = Searcher().filter([story], posts, threshold=-1, **options)
+        found = {row["post"]: row["score"] for row in rows}
+        assert found == {row["post"]: row["score"] for row in kept[: len(rows)]}
+        return found
+
+    plain, expanded = scores(expand=False), scores()
+    assert expanded["3"] > 10 * max(plain["3"], 0.001)
+    assert scores(fusion="words", expand=False)["3"] == 0
+    assert scores(fusion="vectors") != plain
+
+
 def test_a_threshold_that_nothing_reaches_gives_nothing(searcher):
     assert searcher.filter([STORY], TEXTS, threshold=2) == []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.models import AnyModel, explainable, open_model
-from siamese_news.scoring import open_scorer
+from siamese_news.scoring import Fusion, open_scorer
 from siamese_news.search.explain import explain_nearest
 from siamese_news.search.explain_output import record_of
 from siamese_news.search.export import Share, ranking_rows
@@ -52,6 +52,8 @@ class Searcher:
         negatives: Articles = (),
         over_seeds: bool = False,
         aggregate: Aggregate = "max",
+        fusion: Fusion | None = None,
+        expand: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -64,6 +66,8 @@ class Searcher:
             negatives: articles of stories that are not meant: they push away.
             over_seeds: one list over all seeds, not one for each.
             aggregate: how the scores over several seeds become one.
+            fusion: how words and vectors come together; None: as the model says (`open_scorer`).
+            expand: whether the best posts speak for the articles as well; None: as the model says.
             dedupe: of near-duplicates only the best.
             map: add a place on a map, ``x`` and ``y``, where posts alike lie together.
 
@@ -72,10 +76,13 @@ class Searcher:
             ``pandas.DataFrame(...)``.
 
         Raises:
-            InputError: no article, no post, an id twice, or what is no text.
+            InputError: no article, no post, an id twice, what is no text, or a fusion that needs
+                words of a model that has vectors alone.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
-        scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
+        scorer = open_scorer(
+            self.model, seeds.texts, asked=len(seeds.articles), fusion=fusion, expand=expand
+        )
         ranking = search(scorer, seeds, Restartable(posts_of(posts)), top=top)
         share = Share(map=map)
         rows = ranking_rows(
@@ -97,6 +104,8 @@ class Searcher:
         threshold: float,
         negatives: Articles = (),
         aggregate: Aggregate = "max",
+        fusion: Fusion | None = None,
+        expand: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -108,6 +117,8 @@ class Searcher:
             threshold: the least score.
             negatives: see `rank`.
             aggregate: see `rank`.
+            fusion: see `rank`.
+            expand: see `rank`.
             dedupe: see `rank`.
             map: see `rank`.
 
@@ -124,7 +135,9 @@ class Searcher:
         with TemporaryDirectory() as folder:
             part = PartFile(Path(folder) / "found", {}, resume=False)
             try:
-                scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
+                scorer = open_scorer(
+                    self.model, seeds.texts, asked=len(seeds.articles), fusion=fusion, expand=expand
+                )
                 found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
                 if not found.scored:
                     raise InputError("there is no post to filter: expected at least one")
