@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # For CPU wheels on Linux: make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 PIP_ARGS ?=
+ARGS ?=
 
 # Real data and vectors, where they lie beside the project (README, section Data).
 ifneq ($(wildcard ../shared/data),)
@@ -55,9 +56,10 @@ bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
 
+# On processors with AVX-512 BF16: make pretrained ARGS=task.teacher.bf16=true
 pretrained: install  ## train the model that ships, from the shared data (20 minutes)
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
-	$(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained
+	$(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained $(ARGS)
 	rm -rf src/siamese_news/pretrained
 	cp -r outputs/pretrained/model src/siamese_news/pretrained
 

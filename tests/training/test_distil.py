@@ -17,7 +17,7 @@ from siamese_news.training import distil, teacher
 from siamese_news.training.student import Student, StudentModule, loader
 
 
-def _hashed_words(texts, *, source):
+def _hashed_words(texts, **_):
     """What the student can learn exactly: sums of one random vector a word."""
     cut = Tokenizer()
     rows = np.zeros((len(texts), 32), np.float32)
@@ -119,6 +119,18 @@ def test_what_the_teacher_has_said_is_not_asked_again(tmp_path, monkeypatch):
     again = teacher.teacher_vectors(["bbb", "cc", "a"], source="x")
     assert again[:, 0].tolist() == [3, 2, 1]
     assert sorted(asked) == ["a", "bbb", "cc"]
+
+
+def test_bfloat16_vectors_are_not_taken_for_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+
+    class Loaded:
+        def encode(self, texts, **_):
+            return np.full((len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32)
+
+    monkeypatch.setattr(teacher, "_load", lambda source: Loaded())
+    for bf16 in (False, True, False):
+        assert (teacher.teacher_vectors(["a"], source="x", bf16=bf16) == bf16).all()
 
 
 def test_a_missing_teacher_is_named(tmp_path, monkeypatch):

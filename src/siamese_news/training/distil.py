@@ -91,7 +91,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     terms.set_typical(post_ids)
     limit = task["teacher"]["words"]
     taught = [" ".join(text.split()[:limit]) for text in corpus.articles]
-    teacher = teacher_vectors([*taught, *corpus.posts], source=task["teacher"]["source"])
+    teacher = teacher_vectors(
+        [*taught, *corpus.posts], source=task["teacher"]["source"], bf16=task["teacher"]["bf16"]
+    )
     log.info("teacher vectors after %.1f minutes", (time.monotonic() - started) / 60)
     rows = [*map(ids, taught), *post_ids]
     student = _fit(config, words, frequencies, texts, rows, teacher)

