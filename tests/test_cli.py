@@ -327,7 +327,28 @@ def test_help_needs_no_torch():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["rank", "filter", "keywords"])
+def test_nothing_of_a_file_steers_the_terminal(tmp_path):
+    """Neither ids nor texts in a table, nor names of fields in a message."""
+    (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
+    posts = tmp_path / "p.jsonl"
+    row = {"id": "\u202e7\u2066", "text": "\x1b[31mflood \u202eof the river\x07"}
+    posts.write_text(json.dumps(row) + "\n")
+    done = run("rank", "--articles", tmp_path / "a.txt", "--posts", posts)
+    assert done.exit_code == 0 and "flood of the river" in done.stdout.replace("[31m", "")
+    posts.write_text(json.dumps({"id": "1", "\x1b[31m\u202eevil": "x"}) + "\n")
+    wrong = run("rank", "--articles", tmp_path / "a.txt", "--posts", posts)
+    assert wrong.exit_code == 2 and "evil" in wrong.stderr
+    for written in (done.stdout, wrong.stderr):
+        assert not {"\x1b", "\x07", "\u202e", "\u2066"} & set(written)
+
+
+def test_keywords_of_what_is_no_result_are_refused(files):
+    done = run("keywords", "--results", files / "posts.jsonl", "--posts", files / "posts.jsonl")
+    assert done.exit_code == 2
+    assert "a file that rank or filter wrote" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "keywords", "explain", "report", "rerank"])
 def test_every_command_has_an_example(command):
     done = run(command, "--help")
     assert done.exit_code == 0

@@ -8,13 +8,14 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "siamese_news"
 
 # room -> the rooms of the project it may import
-GROUND = {"errors", "files", "sparsity", "attention", "encoders", "text"}
+GROUND = {"errors", "files", "sparsity", "attention", "encoders", "terminal", "text"}
 PARTS = {"metrics", "lexical", "rankers", "data", "tables", "provenance", "published"}
 MODEL = {"factors", "folder", "model", "models", "ranker", "foreign", "results", "scoring", "terms"}
 MAY = {
     "errors": set(),
     "files": {"errors"},
     "tables": set(),
+    "terminal": set(),
     "provenance": set(),
     "published": set(),
     "sparsity": {"errors"},

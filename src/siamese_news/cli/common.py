@@ -159,11 +159,13 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
         hint: what was left of the work where it was cut off.
     """
     from siamese_news.errors import InputError
+    from siamese_news.terminal import clean
 
     try:
         yield
     except InputError as error:
-        typer.echo(f"siamese-news: {error}", err=True)
+        # It may quote what a file has.
+        typer.echo(f"siamese-news: {clean(str(error))}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
         typer.echo(f"siamese-news: interrupted; {hint}", err=True)

@@ -60,7 +60,7 @@ def doctor(
 
 
 def _say(line: str, indent: int = 0) -> None:
-    from siamese_news.search.output import clean
+    from siamese_news.terminal import clean
 
     typer.echo(" " * indent + clean(line))
 

@@ -98,11 +98,19 @@ def keywords(
 def _ids(results: Path) -> set[str]:
     """The ids in a file of results, which may hold no text."""
     from siamese_news.data.readers import open_posts
+    from siamese_news.errors import InputError
     from siamese_news.search.output import unguarded
 
-    return {
-        unguarded(post.id) for post in open_posts([results], id_field="post", text_field="post")
-    }
+    try:
+        stream = open_posts([results], id_field="post", text_field="post")
+    except InputError as error:
+        if "(--text-field)" not in str(error):
+            raise
+        raise InputError(
+            f"{results}: has no column 'post'; expected a file that rank or filter wrote, for "
+            "--results: to search for stories first, name them with --articles"
+        ) from error
+    return {unguarded(post.id) for post in stream}
 
 
 def _best(

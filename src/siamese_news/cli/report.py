@@ -27,7 +27,7 @@ def report(
 
     Example: siamese-news report --results found.jsonl --out found.html --title "Harlow bridge"
 
-    Exit codes: 0 done, 2 bad input (the message says what to change).
+    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.search.report import read_results, write_report

@@ -32,7 +32,7 @@ def rerank(
 
     Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
 
-    Exit codes: 0 done, 2 bad input (the message says what to change).
+    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.data.readers import open_posts

@@ -8,7 +8,7 @@ from typing import IO, Any
 import numpy as np
 
 from siamese_news.search.explained import Explained
-from siamese_news.search.output import clean
+from siamese_news.terminal import clean
 
 SHOWN = 12
 """Rows of a table; JSON lines have all."""

@@ -10,7 +10,8 @@ from scipy import sparse
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.lexical import content_words
-from siamese_news.search.output import clean, write_rows
+from siamese_news.search.output import write_rows
+from siamese_news.terminal import clean
 from siamese_news.text import Tokenizer
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0

@@ -2,13 +2,13 @@
 
 import csv
 import json
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import IO, Any
 
 from siamese_news.data.records import Post
 from siamese_news.search.rank import RankedPost
+from siamese_news.terminal import clean
 
 Row = Mapping[str, Any]
 COLUMNS = (
@@ -20,8 +20,6 @@ BINARY = ("parquet",)
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _BATCH = 8192
-# Cc controls, Cf formats (bidi, zero width), Cs surrogates, Zl and Zp line separators.
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def write_rows(
@@ -92,11 +90,6 @@ def told(post: Post, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def clean(text: str) -> str:
-    """One line without control or direction-changing characters: safe for a terminal."""
-    return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in _UNSAFE)
-
-
 def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -110,7 +103,7 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
         name = "all seeds"
         if not several:
             seed = posts[0]["article"]
-            name = f"{seed}: {clean(titles.get(seed) or seed)}"
+            name = clean(f"{seed}: {titles.get(seed) or seed}")
         table = Table(title=Text(name), title_justify="left")
         table.add_column("rank", justify="right")
         table.add_column("score", justify="right")
@@ -124,7 +117,7 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
             cells = [str(row["rank"]), f"{row['score']:.4f}"]
             cells += [clean(row["article"])] if several else []
             cells += [str(row.get("cluster_size") or "")] if copies else []
-            cells += [row["post"], clean(row.get("text") or "")]
+            cells += [clean(row["post"]), clean(row.get("text") or "")]
             # Text, not str: brackets in a post are no markup.
             table.add_row(*map(Text, cells))
         console.print(table)
