@@ -13,6 +13,7 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,6 +57,15 @@ def table1(collection: RerankCollection) -> str:
     return markdown_table(rows)
 
 
+def read_row(folder: Path) -> dict[str, Any]:
+    """The row of a finished run."""
+    path = folder / "row.json"
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected folders of finished rerank runs")
+    row: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return row
+
+
 def table3(
     collection: RerankCollection,
     folders: list[Path],
@@ -65,7 +75,10 @@ def table3(
     samples: int,
 ) -> str:
     """Everything that is reported of saved runs: AP and P30, nDCG@10, and every run."""
-    rows = {folder: json.loads((folder / "row.json").read_text("utf-8")) for folder in folders}
+    # As the jobs of a multirun were numbered; a shell lists 10 before 2.
+    parents = list(dict.fromkeys(folder.parent for folder in folders))
+    folders = sorted(folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name))
+    rows = {folder: read_row(folder) for folder in folders}
     options = {"share": 0.15, "seed": 0, "neighbours": neighbours}
     systems = [*peers(collection, **options), *saved(folders)]
     for entry in averages:
