@@ -60,15 +60,31 @@ def test_match_equals_the_loop():
     query, text = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
     query_mask = torch.tensor([[1, 1, 1], [1, 1, 0]]) > 0
     text_mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]) > 0
-    found = _match(query, query_mask, text, text_mask)
+    for places in (3, 5):
+        found = _match(query, query_mask, text, text_mask, places)
+        check_matches(found, query, text, places)
+
+
+def check_matches(found, query, text, places):
     for row, (q, t) in enumerate([(3, 5), (2, 2)]):
         rows = []
         for token in text[row, :t]:
-            rows.append(torch.softmax(torch.stack([token @ query[row, i] for i in range(q)]), 0))
+            scores = [token @ query[row, i] for i in range(q)]
+            # The released code pads its queries, and softmax gives the padding its share.
+            scores += [torch.zeros(())] * (places - q)
+            rows.append(torch.softmax(torch.stack(scores), 0)[:q])
         attention = torch.stack(rows)
         torch.testing.assert_close(found[row, 0, :q], attention.amax(0))
         torch.testing.assert_close(found[row, 1, :q], attention.mean(0))
         assert not found[row, :, q:].any()
+
+
+def test_a_text_that_matches_nothing_attends_to_nothing():
+    query = torch.tensor([[[4.0, 0.0]]])
+    text = torch.tensor([[[4.0, 0.0], [0.0, 4.0]], [[0.0, 4.0], [-4.0, 0.0]]])
+    one, two = torch.ones(2, 1) > 0, torch.ones(2, 2) > 0
+    found = _match(query.expand(2, -1, -1), one, text, two, 10)
+    assert found[0, 0, 0] > 0.99 and found[1, 0, 0] < 0.11
 
 
 def test_perspective_equals_the_loop():

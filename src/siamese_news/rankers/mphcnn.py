@@ -33,8 +33,10 @@ class _Level(nn.Module):
 class Perspective(nn.Module):
     """Soft matches of a query and a text on every level of one hierarchy of convolutions.
 
-    On each level the text tokens spread one unit of attention over the query tokens (softmax of
-    dot products); a query token keeps the maximum and the mean over the text.
+    On each level the text tokens spread one unit of attention over `max_query` places (softmax of
+    dot products): the query tokens, and empty places, whose dot product is 0 and which take the
+    attention of tokens that match nothing. A query token keeps the maximum and the mean over the
+    text. (In the released code the empty places are the padding of its queries.)
     """
 
     def __init__(
@@ -95,7 +97,9 @@ class Perspective(nn.Module):
                 level = self.levels[number - 1]
                 query_values = dropout(level(query_values, query_mask), self.dropout, self.training)
                 text_values = dropout(level(text_values, text_mask), self.dropout, self.training)
-            found = _match(pair.per_post(query_values), queries_mask, text_values, text_mask)
+            found = _match(
+                pair.per_post(query_values), queries_mask, text_values, text_mask, self.max_query
+            )
             if number < self.weighted_levels:
                 found = found * pair.per_post(weights)[:, None]
             features.append(pad(found, (0, self.max_query - found.shape[2])).flatten(1))
@@ -113,11 +117,15 @@ class Perspective(nn.Module):
         return values * kept
 
 
-def _match(query: Tensor, query_mask: Tensor, text: Tensor, text_mask: Tensor) -> Tensor:
+def _match(
+    query: Tensor, query_mask: Tensor, text: Tensor, text_mask: Tensor, places: int
+) -> Tensor:
     """Maximum and mean over the text of its attention to each query token: (B, 2, Q)."""
-    scores = (text @ query.transpose(1, 2)).float()
-    blocked = ~query_mask[:, None]
-    attention = torch.softmax(scores.masked_fill(blocked, -1e30), dim=2).masked_fill(blocked, 0)
+    scores = (text @ query.transpose(1, 2)).float().masked_fill(~query_mask[:, None], -torch.inf)
+    # All empty places in one column: the logarithm of how many there are; none is -inf.
+    empty = (places - query_mask.sum(dim=1)).clamp(min=0).to(scores).log()
+    scores = torch.cat([scores, empty[:, None, None].expand(-1, text.shape[1], 1)], dim=2)
+    attention = torch.softmax(scores, dim=2)[:, :, :-1]
     attention = attention.masked_fill(~text_mask.unsqueeze(2), 0)
     mean = attention.sum(dim=1) / text_mask.sum(dim=1, keepdim=True).clamp(min=1)
     return torch.stack([attention.amax(dim=1), mean], dim=1)
