@@ -221,15 +221,16 @@ def test_the_mixture_is_the_sum_of_its_heads(two_heads):
 
 def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
     scorer = open_scorer(two_heads, ARTICLES)
-    assert scorer.matched("QWERTZ was") == ["qwertz"]
-    assert scorer.matched("flood in the town")[0] in ("flood", "town")
-    assert scorer.matched("nothing at all") == []
+    assert scorer.matched(["QWERTZ was"]) == [["qwertz"]]
+    assert scorer.matched(["flood in the town"])[0][0] in ("flood", "town")
+    assert scorer.matched(["nothing at all", "", "Qwertz!"]) == [[], [], ["qwertz"]]
+    assert scorer.matched([]) == []
 
 
 def test_a_vocabulary_that_drops_unknown_words_names_those_it_knows(two_heads):
     two_heads.vocabulary = Vocabulary(two_heads.vocabulary.words, unknown="drop")
     scorer = open_scorer(two_heads, ["flood xxyyzz river"])
-    assert set(scorer.matched("flood qwertz river")) == {"flood", "river", "flood river"}
+    assert set(scorer.matched(["flood qwertz river"])[0]) == {"flood", "river", "flood river"}
 
 
 def test_blocks_do_not_matter(two_heads):

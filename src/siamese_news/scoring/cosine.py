@@ -38,9 +38,9 @@ class CosineScorer:
         """Nothing to choose."""
         return ""
 
-    def matched(self, post: str, limit: int = 8) -> list[str]:
+    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """None: a vector has no words."""
-        return []
+        return [[] for _ in posts]
 
     def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """None: a vector has no words."""

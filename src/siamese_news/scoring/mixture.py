@@ -160,18 +160,25 @@ class MixtureScorer:
         sums /= np.where(lengths > 0, lengths, 1.0)
         self._dense = self._kept[:, None] * self._dense + (1 - self._kept[:, None]) * sums
 
-    def matched(self, post: str, limit: int = 8) -> list[str]:
+    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
-        names, vector = self._words(post)
-        if not vector.nnz:
-            return []
-        best = int(np.argmax((self._lexical @ vector.T).toarray()))
-        return list(self._products(names, vector, self._lexical[[best]]))[:limit]
+        names, vectors = self._words(posts)
+        best = np.asarray((self._lexical @ vectors.T).toarray()).argmax(axis=0)
+        products = sparse.csr_matrix(self._lexical[best].multiply(vectors))
+        ends = products.indptr
+        return [
+            list(self._ordered(own, products.indices[start:end], products.data[start:end]))[:limit]
+            for own, start, end in zip(names, ends[:-1], ends[1:], strict=True)
+        ]
 
     def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """See `Scorer`."""
         row = self._own[[article]] * self.kept(article) if own else self._lexical[[article]]
-        return self._products(*self._words(post), row)
+        (names,), vector = self._words([post])
+        products = row.multiply(vector).tocoo()
+        share = 1 - self._share
+        ordered = self._ordered(names, products.col, products.data)
+        return {name: value * share for name, value in ordered.items()}
 
     def own(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
@@ -205,28 +212,28 @@ class MixtureScorer:
         if settled:
             self.adapt()
 
-    def _words(self, post: str) -> tuple[dict[int, str], sparse.csr_matrix]:
-        """A post's words by their ids, and its vector."""
+    def _words(self, posts: Sequence[str]) -> tuple[list[dict[int, str]], sparse.csr_matrix]:
+        """The words and pairs of each post by their ids, and the posts' vectors (P, C)."""
         vocabulary = self._model.vocabulary
-        tokens = self._model.tokens(post)
+        tokens = [self._model.tokens(post) for post in posts]
         if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
-            tokens = [token for token in tokens if token in vocabulary]
-        ids = vocabulary.ids(tokens)
-        factors = self._heads([ids], "post")[1] if self._model.encoder.has_factors else None
-        rows, words, count = self._terms.distinct([ids])
-        means = self._means([ids], factors)
-        vector = self._weights.posts(rows, words, count, self._columns, means)
-        phrases = [f"{left} {right}" for left, right in pairwise(tokens)]
-        names = dict(zip(pairs_of(ids).tolist(), phrases, strict=True))
-        return names | dict(zip(ids.tolist(), tokens, strict=True)), vector
+            tokens = [[token for token in own if token in vocabulary] for own in tokens]
+        ids = [vocabulary.ids(own) for own in tokens]
+        factors = self._heads(ids, "post")[1] if self._model.encoder.has_factors else None
+        rows, words, count = self._terms.distinct(ids)
+        means = self._means(ids, factors)
+        vectors = self._weights.posts(rows, words, count, self._columns, means)
+        names = []
+        for own, mine in zip(tokens, ids, strict=True):
+            phrases = (f"{left} {right}" for left, right in pairwise(own))
+            found = dict(zip(pairs_of(mine).tolist(), phrases, strict=True))
+            names.append(found | dict(zip(mine.tolist(), own, strict=True)))
+        return names, vectors
 
-    def _products(
-        self, names: dict[int, str], vector: sparse.csr_matrix, article: sparse.csr_matrix
+    def _ordered(
+        self, names: dict[int, str], places: np.ndarray, values: np.ndarray
     ) -> dict[str, float]:
-        carried = article.multiply(vector).tocoo()
-        order = np.argsort(-carried.data, kind="stable")
-        share = 1 - self._share
-        return {
-            names[int(self._columns[carried.col[place]])]: float(carried.data[place]) * share
-            for place in order
-        }
+        """Values by name, highest first; a name's id is found by its place among the columns."""
+        order = np.argsort(-values, kind="stable")
+        ids = self._columns[places[order]].tolist()
+        return dict(zip((names[id] for id in ids), values[order].tolist(), strict=True))

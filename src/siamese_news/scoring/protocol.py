@@ -26,8 +26,8 @@ class Scorer(Protocol):
             where they are not. It is called after every pass until it says nothing.
         """
 
-    def matched(self, post: str, limit: int = 8) -> list[str]:
-        """The words that carried the post's best score, strongest first; none if not by words."""
+    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+        """The words that carried each post's best score, strongest first; none if not by words."""
 
     def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """What each word adds to the post's score for an article, exactly; strongest first.

@@ -67,9 +67,9 @@ class ReciprocalScorer:
         self._settled = True
         return "ranks by words and by vectors are now known"
 
-    def matched(self, post: str, limit: int = 8) -> list[str]:
+    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
-        return self._mixture.matched(post, limit)
+        return self._mixture.matched(posts, limit)
 
     def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """What each word adds to the score that the mixture would have."""

@@ -20,6 +20,7 @@ from siamese_news.search.output import COLUMNS, row_of
 from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.report.places import places
+from siamese_news.search.scan import blocks
 
 CLUSTERED = 100_000
 """More posts are clustered only where that was asked for: it takes 6 KB of memory a post."""
@@ -114,7 +115,7 @@ def ranking_rows(
     share: Share,
     *,
     dedupe: bool,
-    matched: Callable[[str], list[str]],
+    matched: Callable[[Sequence[str]], list[list[str]]],
     one_name: bool,
     bare: bool,
     encode: Callable[[Sequence[str]], np.ndarray] | None = None,
@@ -125,7 +126,7 @@ def ranking_rows(
         ranking: the lists.
         share: what is written of them.
         dedupe: of each cluster only the best post of a list, its rank counted anew.
-        matched: the terms that carried a post's score.
+        matched: the terms that carried the scores of posts.
         one_name: call the article of one list over several seeds ``all``, as TREC needs.
         bare: only what a TREC run has: no clusters unless they are needed, no terms.
         encode: texts to vectors, for the map that `share` may ask for.
@@ -135,12 +136,15 @@ def ranking_rows(
     if dedupe or (not bare and len(posts) <= CLUSTERED):
         clusters = clusters_of(posts)
     terms: dict[str, list[str]] = {}
+    for block in () if bare else blocks(posts):
+        found = matched([post.text for post in block])
+        terms.update(zip((post.id for post in block), found, strict=True))
     points = {}
     if share.map and encode is not None:
         points = map_of(_best_first(ranking), encode)
-    for found in ranking:
+    for kept in ranking:
         seen: set[int] = set()
-        for item in found:
+        for item in kept:
             number, size = clusters.get(item.post.id, (None, None))
             if dedupe:
                 assert number is not None
@@ -153,8 +157,6 @@ def ranking_rows(
             if dedupe:
                 row["rank"] = len(seen)
             if not bare:
-                if item.post.id not in terms:
-                    terms[item.post.id] = matched(item.post.text)
                 row |= {
                     "cluster": number,
                     "cluster_size": size,

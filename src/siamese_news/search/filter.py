@@ -95,7 +95,9 @@ def _lines(
     share: Share,
 ) -> list[bytes]:
     lines = []
-    for column in np.flatnonzero(scores >= least).tolist():
+    columns = np.flatnonzero(scores >= least).tolist()
+    terms = scorer.matched([block.posts[column].text for column in columns])
+    for column, own in zip(columns, terms, strict=True):
         post = block.posts[column]
         row = {
             "article": seeds.articles[int(best[column])].id,
@@ -105,7 +107,7 @@ def _lines(
             "text": post.text,
             "lang": told(post, "lang"),
             "created_at": told(post, "created_at"),
-            "terms": scorer.matched(post.text),
+            "terms": own,
             "author": share.author_of(post),
         }
         lines.append(orjson.dumps(row) + b"\n")
