@@ -1,6 +1,7 @@
 """Every speed figure, side by side: python -m benchmarks.bench --out FILE [ROW ...].
 
-Each row runs in a process of its own, on one thread; the table is Markdown.
+Each row runs in a process of its own, on one thread; the table is Markdown. An interrupted run
+goes on with the rows that it lacks: FILE.part keeps those it has, until the table is whole.
 """
 
 import argparse
@@ -9,8 +10,10 @@ import os
 import platform
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypedDict
 
 from siamese_news.files import atomic_write
 
@@ -42,29 +45,49 @@ def main() -> None:
     if arguments.in_process:
         print(json.dumps([line for name in arguments.rows for line in table[name]()]))
         return
-    lines = []
-    for name in arguments.rows or table:
-        print(name, end=" ", flush=True)
-        extra = MEMORY if name.startswith("memory") else {}
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.bench", name, "--in-process"],
-            env={**os.environ, **ENVIRONMENT, **extra},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            lines.append([name, "", f"failed: {reason}", False])
-        else:
-            lines += json.loads(done.stdout.strip().splitlines()[-1])
-        print(lines[-1][2], flush=True)
-        # After every row: an interrupted run keeps what it has measured.
-        with atomic_write(arguments.out) as out:
-            out.write(markdown(lines))
+    kept = Path(f"{arguments.out}.part")
+    found: dict[str, Row] = json.loads(kept.read_text()) if kept.exists() else {}
+    names = arguments.rows or list(table)
+    for name in names:
+        if name not in found:
+            found[name] = measured(name)
+            with atomic_write(kept) as out:
+                json.dump(found, out)
+        print(name, found[name]["lines"][-1][2], flush=True)
+    with atomic_write(arguments.out) as out:
+        out.write(markdown([found[name] for name in names]))
+    kept.unlink()
     print(arguments.out)
 
 
-def markdown(lines: list[list]) -> str:
+class Row(TypedDict):
+    """What a row measured, when it was done, and how busy the machine was then."""
+
+    lines: list[list[Any]]
+    when: str
+    load: float
+
+
+def measured(name: str) -> Row:
+    """One row, in a process of its own."""
+    extra = MEMORY if name.startswith("memory") else {}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench", name, "--in-process"],
+        env={**os.environ, **ENVIRONMENT, **extra},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        lines = [[name, "", f"failed: {reason}", False]]
+    else:
+        lines = json.loads(done.stdout.strip().splitlines()[-1])
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return {"lines": lines, "when": when, "load": os.getloadavg()[0]}
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table, with the machine, the versions and when it was measured."""
     from benchmarks.measure import machine
 
     words = {True: "yes", False: "**no**", None: ""}
@@ -74,12 +97,19 @@ def markdown(lines: list[list]) -> str:
             found.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             found.append(f"{package} not installed")
-    body = [f"| {what} | {target} | {got} | {words[met]} |" for what, target, got, met in lines]
+    body = [
+        f"| {what} | {target} | {got} | {words[met]} |"
+        for row in rows
+        for what, target, got, met in row["lines"]
+    ]
+    loads = [row["load"] for row in rows]
     head = [
         "# Speed",
         "",
         f"{machine()}; Python {platform.python_version()}, {', '.join(found)}.",
         "CPU time, medians of ratios taken in turns; one process for each row.",
+        f"Rows done from {rows[0]['when']} to {rows[-1]['when']}; load average of the machine "
+        f"{min(loads):.1f} to {max(loads):.1f}.",
         "",
         "| figure | target | measured | met |",
         "|---|---|---|---|",

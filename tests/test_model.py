@@ -76,21 +76,24 @@ def test_batches_hold_every_row_once_and_keep_the_budget(lengths, budget):
         assert len(batch) == 1 or len(batch) * width <= budget
 
 
-def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
-    tokens = {"heads": 2, "head_dim": 4, "cycles": 2, "residual": "add", "pooling": "idf_relay"}
+def star_model(cycles=2):
+    """A star encoder behind a projection, with weights for its words."""
     torch.manual_seed(0)
-    encoder = StarEncoder(input_dim=8, context_includes_embedding=True, **tokens).eval()
-    embedding = TokenEmbedding(
-        torch.randn(9, 5), trainable=False, token_weights=torch.rand(9), project_to=8
-    )
-    model = Model(
+    options = {"heads": 2, "head_dim": 4, "residual": "add", "pooling": "idf_relay"}
+    return Model(
         tokenizer=Tokenizer(),
         vocabulary=Vocabulary([f"word{row}" for row in range(9)], unknown="hash"),
-        embedding=embedding,
-        encoder=encoder,
+        embedding=TokenEmbedding(
+            torch.randn(9, 5), trainable=False, token_weights=torch.rand(9), project_to=8
+        ),
+        encoder=StarEncoder(input_dim=8, cycles=cycles, context_includes_embedding=True, **options),
         limits={"article_tokens": 100, "post_tokens": 100, "keep": "first"},
         config={},
-    )
+    ).eval()
+
+
+def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
+    model = star_model()
     rng = np.random.default_rng(0)
     lengths = (0, 1, 3, 70, 2, 0, 30)
     texts = [rng.choice([0, 1, 4, 8, 9 + 2**40, 9 + 2**50], size) for size in lengths]
@@ -110,3 +113,30 @@ def test_word_blocks_hold_every_text_once(texts, budget):
         assert 0 in ids
         seen |= {row: ids[where].tolist() for row, where in zip(rows, places, strict=True)}
     assert seen == dict(enumerate(texts))
+
+
+def test_what_cannot_be_compiled_says_so(tiny_model, monkeypatch):
+    with pytest.raises(InputError, match="BagEncoder, which has no star attention"):
+        tiny_model.compile()
+
+    def broken(function, **options):
+        def call(*arguments):
+            raise RuntimeError("No working C++ compiler found\nand more")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", broken)
+    with pytest.raises(InputError, match=r"failed \(No working C\+\+ compiler found\).*g\+\+"):
+        star_model().compile()
+
+
+@pytest.mark.slow
+def test_compiled_vectors_are_the_eager_ones():
+    model, compiled = star_model(1), star_model(1)
+    compiled.compile()
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(0, 9, size) for size in (0, 1, 2, 3, 40, 60, 99, 15, 2500, 1030)]
+    model.limits["post_tokens"] = compiled.limits["post_tokens"] = None
+    for budget in (1, 50, 4096):
+        expected = model.encode_ids(texts, "post", budget)
+        np.testing.assert_allclose(compiled.encode_ids(texts, "post", budget), expected, atol=1e-6)

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from siamese_news.columns import Columns, tiles
+from siamese_news.columns import Columns, repeated, span, tiles
 from siamese_news.shifts import Places, shifted_dot, shifted_mix
 from siamese_news.sparsity import Sparsity
 
@@ -109,6 +109,11 @@ class RingAttention(Attention):
         if radius < 0:
             raise ValueError(f"RingAttention got radius={radius}; expected at least 0")
         self.radius = radius
+        self._fused: Callable[..., Tensor] | None = None
+
+    def fuse(self) -> None:
+        """From now on, without gradients, scores, weights and mixing are one compiled loop."""
+        self._fused = torch.compile(self._attend, dynamic=True)
 
     def forward(
         self,
@@ -183,6 +188,11 @@ class RingAttention(Attention):
             query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
             middle = tile.start - first
+            # Other places, strides or a size of 1 would be compiled anew.
+            fused = None if whole or tile.stop - tile.start < 2 else self._fused
+            if fused is not None:
+                ends = middle - self.radius, middle + tile.stop - tile.start + self.radius
+                sources[0], middle = [span(side, *ends) for side in sources[0]], self.radius
             places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
             if embeddings is nodes:  # the first cycle: e_i is h_i
                 places.append((0, middle))
@@ -191,9 +201,10 @@ class RingAttention(Attention):
                 places.append((1, 0))
             hub = [side[..., texts] for side in relays]
             single = hub[0].shape[-1] == 1
-            sources.append(hub if single else [_repeat(side, tile) for side in hub])
+            sources.append(hub if single else [repeated(side, tile) for side in hub])
             places.append((len(sources) - 1, None if single else 0))
-            mixed = self._attend(query, sources, tuple(places), bias[:, tile])
+            own_bias = bias[:, tile].contiguous()
+            mixed = (fused or self._attend)(query, sources, tuple(places), own_bias)
             part = Columns(mixed.flatten(0, 1)).through(self.output)
             if whole:
                 updated = part
@@ -232,12 +243,6 @@ class RingAttention(Attention):
         real.append(torch.ones_like(mask))
         bias = like.new_zeros(len(real), mask.numel())
         return bias.masked_fill_(~torch.stack(real).flatten(1), -math.inf)
-
-
-def _repeat(texts: Tensor, tile: slice) -> Tensor:
-    """(H, head_dim, texts) -> (H, head_dim, M), one column a token."""
-    length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
-    return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
 
 
 class StarAttention(Attention):

@@ -10,6 +10,7 @@ Shape letters: B texts, S tokens, E size of a state, U distinct words, M = B * S
 import math
 from collections.abc import Iterator
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -94,3 +95,17 @@ def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, sl
         last = min(first + rows, batch)
         for start in range(first * length, last * length, size):
             yield slice(first, last), slice(start, min(start + size, last * length))
+
+
+def repeated(texts: Tensor, tile: slice) -> Tensor:
+    """(H, head_dim, texts) -> (H, head_dim, M), one column a token."""
+    length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
+    return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
+
+
+def span(columns: Tensor, start: int, stop: int) -> Tensor:
+    """Columns (..., M) from `start` to `stop`, with zeros beyond the ends."""
+    left, right = max(-start, 0), max(stop - columns.shape[-1], 0)
+    inside = columns[..., max(start, 0) : stop]
+    # A column too many and not packed, as the others are: a compiler would tell them apart.
+    return F.pad(inside, (left, right + 1))[..., :-1] if left or right else inside

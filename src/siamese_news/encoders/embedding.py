@@ -98,6 +98,24 @@ class TokenEmbedding(nn.Module):
             vectors = self.project(vectors)
         return vectors, mask, weights * mask
 
+    def sums(self, ids: Tensor, starts: Tensor, weighted: bool) -> Tensor:
+        """Sums of the vectors of known words, texts end to end: (B, E').
+
+        Args:
+            ids: (N,) int64 in [0, V), the words of all texts.
+            starts: (B,) int64, where each text begins.
+            weighted: whether each word counts by its weight.
+        """
+        summed = nn.functional.embedding_bag(
+            ids,
+            self.matrix,
+            starts,
+            mode="sum",
+            per_sample_weights=self.token_weights[ids] if weighted else None,
+        )
+        # A linear map of a sum is the sum of the linear maps.
+        return summed if self.project is None else self.project(summed)
+
     def config(self) -> dict[str, Any]:
         """Plain values to rebuild it with a matrix (V, size)."""
         return {
