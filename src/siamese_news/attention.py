@@ -199,7 +199,7 @@ class RingAttention(Attention):
             elif embeddings is not None:
                 sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
                 places.append((1, 0))
-            hub = [side[..., texts] for side in relays]
+            hub = [side[..., texts].contiguous() for side in relays]
             single = hub[0].shape[-1] == 1
             sources.append(hub if single else [repeated(side, tile) for side in hub])
             places.append((len(sources) - 1, None if single else 0))
