@@ -63,7 +63,7 @@ pretrained: install  ## train the model that ships, from the shared data (20 min
 	rm -rf src/siamese_news/pretrained
 	cp -r outputs/pretrained/model src/siamese_news/pretrained
 
-leaderboard: install  ## choices on dev pools, then every system on the tests: benchmarks/LEADERBOARD.md
+leaderboard: install  ## models that are not there (hours), choices on dev pools, every system on the tests
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m benchmarks.leaderboard
 

@@ -1,21 +1,26 @@
 """The leaderboard on the bundled stories: lock first, then score, then count."""
 
 import json
+import subprocess
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+from hydra import compose, initialize_config_module
 from sklearn.metrics import average_precision_score
 
 from benchmarks.leaderboard import minilm as minilm_module
-from benchmarks.leaderboard.__main__ import main
+from benchmarks.leaderboard.__main__ import HERE, main
 from benchmarks.leaderboard.figures import event_interval, figures_of
 from benchmarks.leaderboard.minilm import MiniLM
-from benchmarks.leaderboard.rows import option, read_board
+from benchmarks.leaderboard.rows import Board, Row, option, read_board
 from benchmarks.leaderboard.sets import open_test
 from benchmarks.leaderboard.systems import MiniLMSystem
 from benchmarks.leaderboard.table import strongest_peer, training_minutes
+from benchmarks.leaderboard.train import train
 from siamese_news.data import bundled
 from siamese_news.data.devpools import event_pools
 from siamese_news.errors import InputError
@@ -295,3 +300,32 @@ def test_the_best_chunk_counts(tmp_path, monkeypatch):
     best, _ = MiniLMSystem(ground, words=2, chunks=True)([article, ""], posts)
     assert first.tolist() == [[1, 0, 0], [0, 0, 0]]
     assert best.tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):
+    row = Row("a", "A", "model", (), train=("encoder=bag",), seeds=(0, 3))
+    board = Board({"a": row}, (), "stories", {}, tmp_path)
+    (tmp_path / "a" / "0" / "model").mkdir(parents=True)
+    (tmp_path / "a" / "0" / "model" / "SHA256SUMS").touch()
+    called = []
+
+    def run(command):
+        called.append(command[1:])
+        return CompletedProcess(command, len(called) - 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    train(board, row)
+    place = f"hydra.run.dir={tmp_path / 'a' / '3'}"
+    assert called == [["-m", "siamese_news.train", "encoder=bag", "seed=3", place]]
+    with pytest.raises(InputError, match="training failed.*seed=3"):
+        train(board, row)
+    train(board, replace(row, train=()))
+    assert len(called) == 2
+
+
+def test_every_trained_row_says_how():
+    board = read_board(HERE / "rows.yaml", Path("nowhere"))
+    for row in board.rows.values():
+        assert bool(row.train) == (row.kind == "model"), row.name
+        with initialize_config_module("siamese_news.conf", version_base="1.3"):
+            compose("train", list(row.train))  # raises for an unknown option

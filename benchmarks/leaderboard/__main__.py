@@ -1,6 +1,7 @@
-"""Rebuild the leaderboard: python -m benchmarks.leaderboard [choose | score | table].
+"""Rebuild the leaderboard: python -m benchmarks.leaderboard [train | choose | score | table].
 
-Without a word: choose for rows that the lock lacks, score what was not scored, write the table.
+Without a word: train the models that are not there (hours on a CPU; --rows for a part), choose for
+rows that the lock lacks, score what was not scored, write the table.
 """
 
 import argparse
@@ -10,7 +11,7 @@ from pathlib import Path
 from siamese_news.errors import InputError
 
 HERE = Path(__file__).parent
-STEPS = ("choose", "score", "table")
+STEPS = ("train", "choose", "score", "table")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,12 +46,18 @@ def run(options: argparse.Namespace) -> None:
     from benchmarks.leaderboard.sets import open_test
     from benchmarks.leaderboard.systems import Ground, missing
     from benchmarks.leaderboard.table import leaderboard
+    from benchmarks.leaderboard.train import train
     from siamese_news.data.devpools import shared_dev_pools
     from siamese_news.files import atomic_write
 
     board = read_board(options.board, options.models)
     names = _named("rows", options.rows, list(board.rows))
     tests = _named("tests", options.tests, list(board.tests))
+    if options.step in ("train", None):
+        for name in names:
+            train(board, board.rows[name])
+    if options.step == "train":
+        return
     lock = Lock(options.records / "lock.json", board)
     ledger = Ledger(options.records / "scored.json")
     ground = Ground(board, options.out)

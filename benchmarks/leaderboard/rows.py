@@ -31,6 +31,9 @@ class Row:
         peer: whether a user could have it without us: the strongest of these is what the paired
             tests compare with.
         minutes: of training, where no model card says it.
+        train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
+            ``seed`` and ``hydra.run.dir``.
+        seeds: of the trainings.
     """
 
     name: str
@@ -41,6 +44,8 @@ class Row:
     weights: tuple[float, ...] = ()
     peer: bool = False
     minutes: float | None = None
+    train: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ def read_board(path: Path, models: Path) -> Board:
     rows = {}
     for name, values in table["rows"].items():
         lists = {"tests": tuple(values.get("tests", tests)), "weights": values.get("weights", ())}
+        lists |= {key: tuple(values[key]) for key in ("train", "seeds") if key in values}
         row = Row(name=name, **{**values, **lists})
         if row.kind not in KINDS:
             raise InputError(f"{path}: row {name} is of kind {row.kind!r}; expected one of {KINDS}")
