@@ -175,10 +175,14 @@ def floor_compiled_16384() -> list[Line]:
     return _floor(1, 16384, True)
 
 
-def linear_time() -> list[Line]:
-    """Time a token at several lengths, against a dense Transformer layer with feed-forward."""
+def _linear_time(compiled: bool) -> list[Line]:
+    """Time a token at several lengths, against a dense Transformer layer with feed-forward.
+
+    Compiled, the star's ring is what `Model.load(folder, compile=True)` makes of it, and the dense
+    layer is compiled as a whole.
+    """
     encoder = star(300).to(DEVICE)
-    dense = build_encoder(
+    layer = build_encoder(
         {
             "class": "TransformerEncoder",
             "input_dim": 300,
@@ -191,6 +195,11 @@ def linear_time() -> list[Line]:
             "sparsity": {"class": "Softmax"},
         }
     ).to(DEVICE)
+    dense: Callable[..., Tensor] = layer
+    if compiled:
+        encoder.fuse()
+        dense = torch.compile(layer)
+    name = "star, compiled" if compiled else "star"
     each: dict[int, float] = {}
     lines = []
     targets = {128: 2.5, 512: None, 2048: 6.0, 8192: None, 16384: 35.0}
@@ -206,12 +215,19 @@ def linear_time() -> list[Line]:
                 }
                 times = side_by_side(runs, 15 if length < 16384 else 3)
                 got = ratio(times, "dense", "ours")
-                lines.append(
-                    at_least(f"dense Transformer layer / star, {length} tokens", target, got)
-                )
+                both = "Transformer layer, compiled" if compiled else "Transformer layer"
+                lines.append(at_least(f"dense {both} / {name}, {length} tokens", target, got))
     spread = max(each.values()) / min(each.values())
     note = " (" + ", ".join(f"{n}: {us:.1f}" for n, us in each.items()) + " us/token)"
-    return [at_most("star, time a token, longest / shortest", 1.2, spread, note=note), *lines]
+    return [at_most(f"{name}, time a token, longest / shortest", 1.2, spread, note=note), *lines]
+
+
+def linear_time() -> list[Line]:
+    return _linear_time(False)
+
+
+def linear_time_compiled() -> list[Line]:
+    return _linear_time(True)
 
 
 def _memory(train: bool, original: bool) -> list[Line]:
