@@ -263,7 +263,7 @@ def test_a_bad_row_stops_nothing_and_is_kept(files):
     assert len(rows_of(files / "out.jsonl")) == 3
     [rejected] = rows_of(files / "out.jsonl.rejected.jsonl")
     assert rejected["line"] == 4
-    assert "1 rows rejected (1 not JSON)" in done.stderr
+    assert "1 row rejected (1 not JSON)" in done.stderr
 
 
 @pytest.mark.parametrize("missing", ["model", "story.txt", "posts.jsonl"])

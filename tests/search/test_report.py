@@ -466,3 +466,11 @@ def test_the_command_writes_the_page(tmp_path):
 def test_any_texts_give_a_page(texts):
     page = Page(render(data([post(i, t, terms=t.split()) for i, t in enumerate(texts)])))
     assert [line.strip() for line in page.texts] == [visible(text).strip() for text in texts]
+
+
+def test_a_report_is_a_web_page_by_its_name(tmp_path):
+    out = tmp_path / "page.pdf"
+    done = CliRunner().invoke(app, ["report", "--results", "found.jsonl", "--out", str(out)])
+    assert done.exit_code == 2
+    assert ".html" in done.stderr
+    assert not out.exists()

@@ -30,8 +30,11 @@ def report(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
+        from siamese_news.errors import InputError
         from siamese_news.search.report import read_results, write_report
 
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
         data = read_results(results, title=title, threshold=threshold)
         write_report(out, data)
         typer.echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds", err=True)

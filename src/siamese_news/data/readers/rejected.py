@@ -39,7 +39,8 @@ class Counts:
         if self.reasons:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
-            words += f", {self.rejected:,} rows rejected ({listed})"
+            rows = "row" if self.rejected == 1 else "rows"
+            words += f", {self.rejected:,} {rows} rejected ({listed})"
         return words
 
 
