@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -421,3 +422,12 @@ def test_a_model_of_vectors_alone_cannot_expand(files):
     done = rank(files, "--expand")
     assert done.exit_code == 2
     assert "vectors alone" in done.stderr
+
+
+def test_the_commands_choices_are_those_of_the_search():
+    from siamese_news import scoring
+    from siamese_news.cli import common
+    from siamese_news.search import seeds
+
+    assert [choice.value for choice in common.Fusion] == list(get_args(scoring.Fusion))
+    assert [choice.value for choice in common.Aggregate] == list(get_args(seeds.Aggregate))

@@ -119,7 +119,7 @@ class PartFile:
         self._saved = time.monotonic()
 
     def restart(self, scorer: bytes) -> None:
-        """Forget all rows: a second pass begins."""
+        """Forget all rows: another pass begins."""
         self.progress = Progress(scorer=scorer)
         self.save()
         self._cut()
