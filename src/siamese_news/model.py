@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from siamese_news import __version__
 from siamese_news.columns import Words
 from siamese_news.data.collate import length_batches, pad, word_blocks
-from siamese_news.encoders import BagEncoder, Encoder, TokenEmbedding, TwoHeadEncoder, build_encoder
+from siamese_news.encoders import (
+    BagEncoder,
+    Encoder,
+    TokenEmbedding,
+    TwoHeadEncoder,
+    build_encoder,
+    lead_weights,
+)
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
 from siamese_news.lexical import content_words
@@ -209,7 +216,12 @@ class Model(nn.Module):
         assert isinstance(bag, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
         ends = np.cumsum([0, *(len(ids) for ids in texts)], dtype=np.int64)
-        summed = self.embedding.sums(flat, torch.from_numpy(ends[:-1]).to(device), bag.uses_weights)
+        weights = self.embedding.token_weights[flat] if bag.uses_weights else None
+        if bag.lead is not None:
+            places = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
+            lead = lead_weights(torch.from_numpy(places).to(device), bag.lead)
+            weights = lead if weights is None else weights * lead
+        summed = self.embedding.sums(flat, torch.from_numpy(ends[:-1]).to(device), weights)
         if bag.output is not None:  # a linear map of a sum; the length does not count
             summed = bag.output(summed)
         return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())

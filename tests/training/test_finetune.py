@@ -8,7 +8,7 @@ import pytest
 import torch
 from hydra import compose, initialize_config_module
 
-from siamese_news.encoders import TwoHeadEncoder
+from siamese_news.encoders import TwoHeadEncoder, build_encoder
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.terms import Narrow, TermHead, TermOptions, no_pairs
@@ -27,6 +27,8 @@ def shipped(tiny_model):
     tiny_model.vocabulary = Vocabulary(words, unknown="hash")
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.embedding.stored = "int8"
+    tiny_model.config = {**tiny_model.config, "lead": 4.0}
+    tiny_model.encoder = build_encoder(tiny_model.config)
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
         no_pairs(),

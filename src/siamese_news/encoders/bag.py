@@ -14,17 +14,26 @@ class BagEncoder(Encoder):
         input_dim: E.
         weighting: ``"mean"``, or ``"idf"`` for the mean weighted by `weights`.
         output_dim: D of a trained linear map; None for none, and then nothing is trained.
+        lead: the place in a text that counts half of the first (`lead_weights`); None: all alike.
     """
 
     is_bag = True
 
     def __init__(
-        self, *, input_dim: int, weighting: Literal["mean", "idf"], output_dim: int | None
+        self,
+        *,
+        input_dim: int,
+        weighting: Literal["mean", "idf"],
+        output_dim: int | None,
+        lead: float | None = None,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
         if weighting not in ("mean", "idf"):
             raise ValueError(f"BagEncoder got weighting={weighting!r}; expected 'mean' or 'idf'")
+        if lead is not None and lead <= 0:
+            raise ValueError(f"BagEncoder got lead={lead}; expected a place above 0, or None")
         self.uses_weights = weighting == "idf"
+        self.lead = lead
         self.output: nn.Linear | None = None
         if output_dim is not None:
             self.output = nn.Linear(input_dim, output_dim, bias=False)
@@ -33,5 +42,5 @@ class BagEncoder(Encoder):
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`."""
-        mean = weighted_mean(embeddings, mask, weights if self.uses_weights else None)
+        mean = weighted_mean(embeddings, mask, weights if self.uses_weights else None, self.lead)
         return mean if self.output is None else self.output(mean)

@@ -173,7 +173,9 @@ class Encoder(nn.Module):
         return Explanation(vectors.detach(), contributions, recorded, self.alphas())
 
 
-def weighted_mean(states: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+def weighted_mean(
+    states: Tensor, mask: Tensor, weights: Tensor | None = None, lead: float | None = None
+) -> Tensor:
     """Mean over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one.
 
     Args:
@@ -181,12 +183,25 @@ def weighted_mean(states: Tensor, mask: Tensor, weights: Tensor | None = None) -
         mask: (B, S) bool.
         weights: (B, S), not negative; None weighs every token alike. A text whose weights are all
             zero gives zeros.
+        lead: the place that counts half of the first (`lead_weights`); None: all alike.
     """
     shares = mask.to(states.dtype)
+    if lead is not None:
+        shares = shares * lead_weights(torch.arange(mask.shape[1]).to(shares), lead)
     if weights is not None:
         shares = shares * weights.to(states.dtype)
     shares = shares / shares.sum(1, keepdim=True).clamp(min=1e-12)
     return (shares[:, None] @ states).squeeze(1)
+
+
+def lead_weights(places: Tensor, half: float) -> Tensor:
+    """What a token counts by its place, 1 at the first: news puts first what matters most.
+
+    Args:
+        places: 0 is the first.
+        half: the place that counts 1/2.
+    """
+    return 1 / (1 + places / half)
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:

@@ -98,20 +98,16 @@ class TokenEmbedding(nn.Module):
             vectors = self.project(vectors)
         return vectors, mask, weights * mask
 
-    def sums(self, ids: Tensor, starts: Tensor, weighted: bool) -> Tensor:
+    def sums(self, ids: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
         """Sums of the vectors of known words, texts end to end: (B, E').
 
         Args:
             ids: (N,) int64 in [0, V), the words of all texts.
             starts: (B,) int64, where each text begins.
-            weighted: whether each word counts by its weight.
+            weights: (N,); None is 1 for all.
         """
         summed = nn.functional.embedding_bag(
-            ids,
-            self.matrix,
-            starts,
-            mode="sum",
-            per_sample_weights=self.token_weights[ids] if weighted else None,
+            ids, self.matrix, starts, mode="sum", per_sample_weights=weights
         )
         # A linear map of a sum is the sum of the linear maps.
         return summed if self.project is None else self.project(summed)

@@ -33,6 +33,8 @@ class TwoHeadEncoder(Encoder):
         sparsity: called with ``heads=1``; its alpha is that of the factors.
         output_dim: D of a trained linear map of the dense vector, which starts as the identity for
             D = E and keeps cosines for D > E; None for none.
+        lead: the place in a text that counts half of the first in the dense vector of a bag
+            (`lead_weights`); None: all alike.
     """
 
     uses_weights = True
@@ -46,6 +48,7 @@ class TwoHeadEncoder(Encoder):
         relay: bool = True,
         sparsity: Callable[..., Sparsity] = AdaptiveEntmax,
         output_dim: int | None = None,
+        lead: float | None = None,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
         self.context = None if context is None else context(input_dim=input_dim)
@@ -55,6 +58,11 @@ class TwoHeadEncoder(Encoder):
                 "StarEncoder, or None"
             )
         self.is_bag = self.context is None
+        if lead is not None and not (self.is_bag and lead > 0):
+            raise ValueError(
+                f"TwoHeadEncoder got lead={lead}; expected a place above 0 and no context, or None"
+            )
+        self.lead = lead
         self.sparsity = sparsity(heads=1)
         self.query = nn.Parameter(torch.zeros(input_dim))
         self.relay_query: nn.Linear | None = None
@@ -72,7 +80,7 @@ class TwoHeadEncoder(Encoder):
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`."""
         if self.context is None:
-            return self._mapped(weighted_mean(embeddings, mask, weights), mask)
+            return self._mapped(weighted_mean(embeddings, mask, weights, self.lead), mask)
         return self._mapped(self.context(embeddings, mask, weights), mask)
 
     def heads(
@@ -81,7 +89,7 @@ class TwoHeadEncoder(Encoder):
         """See `Encoder`."""
         if self.context is None:
             nodes = embeddings
-            pooled = relay = weighted_mean(embeddings, mask, weights)
+            pooled = relay = weighted_mean(embeddings, mask, weights, self.lead)
         else:
             nodes, relay = self.context.states(embeddings, mask, weights)
             pooled = self.context.pool(nodes, relay, mask, weights)

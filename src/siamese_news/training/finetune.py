@@ -31,6 +31,7 @@ def make_trainable(model: Model) -> Model:
         "relay": False,
         "sparsity": {"class": "Softmax"},
         "output_dim": bag.input_dim,
+        "lead": bag.lead,
     }
     trainable.encoder = build_encoder(trainable.config)
     return trainable
