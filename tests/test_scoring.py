@@ -292,7 +292,9 @@ def test_the_folder_keeps_both_heads(two_heads, tmp_path, stored):
     np.testing.assert_allclose(twice, found, atol=1e-6)
 
 
-def test_bags_are_what_the_padded_path_gives(two_heads):
+@pytest.mark.parametrize("lead", [None, 3.0])
+def test_bags_are_what_the_padded_path_gives(two_heads, lead):
+    two_heads.encoder.lead = lead
     texts = [two_heads.ids(text) for text in [*ARTICLES, *POSTS]]
     quick = two_heads.encode_ids(texts, "post")
     cut = two_heads.cut(texts, "post")

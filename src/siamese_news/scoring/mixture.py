@@ -98,11 +98,12 @@ class MixtureScorer:
         lexical = np.asarray((self._lexical @ found.T).toarray(), np.float32)
         dense = self._dense @ vectors.T if self._share and vectors is not None else None
         if not self._settled and count and len(lexical):
-            mine = self.mixed(lexical, dense)[: self._asked]
             self._pool.add(rows, words, count)
-            self._about += int((mine.max(axis=0) > self._terms.options.narrow.score).sum())
+            # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
+            best = lexical[: self._asked].max(axis=0)
+            self._about += int((best > self._terms.options.narrow.score).sum())
             if self._feedback.weight:
-                self._best.add(mine, ids)
+                self._best.add(self.mixed(lexical, dense)[: self._asked], ids)
         return lexical, dense
 
     def _means(
