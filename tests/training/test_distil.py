@@ -11,10 +11,12 @@ from hydra import compose, initialize_config_module
 from siamese_news.errors import InputError
 from siamese_news.lexical import content_words
 from siamese_news.model import Model
+from siamese_news.terms import TermHead, TermOptions, no_pairs
 from siamese_news.text import Tokenizer
 from siamese_news.train import train
 from siamese_news.training import distil, teacher
-from siamese_news.training.student import Student, StudentModule, loader
+from siamese_news.training.lists import Bags, Lists, ListsToRank, list_loader
+from siamese_news.training.student import Student, StudentModule
 
 
 def _hashed_words(texts, **_):
@@ -35,8 +37,8 @@ def run(monkeypatch):
 
     def go(out, *overrides):
         options = [
-            "task=distil", "task.unlabelled=[]", "task.untaught=[]", "task.dim=16",
-            "task.min_texts=2", "task.epochs=2", "task.batch=64", "task.bootstrap=0",
+            "task=distil", "task.unlabelled=[]", "task.dim=16",
+            "task.min_texts=2", "task.epochs=20", "task.batch=16", "task.bootstrap=0",
             "vectors.max_words=20000", "trainer.threads=1",
         ]  # fmt: skip
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
@@ -58,28 +60,120 @@ def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
     assert int(model.terms.frequencies[0]) > model.terms.texts * 0.3, word
 
 
+def _head(texts, words=50):
+    counts = np.zeros(words, np.int64)
+    for ids in texts:
+        counts[np.unique(ids)] += 1
+    return TermHead(
+        torch.from_numpy(counts), no_pairs(), texts=len(texts), typical=[2.0, 1.0],
+        options=TermOptions(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def lists():
+    rng = np.random.default_rng(0)
+    articles = [rng.integers(0, 50, size=12) for _ in range(30)]
+    posts = [rng.integers(0, 50, size=5) for _ in range(200)]
+    said = [rng.normal(size=(n, 8)) for n in (30, 200)]
+    said = tuple(one / np.linalg.norm(one, axis=1, keepdims=True) for one in said)
+    head = _head([*articles, *posts])
+    return ListsToRank(articles, posts, said, head=head, lexical=0.7, near=10, limit=8)
+
+
+def test_a_target_is_the_heads_words_and_the_teachers_cosine(lists):
+    rows, columns = np.array([3, 0]), np.array([5, 7, 199])
+    found = lists.targets(rows, columns)
+    assert found.shape == (2, 3)
+    lexical = (lists.article_terms[rows] @ lists.post_terms[columns].T).toarray()
+    for a, row in enumerate(rows):
+        for p, column in enumerate(columns):
+            cosine = lists.teacher[0][row] @ lists.teacher[1][column]
+            assert found[a, p] == pytest.approx(0.7 * lexical[a, p] + 0.3 * cosine, abs=1e-6)
+
+
+def test_the_target_reads_the_whole_article_and_the_student_its_lead(lists):
+    assert {len(ids) for ids in lists.articles} == {8}
+    assert any(
+        set(lists.article_terms[row].indices) - set(ids.tolist())
+        for row, ids in enumerate(lists.articles)
+    )
+
+
+def test_the_posts_kept_have_the_highest_targets(lists):
+    every = lists.targets(np.arange(30), np.arange(200))
+    for article, kept in enumerate(lists.near):
+        assert len(set(kept)) == 10
+        assert every[article, kept].min() >= np.sort(every[article])[-10]
+
+
+def test_a_batch_holds_posts_near_each_article_and_others(lists):
+    for batch in list_loader(lists, batch=6, candidates=4, seed=1):
+        found = len(batch.posts.starts)
+        assert 6 <= found <= 6 * 4 + 12
+        assert batch.targets.shape == (6, found)
+        assert batch.articles.ids.shape == (6 * 8,)  # the first words alone
+        assert batch.posts.teacher.shape == (found, 8)
+    assert len(list_loader(lists, batch=1000, candidates=4, seed=1)) == 1
+
+
 def test_the_student_learns_what_its_teacher_says():
     torch.manual_seed(0)
-    generator = np.random.default_rng(0)
-    words = generator.normal(size=(50, 8)).astype(np.float32)
-    texts = [generator.integers(0, 50, size=6) for _ in range(400)]
-    sums = np.stack([words[ids].sum(0) for ids in texts])
-    teacher_says = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-    student = Student(torch.randn(50, 3), torch.ones(50), 8)
-    batches = loader(texts, teacher_says, batch=20, seed=0)
+    rng = np.random.default_rng(0)
+    words = rng.normal(size=(50, 8)).astype(np.float32)
 
-    def cosine():
+    def taught(count, length):
+        texts = [rng.integers(0, 50, size=length) for _ in range(count)]
+        sums = np.stack([words[ids].sum(0) for ids in texts])
+        return texts, sums / np.linalg.norm(sums, axis=1, keepdims=True)
+
+    (articles, a), (posts, p) = taught(60, 10), taught(300, 6)
+    lists = ListsToRank(
+        articles, posts, (a, p), head=_head(articles), lexical=0.0, near=20, limit=None
+    )
+    student = Student(torch.randn(50, 3), torch.ones(50), dim=8, teacher_dim=8, lead=1e9)
+
+    def agreement():
         with torch.inference_mode():
-            ids, starts, said = next(iter(loader(texts, teacher_says, batch=400, seed=0)))
-            return float((student(ids, starts) * said).sum(1).mean())
+            batch = next(iter(list_loader(lists, batch=60, candidates=20, seed=0)))
+            cosines = student(*batch.articles[:2]) @ student(*batch.posts[:2]).T
+            both = torch.stack([cosines.ravel(), batch.targets.ravel()])
+            return float(torch.corrcoef(both)[0, 1])
 
-    before = cosine()
+    before = agreement()
     trainer = pl.Trainer(
-        max_epochs=20, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        max_epochs=300, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         enable_model_summary=False, accelerator="cpu",
     )  # fmt: skip
-    trainer.fit(StudentModule(student, lr=0.02, steps=400), batches)
-    assert cosine() > 0.95 > before + 0.5
+    batches = list_loader(lists, batch=20, candidates=10, seed=0)
+    trainer.fit(StudentModule(student, lr=0.02, steps=900, temperature=0.1), batches)
+    assert agreement() > 0.95 > before + 0.3
+
+
+def test_the_loss_is_the_divergence_both_ways_and_the_cosine_with_the_teacher():
+    torch.manual_seed(0)
+    student = Student(torch.randn(6, 3), torch.rand(6), dim=4, teacher_dim=5, lead=3.0).double()
+    module = StudentModule(student, lr=0.1, steps=1, temperature=0.2).double()
+    said = [torch.nn.functional.normalize(torch.randn(n, 5).double(), dim=1) for n in (2, 3)]
+    articles = Bags(torch.tensor([0, 1, 2, 5]), torch.tensor([0, 3]), said[0])
+    posts = Bags(torch.tensor([1, 3, 4, 2]), torch.tensor([0, 1, 2]), said[1])
+    targets = torch.rand(2, 3).double()
+    found = module.training_step(Lists(articles, posts, targets), 0)
+    x, y = student(*articles[:2]), student(*posts[:2])
+    one, other = module.log_scale.exp()
+    assert [float(one), float(other)] == pytest.approx([5, 5])
+    expected = 0.0
+    for scores, wanted, share in (
+        (x @ y.T * one, targets / 0.2, 1 / 2), ((x @ y.T * other).T, targets.T / 0.2, 0.5 / 3),
+    ):  # fmt: skip
+        for row, target in zip(scores, wanted, strict=True):
+            p, q = target.softmax(0), row.softmax(0)
+            expected += share * sum(a * (a / b).log() for a, b in zip(p, q, strict=True))
+    for vectors, teacher_says in ((x, said[0]), (y, said[1])):
+        mapped = vectors @ student.to_teacher.weight.T
+        cosines = (mapped / mapped.norm(dim=1, keepdim=True) * teacher_says).sum(1)
+        expected = expected + 1 - cosines.mean()
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
 def test_too_little_text_is_named(run, tmp_path):
@@ -89,7 +183,7 @@ def test_too_little_text_is_named(run, tmp_path):
 
 def test_a_students_vector_is_the_weighted_sum_of_its_words():
     torch.manual_seed(0)
-    student = Student(torch.randn(5, 3), torch.rand(5), 4)
+    student = Student(torch.randn(5, 3), torch.rand(5), dim=4, teacher_dim=7, lead=2.0)
     with torch.no_grad():
         student.delta.normal_()
         student.log_weight.normal_()
@@ -99,9 +193,24 @@ def test_a_students_vector_is_the_weighted_sum_of_its_words():
                 student.idf[w]
                 * student.log_weight[w].exp()
                 * (student.map.weight @ student.vectors[w] + student.delta[w])
-                for w in words
+                / (1 + place / 2)
+                for place, w in enumerate(words)
             )
             torch.testing.assert_close(found[row], total / total.norm())
+
+
+def test_the_model_points_where_the_student_did(run, tmp_path, monkeypatch):
+    kept = []
+    fit = distil._fit
+    monkeypatch.setattr(distil, "_fit", lambda *args: kept.append(fit(*args)) or kept[0])
+    run(tmp_path, "task.stored=float32", "task.lead=5.0")
+    model, student = Model.load(tmp_path / "model"), kept[0]
+    text = "Storm floods the coastal town after the dam failed in the night"
+    ids = model.cut([model.ids(text)], "post")[0]
+    assert len(ids) > 3
+    with torch.inference_mode():
+        wanted = student(torch.from_numpy(ids), torch.tensor([0]))[0].numpy()
+    np.testing.assert_allclose(model.encode_posts([text])[0], wanted, atol=1e-5)
 
 
 def test_what_the_teacher_has_said_is_not_asked_again(tmp_path, monkeypatch):

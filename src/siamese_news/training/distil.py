@@ -15,7 +15,7 @@ from pytorch_lightning.callbacks import RichProgressBar
 
 from siamese_news.data.leaks import same_text_key
 from siamese_news.data.sources import open_posts_of
-from siamese_news.encoders import BagEncoder, TokenEmbedding
+from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.lexical import content_words, words_of
 from siamese_news.model import Model
@@ -26,8 +26,9 @@ from siamese_news.training.build import build_text
 from siamese_news.training.callbacks import dev_figures
 from siamese_news.training.datamodule import LinkDataModule
 from siamese_news.training.link import remember_training
+from siamese_news.training.lists import ListsToRank, list_loader
 from siamese_news.training.shipped_card import shipped_card
-from siamese_news.training.student import Student, StudentModule, chunks, loader
+from siamese_news.training.student import Student, StudentModule
 from siamese_news.training.teacher import teacher_vectors
 
 log = logging.getLogger(__name__)
@@ -38,19 +39,16 @@ class Corpus:
     """Training texts.
 
     Attributes:
-        articles: whose vectors the student learns too.
-        background: articles that only count for the document frequencies.
+        articles: articles.
         posts: posts, those without articles too.
     """
 
     articles: list[str]
-    background: list[str]
     posts: list[str]
 
     def texts(self) -> Iterator[str]:
         """All of them."""
         yield from self.articles
-        yield from self.background
         yield from self.posts
 
 
@@ -80,7 +78,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         return vocabulary.ids(content_words(tokenizer(text)))
 
     post_ids = [ids(text) for text in corpus.posts]
-    article_ids = [ids(text) for text in (*corpus.articles, *corpus.background)]
+    article_ids = [ids(text) for text in corpus.articles]
     terms = TermHead(
         torch.from_numpy(frequencies),
         pair_counters((*article_ids, *post_ids)),
@@ -94,11 +92,19 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     teacher = teacher_vectors(
         [*taught, *corpus.posts], source=task["teacher"]["source"], bf16=task["teacher"]["bf16"]
     )
-    log.info("teacher vectors after %.1f minutes", (time.monotonic() - started) / 60)
-    rows = [*map(ids, taught), *post_ids]
-    student = _fit(config, words, frequencies, texts, rows, teacher)
-    matrix, weights = _compressed(student, post_ids, task["dim"])
-    encoder = {"class": "BagEncoder", "weighting": "idf", "output_dim": None}
+    log.info("teacher vectors after %.1f minutes", _minutes(started))
+    said = teacher[: len(taught)], teacher[len(taught) :]
+    lists = _lists(config, article_ids, post_ids, said, terms)
+    log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
+    student = _fit(config, words, lists, terms)
+    matrix, weights = _word_vectors(student)
+    encoder = {
+        "class": "BagEncoder",
+        "input_dim": task["dim"],
+        "weighting": "idf",
+        "output_dim": None,
+        "lead": task["lead"],
+    }
     model = Model(
         tokenizer=tokenizer,
         vocabulary=vocabulary,
@@ -109,9 +115,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             unknown_weight=0.0,
             stored=task["stored"],
         ),
-        encoder=BagEncoder(input_dim=task["dim"], weighting="idf", output_dim=None),
+        encoder=build_encoder(encoder),
         limits=config["data"]["limits"],
-        config={**encoder, "input_dim": task["dim"]},
+        config=encoder,
         terms=terms,
     )
     remember_training(model, data)
@@ -122,7 +128,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "words": len(words),
         "texts": texts,
         "epochs": task["epochs"],
-        "minutes": round((time.monotonic() - started) / 60, 2),
+        "minutes": round(_minutes(started), 2),
     }
     model.save(out / "model", card=shipped_card(config, row))
     model = Model.load(out / "model")  # what is measured is what is on disk
@@ -142,13 +148,12 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
     A post without an article whose text, but for links and case, is one of a collection that
     ``task.leave_out`` names is not used: it may be a distractor of a test.
     """
-    corpus = Corpus([], [], [])
+    corpus = Corpus([], [])
     known: set[str] = set()
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])
         pairs = collection.split(entry["split"])
-        side = corpus.background if entry["folder"] in task["untaught"] else corpus.articles
-        side += [collection.articles[article].full_text for article in pairs]
+        corpus.articles += [collection.articles[article].full_text for article in pairs]
         posts = dict.fromkeys(post for judged in pairs.values() for post in judged)
         corpus.posts += [collection.posts[post].text for post in posts]
     if task["unlabelled"]:
@@ -185,15 +190,44 @@ def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.
     return words, np.array([frequencies[word] for word in words], np.int32), texts
 
 
-def _fit(
+def _minutes(since: float) -> float:
+    return (time.monotonic() - since) / 60
+
+
+def _lists(
     config: Mapping[str, Any],
-    words: Sequence[str],
-    frequencies: np.ndarray,
-    texts: int,
-    rows: Sequence[np.ndarray],
-    teacher: np.ndarray,
+    articles: Sequence[np.ndarray],
+    posts: Sequence[np.ndarray],
+    teacher: tuple[np.ndarray, np.ndarray],
+    terms: TermHead,
+) -> ListsToRank:
+    """What the student learns from: the texts with at least two known words."""
+    known, kept = [], []
+    for texts in (articles, posts):
+        own = [ids[ids < len(terms.frequencies)] for ids in texts]
+        kept.append(np.array([row for row, ids in enumerate(own) if len(ids) >= 2], np.int64))
+        known.append([own[row] for row in kept[-1]])
+    if not len(kept[0]) or not len(kept[1]):
+        raise InputError(
+            f"{len(kept[0])} training articles and {len(kept[1])} posts have two known words; "
+            "give more text or a smaller task.min_texts"
+        )
+    options = config["task"]["lists"]
+    return ListsToRank(
+        known[0],
+        known[1],
+        (teacher[0][kept[0]], teacher[1][kept[1]]),
+        head=terms,
+        lexical=options["lexical"],
+        near=options["near"],
+        limit=config["data"]["limits"]["article_tokens"],
+    )
+
+
+def _fit(
+    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead
 ) -> Student:
-    """Train the student on the texts with at least two known words."""
+    """Train the student."""
     task = config["task"]
     _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
     places = {word: place for place, word in enumerate(glove.words)}
@@ -202,14 +236,23 @@ def _fit(
         if word in places:
             vectors[row] = matrix[places[word]]
     vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
-    idf = np.log((1.0 + texts) / (1.0 + frequencies)).astype(np.float32)
-    known = [ids[ids < len(words)] for ids in rows]
-    used = [row for row, ids in enumerate(known) if len(ids) >= 2]
-    student = Student(torch.from_numpy(vectors), torch.from_numpy(idf), teacher.shape[1])
-    batches = loader(
-        [known[row] for row in used], teacher[used], batch=task["batch"], seed=config["seed"]
+    idf = torch.log((1.0 + terms.texts) / (1.0 + terms.frequencies))
+    student = Student(
+        torch.from_numpy(vectors),
+        idf,
+        dim=task["dim"],
+        teacher_dim=lists.teacher[0].shape[1],
+        lead=task["lead"],
     )
-    module = StudentModule(student, lr=task["lr"], steps=task["epochs"] * len(batches))
+    batches = list_loader(
+        lists, batch=task["batch"], candidates=task["lists"]["candidates"], seed=config["seed"]
+    )
+    module = StudentModule(
+        student,
+        lr=task["lr"],
+        steps=task["epochs"] * len(batches),
+        temperature=task["lists"]["temperature"],
+    )
     options = dict(config["trainer"])
     options.pop("threads")
     trainer = pl.Trainer(
@@ -224,21 +267,9 @@ def _fit(
     return student.cpu().eval()
 
 
-def _compressed(
-    student: Student, posts: Sequence[np.ndarray], dim: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit vectors (V, dim) and weights (V,): the table on the principal axes of posts' vectors."""
-    words = len(student.idf)
+def _word_vectors(student: Student) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit vectors (V, D) and weights (V,)."""
     with torch.inference_mode():
-        table = torch.cat([student.table(rows) for rows in chunks(words)])
-        sample = [ids[ids < words] for ids in posts[:: max(1, len(posts) // 30_000)]]
-        flat = torch.from_numpy(np.concatenate(sample))
-        ends = np.cumsum([len(ids) for ids in sample])
-        starts = torch.from_numpy(np.concatenate([[0], ends[:-1]]).astype(np.int64))
-        bags = torch.nn.functional.embedding_bag(flat, table, starts, mode="sum")
-        bags = torch.nn.functional.normalize(bags, dim=1)
-        # Not centred: cosines are what is kept.
-        _, axes = torch.linalg.eigh(bags.T @ bags)
-        table = table @ axes.flip(1)[:, :dim]
+        table = student.table(torch.arange(len(student.idf)))
         weights = table.norm(dim=1)
     return table / weights.clamp(min=1e-12)[:, None], weights
