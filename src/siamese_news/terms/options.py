@@ -63,7 +63,7 @@ class TermOptions:
     pivot: float = 0.6
     article_tokens: int = 2000
     phrases: float = 0.5
-    dense: float = 0.05
+    dense: float = 0.1
     narrow: Narrow = field(default_factory=Narrow)
     feedback: Feedback = field(default_factory=Feedback)
 
