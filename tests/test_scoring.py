@@ -259,6 +259,14 @@ def test_a_story_that_is_not_meant_does_not_make_a_pool_narrow(two_heads):
     assert not adapts(two_heads, 1, fires)
 
 
+def test_vectors_alone_do_not_make_a_pool_narrow(two_heads):
+    two_heads.terms.options = dataclasses.replace(two_heads.terms.options, dense=1.0)
+    others = ["vote mayor street"] * 20
+    two_heads.embedding.matrix.fill_(1.0)  # every cosine is 1, and no word is shared
+    assert (open_scorer(two_heads, ARTICLES).scores(others) > 0.99).all()
+    assert not adapts(two_heads, None, others).startswith("the posts are mostly")
+
+
 def adapts(model, asked, posts):
     scorer = open_scorer(model, ARTICLES, asked=asked)
     scorer.scores(posts)
