@@ -12,14 +12,14 @@ class Narrow:
     """When a pool counts as mostly about the story, and what is done then.
 
     Attributes:
-        score: a post with a best score over the seeds above this counts as about the story.
+        score: a post whose words score above this for a seed counts as about the story.
         share: the rule applies from this share of the pool on.
         posts: … and from so many posts on.
         pool: the exponent of the pool's IDF; that of the background's is 1 - pool.
         headline: how many content words the headline vector has; 0 for none.
     """
 
-    score: float = 0.07
+    score: float = 0.06
     share: float = 0.2
     posts: int = 100
     pool: float = 0.75
@@ -63,7 +63,7 @@ class TermOptions:
     pivot: float = 0.6
     article_tokens: int = 2000
     phrases: float = 0.5
-    dense: float = 0.1
+    dense: float = 0.05
     narrow: Narrow = field(default_factory=Narrow)
     feedback: Feedback = field(default_factory=Feedback)
 
