@@ -181,6 +181,12 @@ def test_too_little_text_is_named(run, tmp_path):
         run(tmp_path, "task.min_texts=100000")
 
 
+@pytest.mark.parametrize("option", ["lexical=1.5", "temperature=0", "candidates=0"])
+def test_lists_that_cannot_be_are_named(run, tmp_path, option):
+    with pytest.raises(InputError, match=r"task\.lists=.*expected"):
+        run(tmp_path, f"task.lists.{option}")
+
+
 def test_a_students_vector_is_the_weighted_sum_of_its_words():
     torch.manual_seed(0)
     student = Student(torch.randn(5, 3), torch.rand(5), dim=4, teacher_dim=7, lead=2.0)

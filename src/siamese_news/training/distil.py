@@ -202,6 +202,13 @@ def _lists(
     terms: TermHead,
 ) -> ListsToRank:
     """What the student learns from: the texts with at least two known words."""
+    options = config["task"]["lists"]
+    sizes = (options["temperature"], options["near"], options["candidates"])
+    if not 0 <= options["lexical"] <= 1 or min(sizes) <= 0:
+        raise InputError(
+            f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
+            "and candidates above 0"
+        )
     known, kept = [], []
     for texts in (articles, posts):
         own = [ids[ids < len(terms.frequencies)] for ids in texts]
@@ -212,7 +219,6 @@ def _lists(
             f"{len(kept[0])} training articles and {len(kept[1])} posts have two known words; "
             "give more text or a smaller task.min_texts"
         )
-    options = config["task"]["lists"]
     return ListsToRank(
         known[0],
         known[1],

@@ -49,7 +49,7 @@ class Student(nn.Module):
         """Unit vectors (B, D) of texts laid end to end: ids (N,), starts (B,)."""
         words, place = ids.unique(return_inverse=True)
         lengths = torch.diff(starts, append=starts.new_tensor([len(ids)]))
-        places = torch.arange(len(ids)) - starts.repeat_interleave(lengths)
+        places = torch.arange(len(ids), device=ids.device) - starts.repeat_interleave(lengths)
         table = self.table(words)
         shares = lead_weights(places, self.lead).to(table)
         summed = nn.functional.embedding_bag(
