@@ -57,7 +57,7 @@ bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
 
 # On processors with AVX-512 BF16: make pretrained ARGS=task.teacher.bf16=true
-pretrained: install  ## train the model that ships, from the shared data (15 to 35 minutes)
+pretrained: install  ## train the model that ships, from the shared data (15 minutes; much longer without bf16)
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained $(ARGS)
 	rm -rf src/siamese_news/pretrained

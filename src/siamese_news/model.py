@@ -18,6 +18,7 @@ from siamese_news.encoders import (
     TwoHeadEncoder,
     build_encoder,
     lead_weights,
+    places_of,
 )
 from siamese_news.errors import InputError
 from siamese_news.folder import read_folder, write_folder
@@ -216,12 +217,12 @@ class Model(nn.Module):
         assert isinstance(bag, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
         ends = np.cumsum([0, *(len(ids) for ids in texts)], dtype=np.int64)
+        starts = torch.from_numpy(ends[:-1]).to(device)
         weights = self.embedding.token_weights[flat] if bag.uses_weights else None
         if bag.lead is not None:
-            places = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
-            lead = lead_weights(torch.from_numpy(places).to(device), bag.lead)
+            lead = lead_weights(places_of(starts, len(flat)), bag.lead)
             weights = lead if weights is None else weights * lead
-        summed = self.embedding.sums(flat, torch.from_numpy(ends[:-1]).to(device), weights)
+        summed = self.embedding.sums(flat, starts, weights)
         if bag.output is not None:  # a linear map of a sum; the length does not count
             summed = bag.output(summed)
         return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siamese_news.encoders.bag import BagEncoder
-from siamese_news.encoders.base import Encoder, Explanation, lead_weights
+from siamese_news.encoders.base import Encoder, Explanation, lead_weights, places_of
 from siamese_news.encoders.cnn import CNNEncoder
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.encoders.gru import GRUEncoder
@@ -28,6 +28,7 @@ __all__ = [
     "TwoHeadEncoder",
     "build_encoder",
     "lead_weights",
+    "places_of",
 ]
 
 # The names that a model folder may carry; a test proves that they are those of conf/.

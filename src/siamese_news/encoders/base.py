@@ -194,6 +194,17 @@ def weighted_mean(
     return (shares[:, None] @ states).squeeze(1)
 
 
+def places_of(starts: Tensor, count: int) -> Tensor:
+    """The place of each token in its own text, (N,), of texts laid end to end.
+
+    Args:
+        starts: (B,) int64, where each text begins.
+        count: N.
+    """
+    lengths = torch.diff(starts, append=starts.new_tensor([count]))
+    return torch.arange(count, device=starts.device) - starts.repeat_interleave(lengths)
+
+
 def lead_weights(places: Tensor, half: float) -> Tensor:
     """What a token counts by its place, 1 at the first: news puts first what matters most.
 

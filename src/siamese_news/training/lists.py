@@ -117,7 +117,7 @@ class ListsToRank(Dataset[int]):
 
 
 def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -> DataLoader[int]:
-    """Shuffled batches (`Lists`): articles, some of the posts near each, and as many by chance.
+    """Shuffled batches (`Lists`): articles, some of the posts near each, and two each by chance.
 
     Args:
         lists: the lists.

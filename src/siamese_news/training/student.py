@@ -7,7 +7,7 @@ import torch
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
-from siamese_news.encoders import lead_weights
+from siamese_news.encoders import lead_weights, places_of
 from siamese_news.training.lists import Lists
 
 
@@ -48,10 +48,8 @@ class Student(nn.Module):
     def forward(self, ids: Tensor, starts: Tensor) -> Tensor:
         """Unit vectors (B, D) of texts laid end to end: ids (N,), starts (B,)."""
         words, place = ids.unique(return_inverse=True)
-        lengths = torch.diff(starts, append=starts.new_tensor([len(ids)]))
-        places = torch.arange(len(ids), device=ids.device) - starts.repeat_interleave(lengths)
         table = self.table(words)
-        shares = lead_weights(places, self.lead).to(table)
+        shares = lead_weights(places_of(starts, len(ids)), self.lead).to(table)
         summed = nn.functional.embedding_bag(
             place, table, starts, mode="sum", per_sample_weights=shares
         )
