@@ -60,7 +60,7 @@ def open_scorer(
         feedback = replace(feedback, weight=0.0)
     elif expand and not feedback.weight:
         feedback = replace(feedback, weight=Feedback().weight)
-    # For ranks the weight only says what a pool is like before they are known.
+    # For ranks the weight only says which posts are best before they are known.
     dense = {"words": 0.0, "reciprocal": options.dense or 0.5}.get(fusion or "weighted")
     mixture = MixtureScorer(model, articles, asked=asked, dense=dense, feedback=feedback)
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
