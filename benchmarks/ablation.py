@@ -28,13 +28,13 @@ from benchmarks.ablation_table import table
 from siamese_news.data.collate import pad
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import build_encoder
-from siamese_news.factors import heads
-from siamese_news.files import atomic_write
+from siamese_news.evaluation.results import evaluate_model
 from siamese_news.model import Model
-from siamese_news.results import evaluate_model
+from siamese_news.model.term_factors import heads
 from siamese_news.training.build import add_terms, build_model, build_text, plain_config
-from siamese_news.training.datamodule import LinkDataModule
-from siamese_news.training.lexical_loss import TermVectors
+from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.linking.lexical_loss import TermVectors
+from siamese_news.utils.files import atomic_write
 
 CONFIG = (
     "data=mixed",
@@ -112,8 +112,8 @@ class Bench:
             model.terms.options,
             dense=float(head == "dense"),
             article_tokens=self.config["data"]["limits"]["article_tokens"],
-            phrases=0.0,
-            narrow=replace(model.terms.options.narrow, posts=10**9),
+            bigram_weight=0.0,
+            focused_pool=replace(model.terms.options.focused_pool, posts=10**9),
         )
         started = time.process_time()
         self._train(head, seed, steps, lr=LR * (10 if context == "bag, 10 x lr" else 1))

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from siamese_news.metrics.statistics import percentile_interval, randomisation_test
-from siamese_news.provenance import provenance
-from siamese_news.tables import markdown_table
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
 
 Run = dict[str, Any]
 KINDS = ("entmax15", "sparsemax", "adaptive")
-PAIRS = [
+BIGRAM_BUCKETS = [
     *((("lexical", "star", kind), ("lexical", "star", "softmax")) for kind in KINDS),
     *((("dense", "star", kind), ("dense", "star", "softmax")) for kind in KINDS),
     (("lexical", "star", "softmax"), ("lexical", "mean", "softmax")),
@@ -93,7 +93,7 @@ def _pairs(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return [
         {"head": one[0], "one": ", ".join(one[1:]), "other": ", ".join(two[1:])}
         | _difference(trained[one], trained[two])
-        for one, two in PAIRS
+        for one, two in BIGRAM_BUCKETS
         if one in trained and two in trained
     ]
 

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypedDict
 
-from siamese_news.files import atomic_write
+from siamese_news.utils.files import atomic_write
 
 VERSIONS = ("siamese-news", "torch", "entmax", "numpy", "sentence-transformers", "model2vec")
 # One thread, and memory that goes back at once, so that a peak is what was in use.

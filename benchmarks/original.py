@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention import RingAttention
-from siamese_news.columns import Columns
+from siamese_news.attention.word_projections import Columns
 from siamese_news.encoders import StarEncoder, build_encoder
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from benchmarks.measure import machine, peak_bytes, seconds
 from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.duplicates import SeenIds
-from siamese_news.files import atomic_write
 from siamese_news.text import Tokenizer
+from siamese_news.utils.files import atomic_write
 
 TARGET = 100_000  # read and tokenised from JSON lines, a second
 BLOCK = 8192

@@ -21,11 +21,11 @@ import torch
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, ranked
-from siamese_news.ranker import TextRanker
-from siamese_news.rankers.samcnn import SamCNN
-from siamese_news.tables import markdown_table
-from siamese_news.training.rerank_data import RerankCollection, read_reranking
-from siamese_news.training.rerank_table import averaged, full_table, peers, saved
+from siamese_news.model.reranker import TextRanker
+from siamese_news.rerankers.samcnn import SamCNN
+from siamese_news.training.rerank.data import RerankCollection, read_reranking
+from siamese_news.training.rerank.table import averaged, full_table, peers, saved
+from siamese_news.utils.markdown import markdown_table
 
 #: Relevant posts as the paper's Table 1 prints them; 2012 and 2013 look swapped.
 PRINTED_RELEVANT = {2011: 1940, 2012: 4298, 2013: 3405, 2014: 6812}

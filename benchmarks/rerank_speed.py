@@ -20,11 +20,11 @@ from torch import nn
 from torch.nn.functional import conv1d, normalize
 
 from siamese_news.encoders.embedding import TokenEmbedding
-from siamese_news.provenance import provenance
-from siamese_news.ranker import TextRanker
-from siamese_news.rankers import MPHCNN, Pair, PAtt
-from siamese_news.tables import markdown_table
+from siamese_news.model.reranker import TextRanker
+from siamese_news.rerankers import MPHCNN, Pair, PAtt
 from siamese_news.text.vocabulary import Vocabulary
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
 
 PATT = {
     "filters": 250, "widths": [2], "padding": "full", "dropout": 0.5, "hidden": 200,

@@ -83,7 +83,7 @@ def _against_minilm(dim: int, target: float, side: str, compiled: bool = False) 
     posts, articles, name = _texts()
     model = _model(dim, star(dim))
     if compiled:
-        model.compile()
+        model.compile_attention()
     encode = model.encode_posts if side == "posts" else model.encode_articles
     texts, peer_texts = (
         (posts, posts[:: max(len(posts) // PEER_POSTS, 1)])

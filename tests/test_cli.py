@@ -80,7 +80,7 @@ def test_rank_writes_a_file_and_ids_stay_exact(files):
 
 
 def test_the_facts_stand_beside_the_file(files):
-    from siamese_news.folder import folder_sha256
+    from siamese_news.model.folder import folder_sha256
 
     out = files / "out.csv"
     assert rank(files, "--out", out, files / "vote.txt").exit_code == 0

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
-from siamese_news.search import part as part_module
+from siamese_news.search import partial_results as part_module
 from siamese_news.search import scan
 
 WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "train", "the"]
@@ -21,7 +21,7 @@ POSTS = 400
 # The command as a process that blocks are small for, and that dies at a given one.
 DIES = """
 import os, signal, sys
-from siamese_news.search import filter as filter_module, part, scan
+from siamese_news.search import filter as filter_module, partial_results as part, scan
 scan.BLOCK = {block}
 part._SECONDS = {seconds}
 lines = filter_module._lines
@@ -225,7 +225,7 @@ def test_a_pipe_cannot_be_resumed(files):
 
 @pytest.mark.parametrize("name", ["rank", "filter"])
 def test_two_runs_do_not_write_one_output(files, name):
-    from siamese_news.search.part import output_lock
+    from siamese_news.search.partial_results import output_lock
 
     arguments = command(files)
     if name == "rank":
@@ -309,20 +309,20 @@ def test_what_stopped_before_its_first_block_leaves_nothing(files):
 
 
 def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
-    from siamese_news.search.part import PartFile
+    from siamese_news.search.partial_results import PartialResults
 
     (files / "key").write_bytes(b"k" * 20)
     lines = (files / "posts.jsonl").read_text().splitlines()
     with (files / "posts.jsonl").open("w") as stream:
         stream.writelines(json.dumps(json.loads(line) | {"author": "ann"}) + "\n" for line in lines)
     parts = []
-    remove = PartFile.remove
+    remove = PartialResults.remove
 
     def kept(self):
         parts.append(self.path.read_text())
         remove(self)
 
-    monkeypatch.setattr(PartFile, "remove", kept)
+    monkeypatch.setattr(PartialResults, "remove", kept)
     assert run(files, "--pseudonymise", files / "key").exit_code == 0
     assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]

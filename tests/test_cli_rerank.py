@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.encoders.embedding import TokenEmbedding
-from siamese_news.ranker import TextRanker
+from siamese_news.model.reranker import TextRanker
 from siamese_news.text.vocabulary import Vocabulary
 
 WORDS = [f"word{i}" for i in range(40)] + ["oscars", "snub", "affleck"]

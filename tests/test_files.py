@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write, open_binary
+from siamese_news.utils.files import atomic_write, open_binary
 
 
 def test_written_text_is_there_and_nothing_else(tmp_path):

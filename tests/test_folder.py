@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from siamese_news.errors import InputError
-from siamese_news.folder import folder_sha256, read_folder, write_folder
 from siamese_news.model import Model
+from siamese_news.model.folder import folder_sha256, read_folder, write_folder
 
 TEXTS = ["Flood in the river town", "the mayor and the vote", "", "zzzz", "🔥🔥", "fire " * 100]
 

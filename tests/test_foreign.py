@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
-from siamese_news.foreign import ForeignModel, library_of
+from siamese_news.model.external import ExternalModel, library_of
 from siamese_news.scoring import CosineScorer, open_scorer
 from siamese_news.search.searcher import Searcher
 
@@ -50,7 +50,7 @@ def folder(request, tmp_path, monkeypatch):
 
 
 def test_scores_are_cosines(folder):
-    scorer = open_scorer(ForeignModel(folder), ["flood flood river"])
+    scorer = open_scorer(ExternalModel(folder), ["flood flood river"])
     assert isinstance(scorer, CosineScorer)
     found = scorer.scores(["flood", "fire", ""])[0]
     np.testing.assert_allclose(found, [2 / 5**0.5, 0, 0], atol=1e-6)
@@ -61,7 +61,7 @@ def test_scores_are_cosines(folder):
 
 
 def test_only_the_first_words_of_an_article_are_read(folder):
-    model = ForeignModel(folder)
+    model = ExternalModel(folder)
     assert not model.encode_articles(["word " * 150 + "flood"]).any()
     assert model.encode_posts(["word " * 150 + "flood"]).any()
 
@@ -91,16 +91,16 @@ def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
     assert [json.loads(line)["post"] for line in out.read_text().splitlines()] == ["1"]
     meta = json.loads((tmp_path / "out.jsonl.meta.json").read_text())
     assert meta["provenance"]["model"]["library"] == library_of(folder)
-    before = ForeignModel(folder).sha256()
+    before = ExternalModel(folder).sha256()
     assert meta["provenance"]["model"]["sha256"] == before
     (folder / "more").mkdir()
     (folder / "more" / "weights").write_text("1")
-    assert ForeignModel(folder).sha256() != before
+    assert ExternalModel(folder).sha256() != before
 
 
 @pytest.mark.parametrize("opened", [False, True])
 def test_a_searcher_takes_it_and_says_why_it_cannot_explain(folder, opened):
-    searcher = Searcher(ForeignModel(folder) if opened else str(folder))
+    searcher = Searcher(ExternalModel(folder) if opened else str(folder))
     posts = ["smoke", "flood now", "river"]
     found = searcher.rank(["flood flood river"], posts, top=2)
     assert [row["post"] for row in found] == ["1", "2"]
@@ -112,8 +112,8 @@ def test_a_searcher_takes_it_and_says_why_it_cannot_explain(folder, opened):
 
 def test_a_folder_of_no_library_and_a_missing_library_are_named(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"modules\.json"):
-        ForeignModel(tmp_path)
+        ExternalModel(tmp_path)
     (tmp_path / "modules.json").write_text("[]")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(InputError, match="pip install sentence-transformers"):
-        ForeignModel(tmp_path)
+        ExternalModel(tmp_path)

@@ -22,9 +22,9 @@ from benchmarks.leaderboard.systems import MiniLMSystem
 from benchmarks.leaderboard.table import strongest_peer, training_minutes
 from benchmarks.leaderboard.train import train
 from siamese_news.data import bundled
-from siamese_news.data.devpools import event_pools
 from siamese_news.errors import InputError
-from siamese_news.folder import folder_sha256
+from siamese_news.evaluation.dev_pools import event_pools
+from siamese_news.model.folder import folder_sha256
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {
@@ -67,7 +67,7 @@ def place(tmp_path, tiny_model, monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     monkeypatch.setattr("benchmarks.leaderboard.systems.installed", lambda: False)
     monkeypatch.setattr(
-        "siamese_news.data.devpools.shared_dev_pools", lambda: stories_pools(collection)
+        "siamese_news.evaluation.dev_pools.shared_dev_pools", lambda: stories_pools(collection)
     )
     vectors = {**option("vectors", "glove100"), "source": "tiny.txt", "max_words": None}
     board = {"background": "stories", "vectors": vectors, "tests": ["stories"], "rows": ROWS}

@@ -97,7 +97,7 @@ def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
     rng = np.random.default_rng(0)
     lengths = (0, 1, 3, 70, 2, 0, 30)
     texts = [rng.choice([0, 1, 4, 8, 9 + 2**40, 9 + 2**50], size) for size in lengths]
-    monkeypatch.setattr("siamese_news.model.WORD_BLOCK", 100)  # several blocks
+    monkeypatch.setattr("siamese_news.model.siamese.WORD_BLOCK", 100)  # several blocks
     vectors = model.encode_ids(texts, "post", batch_tokens=64)
     with torch.no_grad():
         alone = [model(pad([ids]))[0] for ids in texts]
@@ -117,7 +117,7 @@ def test_word_blocks_hold_every_text_once(texts, budget):
 
 def test_what_cannot_be_compiled_says_so(tiny_model, monkeypatch):
     with pytest.raises(InputError, match="BagEncoder, which has no star attention"):
-        tiny_model.compile()
+        tiny_model.compile_attention()
 
     def broken(function, **options):
         def call(*arguments):
@@ -127,13 +127,13 @@ def test_what_cannot_be_compiled_says_so(tiny_model, monkeypatch):
 
     monkeypatch.setattr(torch, "compile", broken)
     with pytest.raises(InputError, match=r"failed \(No working C\+\+ compiler found\).*g\+\+"):
-        star_model().compile()
+        star_model().compile_attention()
 
 
 @pytest.mark.slow
 def test_compiled_vectors_are_the_eager_ones():
     model, compiled = star_model(1), star_model(1)
-    compiled.compile()
+    compiled.compile_attention()
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 9, size) for size in (0, 1, 2, 3, 40, 60, 99, 15, 2500, 1030)]
     model.limits["post_tokens"] = compiled.limits["post_tokens"] = None

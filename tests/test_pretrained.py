@@ -8,8 +8,8 @@ import pytest
 
 from siamese_news.data.beir import bundled
 from siamese_news.data.sources import evaluation_set
+from siamese_news.evaluation.results import evaluate_model
 from siamese_news.model import Model
-from siamese_news.results import evaluate_model
 from siamese_news.scoring import open_scorer
 
 FOLDER = Path(str(resources.files("siamese_news"))) / "pretrained"

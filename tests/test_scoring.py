@@ -10,31 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
-from siamese_news.model import Model
-from siamese_news.scoring import CosineScorer, MixtureScorer, ReciprocalScorer, open_scorer
-from siamese_news.terms import (
+from siamese_news.lexical_head import (
     BestPosts,
-    Feedback,
-    Narrow,
+    FocusedPool,
     PoolCounts,
+    RocchioFeedback,
     TermHead,
     TermOptions,
+    bigram_counters,
+    bigram_ids,
     distinct,
-    no_pairs,
-    pair_counters,
-    pairs_of,
+    empty_bigram_counters,
 )
+from siamese_news.model import Model
+from siamese_news.scoring import CosineScorer, MixtureScorer, ReciprocalScorer, open_scorer
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
 COUNTS = (50, 20, 40, 5, 30, 2, 0)
 TEXTS = 100
-OPTIONS = TermOptions(power=1.5, half=4.0, pivot=0.6, article_tokens=50, phrases=0.0, dense=0.0)
+OPTIONS = TermOptions(
+    power=1.5, lead_half_life=4.0, pivot=0.6, article_tokens=50, bigram_weight=0.0, dense=0.0
+)
 
 
 def head(options=OPTIONS, typical=(9.0, 9.0)):
     counts = torch.tensor(COUNTS)
-    return TermHead(counts, no_pairs(), texts=TEXTS, typical=typical, options=options)
+    return TermHead(counts, empty_bigram_counters(), texts=TEXTS, typical=typical, options=options)
 
 
 def idf(word_id):
@@ -47,7 +49,7 @@ def naive(article, post, options=OPTIONS, typical=9.0):
     weights = {}
     for word in article:
         tf = article.count(word)
-        lead = 1 / (1 + article.index(word) / options.half)
+        lead = 1 / (1 + article.index(word) / options.lead_half_life)
         weights[word] = idf(word) ** options.power * lead * (1 + math.log(tf))
     length = math.sqrt(sum(w * w for w in weights.values())) or 1.0
     own = {word: idf(word) ** options.power for word in set(post)}
@@ -59,7 +61,7 @@ def naive(article, post, options=OPTIONS, typical=9.0):
 def scored(articles, posts, weights):
     articles = [np.array(ids, np.int64) for ids in articles]
     posts = [np.array(ids, np.int64) for ids in posts]
-    features = [np.concatenate([ids, pairs_of(ids)]) for ids in articles]
+    features = [np.concatenate([ids, bigram_ids(ids)]) for ids in articles]
     columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
     vectors = weights.posts(*distinct(posts), columns)
     return (weights.articles(articles, columns) @ vectors.T).toarray()
@@ -79,21 +81,21 @@ def test_scores_equal_the_naive_loops(articles, posts):
 
 def test_pairs_are_scored_as_words_are_and_by_themselves():
     """With every pair as rare as the rest, its weight is that of an unknown word."""
-    options = TermOptions(half=4.0, phrases=0.25, dense=0.0)
+    options = TermOptions(lead_half_life=4.0, bigram_weight=0.25, dense=0.0)
     weights = head(options).background()
     article, post = [0, 1, 2, 1, 2], [1, 2, 3]
-    words = TermOptions(half=4.0, phrases=0.0, dense=0.0)
+    words = TermOptions(lead_half_life=4.0, bigram_weight=0.0, dense=0.0)
     one, two, three = 100, 101, 102  # (0, 1), (1, 2), (2, 1)
     expected = 0.75 * naive(article, post, words)
     expected += 0.25 * naive([one, two, three, two], [two, 103], words)
-    features = np.concatenate([np.array(post), pairs_of(np.array(post))])
+    features = np.concatenate([np.array(post), bigram_ids(np.array(post))])
     assert scored([article], [features], weights)[0, 0] == pytest.approx(expected, rel=1e-5)
 
 
 @given(st.lists(ids, max_size=5))
 @settings(deadline=None)
 def test_all_texts_at_once_have_the_features_of_each(texts):
-    terms = head(TermOptions(phrases=0.5))
+    terms = head(TermOptions(bigram_weight=0.5))
     texts = [np.array(text, np.int64) for text in texts]
     rows, found, count = terms.distinct(texts)
     assert count == len(texts)
@@ -105,16 +107,16 @@ def test_all_texts_at_once_have_the_features_of_each(texts):
 
 
 def test_the_order_of_a_pair_counts():
-    assert pairs_of(np.array([1, 2]))[0] != pairs_of(np.array([2, 1]))[0]
-    assert len(pairs_of(np.zeros(0, np.int64))) == len(pairs_of(np.array([4]))) == 0
+    assert bigram_ids(np.array([1, 2]))[0] != bigram_ids(np.array([2, 1]))[0]
+    assert len(bigram_ids(np.zeros(0, np.int64))) == len(bigram_ids(np.array([4]))) == 0
     # No pair is taken for a word, known or hashed.
-    assert pairs_of(np.array([2**62 + 5, 3, 9])).min() > 2**62 + 10**9
+    assert bigram_ids(np.array([2**62 + 5, 3, 9])).min() > 2**62 + 10**9
 
 
 def test_counters_hold_how_many_texts_have_a_pair():
     texts = [np.array([1, 2, 1, 2])] * 30 + [np.array([5, 6])]
-    counters = pair_counters(texts).numpy()
-    place = pairs_of(np.array([1, 2])) % len(counters)
+    counters = bigram_counters(texts).numpy()
+    place = bigram_ids(np.array([1, 2])) % len(counters)
     assert np.expm1(counters[place] / 16) == pytest.approx(30, rel=0.05)
     assert (counters > 0).sum() == 3
 
@@ -136,7 +138,7 @@ def test_a_scorer_goes_on_from_its_state(two_heads):
 
 
 def test_only_the_first_words_of_an_article_are_read():
-    options = TermOptions(article_tokens=2, phrases=0.0, dense=0.0)
+    options = TermOptions(article_tokens=2, bigram_weight=0.0, dense=0.0)
     weights = head(options).background()
     assert scored([[0, 1, 3]], [[3]], weights)[0, 0] == 0
     assert scored([[0, 3, 1]], [[3]], weights)[0, 0] > 0
@@ -151,11 +153,16 @@ def test_the_typical_length_is_the_root_mean_square():
 
 
 def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
-    options = TermOptions(half=4.0, phrases=0.0, dense=0.0, narrow=Narrow(pool=0.5, headline=2))
+    options = TermOptions(
+        lead_half_life=4.0,
+        bigram_weight=0.0,
+        dense=0.0,
+        focused_pool=FocusedPool(pool=0.5, headline=2),
+    )
     pool = PoolCounts(len(WORDS))
     posts = [np.array(row, np.int64) for row in ([0, 1], [0], [0, 7], [7])]
     pool.add(*distinct(posts))
-    weights = head(options).narrowed(pool)
+    weights = head(options).focused(pool)
     seen = {0: 3, 1: 1, 7: 2}
     for word in (0, 1, 3, 7):
         mine = math.log((1 + 4) / (1 + seen.get(word, 0))) + 1
@@ -163,13 +170,18 @@ def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
         assert weights.of(np.array([word]))[0] == pytest.approx(expected)
     # The headline doubles what stands in it, compared with what does not.
     lead = [float(v) for v in scored([[0, 1, 3]], [[0], [3]], weights)[0]]
-    alone = TermOptions(half=4.0, phrases=0.0, dense=0.0, narrow=Narrow(pool=0.5, headline=0))
-    without = scored([[0, 1, 3]], [[0], [3]], head(alone).narrowed(pool))[0]
+    alone = TermOptions(
+        lead_half_life=4.0,
+        bigram_weight=0.0,
+        dense=0.0,
+        focused_pool=FocusedPool(pool=0.5, headline=0),
+    )
+    without = scored([[0, 1, 3]], [[0], [3]], head(alone).focused(pool))[0]
     assert lead[0] / lead[1] > without[0] / without[1]
 
 
 @pytest.mark.parametrize(
-    "values", [{"power": -1.0}, {"half": 0.0}, {"pivot": 1.5}, {"dense": -0.1}]
+    "values", [{"power": -1.0}, {"lead_half_life": 0.0}, {"pivot": 1.5}, {"dense": -0.1}]
 )
 def test_impossible_options_are_named(values):
     with pytest.raises(InputError, match=next(iter(values))):
@@ -187,10 +199,10 @@ def two_heads(tiny_model):
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
-        no_pairs(),
+        empty_bigram_counters(),
         texts=50,
         typical=(8.0, 6.0),
-        options=TermOptions(dense=0.25, narrow=Narrow(posts=5)),
+        options=TermOptions(dense=0.25, focused_pool=FocusedPool(posts=5)),
     )
     return tiny_model
 
@@ -221,16 +233,16 @@ def test_the_mixture_is_the_sum_of_its_heads(two_heads):
 
 def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
     scorer = open_scorer(two_heads, ARTICLES)
-    assert scorer.matched(["QWERTZ was"]) == [["qwertz"]]
-    assert scorer.matched(["flood in the town"])[0][0] in ("flood", "town")
-    assert scorer.matched(["nothing at all", "", "Qwertz!"]) == [[], [], ["qwertz"]]
-    assert scorer.matched([]) == []
+    assert scorer.matched_terms(["QWERTZ was"]) == [["qwertz"]]
+    assert scorer.matched_terms(["flood in the town"])[0][0] in ("flood", "town")
+    assert scorer.matched_terms(["nothing at all", "", "Qwertz!"]) == [[], [], ["qwertz"]]
+    assert scorer.matched_terms([]) == []
 
 
 def test_a_vocabulary_that_drops_unknown_words_names_those_it_knows(two_heads):
     two_heads.vocabulary = Vocabulary(two_heads.vocabulary.words, unknown="drop")
     scorer = open_scorer(two_heads, ["flood xxyyzz river"])
-    assert set(scorer.matched(["flood qwertz river"])[0]) == {"flood", "river", "flood river"}
+    assert set(scorer.matched_terms(["flood qwertz river"])[0]) == {"flood", "river", "flood river"}
 
 
 def test_blocks_do_not_matter(two_heads):
@@ -268,7 +280,7 @@ def test_vectors_alone_do_not_make_a_pool_narrow(two_heads):
 
 
 def adapts(model, asked, posts):
-    scorer = open_scorer(model, ARTICLES, asked=asked)
+    scorer = open_scorer(model, ARTICLES, positives=asked)
     scorer.scores(posts)
     return scorer.adapt()
 
@@ -316,12 +328,12 @@ def test_bags_are_what_the_padded_path_gives(two_heads, lead):
 def naive_feedback(model, article, posts, weight):
     """`mean_vectors` and the mixture's docstring, word by word: the lexical score of each post."""
     terms = model.terms
-    weights, phrases = terms.background(), terms.options.phrases
+    weights, phrases = terms.background(), terms.options.bigram_weight
     ids = model.ids(article)
     columns = np.unique(np.concatenate([terms.features(model.ids(p)) for p in [article, *posts]]))
     own = weights.articles([ids], columns).toarray()[0]
     vectors = weights.posts(*terms.distinct([model.ids(p) for p in posts]), columns).toarray()
-    paired = np.isin(columns, np.concatenate([pairs_of(model.ids(p)) for p in [article, *posts]]))
+    paired = np.isin(columns, np.concatenate([bigram_ids(model.ids(p)) for p in [article, *posts]]))
     mean = np.zeros(len(columns))
     for group, share in ((~paired, 1 - phrases), (paired, phrases)):
         total = np.zeros(len(columns))
@@ -336,7 +348,7 @@ OTHER = ["vote mayor street"] * 30
 
 
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
-    options = Feedback(posts=3, least=2, score=0.05, weight=0.3)
+    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
     scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=0.0, feedback=options)
     before = scorer.scores([*FOUND, *OTHER])
     assert (before[0, : len(FOUND)] > options.score).all()
@@ -352,7 +364,7 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 
 
 def test_feedback_moves_the_dense_head_as_well(two_heads):
-    options = Feedback(posts=3, least=2, score=0.05, weight=0.3)
+    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
     scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=1.0, feedback=options)
     scorer.scores([*FOUND, *OTHER])
     assert scorer.adapt()
@@ -363,7 +375,10 @@ def test_feedback_moves_the_dense_head_as_well(two_heads):
 
 
 def test_too_few_or_too_weak_posts_change_nothing(two_heads):
-    for options in (Feedback(posts=5, least=4, score=0.05), Feedback(least=2, score=2.0)):
+    for options in (
+        RocchioFeedback(posts=5, least=4, score=0.05),
+        RocchioFeedback(least=2, score=2.0),
+    ):
         scorer = MixtureScorer(two_heads, ARTICLES, feedback=options)
         before = scorer.scores([*FOUND, *OTHER])
         assert scorer.adapt() == ""
@@ -372,11 +387,11 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
 
 def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     posts = [*FOUND, "fire fire smoke", "fire at night", "smoke at night", *OTHER]
-    options = Feedback(posts=3, least=2, score=0.05, weight=0.5)
-    scorer = MixtureScorer(two_heads, ARTICLES, asked=1, feedback=options)
+    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5)
+    scorer = MixtureScorer(two_heads, ARTICLES, positives=1, feedback=options)
     before = scorer.scores(posts)
     assert scorer.adapt()
-    assert [scorer.kept(0), scorer.kept(1)] == [0.5, 1.0]
+    assert [scorer.article_weight(0), scorer.article_weight(1)] == [0.5, 1.0]
     np.testing.assert_allclose(scorer.scores(posts)[1], before[1], atol=1e-6)
 
 
@@ -388,7 +403,7 @@ texts = st.lists(st.integers(0, 3), max_size=3).map(lambda words: np.array(words
 def test_the_best_posts_do_not_depend_on_blocks_or_order(posts, size, data):
     # The score of a text is one number, whichever copy it is.
     posts = [(text, int(text.sum()) % 6) for text, _ in posts]
-    options = Feedback(posts=3, least=1, score=0.2)
+    options = RocchioFeedback(posts=3, least=1, score=0.2)
 
     def kept(found, size):
         best = BestPosts(1, options)
@@ -473,7 +488,7 @@ def test_feedback_can_be_left_out_or_asked_for(two_heads):
 
     def adapts(expand, weight):
         options = dataclasses.replace(
-            two_heads.terms.options, feedback=Feedback(least=2, score=0.05, weight=weight)
+            two_heads.terms.options, feedback=RocchioFeedback(least=2, score=0.05, weight=weight)
         )
         two_heads.terms.options = options
         scorer = open_scorer(two_heads, ARTICLES, expand=expand)
@@ -492,4 +507,4 @@ def test_a_folder_from_before_feedback_has_none():
 
 def test_impossible_feedback_is_named():
     with pytest.raises(InputError, match="least=4"):
-        TermOptions(feedback=Feedback(posts=3, least=4))
+        TermOptions(feedback=RocchioFeedback(posts=3, least=4))

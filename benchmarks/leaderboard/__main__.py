@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> None:
     from benchmarks.leaderboard.systems import Ground, missing
     from benchmarks.leaderboard.table import leaderboard
     from benchmarks.leaderboard.train import train
-    from siamese_news.data.devpools import shared_dev_pools
-    from siamese_news.files import atomic_write
+    from siamese_news.evaluation.dev_pools import shared_dev_pools
+    from siamese_news.utils.files import atomic_write
 
     board = read_board(options.board, options.models)
     names = _named("rows", options.rows, list(board.rows))

@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.leaderboard.rows import Board, Row, digest
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write
-from siamese_news.provenance import provenance
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.provenance import provenance
 
 Document = dict[str, Any]
 

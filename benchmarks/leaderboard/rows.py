@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 import siamese_news
 from siamese_news.errors import InputError
-from siamese_news.folder import folder_sha256
+from siamese_news.model.folder import folder_sha256
 
 KINDS = ("glove", "bm25", "tfidf", "minilm", "mix", "model", "shipped")
 

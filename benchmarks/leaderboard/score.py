@@ -12,7 +12,7 @@ from benchmarks.leaderboard.sets import LEAK, open_test, print_of
 from benchmarks.leaderboard.systems import Ground, ModelSystem, System, open_row
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.evaluate import refuse_overlap
-from siamese_news.files import atomic_write
+from siamese_news.utils.files import atomic_write
 
 
 def kept(out: Path, row: Row, test: str, key: str) -> list[Figures] | None:

@@ -5,7 +5,7 @@ from functools import cache
 from benchmarks.leaderboard.rows import digest, option
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.errors import InputError
-from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.linking.datamodule import LinkDataModule
 
 DATA = {
     "usatoday-cnn": "usatoday_cnn",

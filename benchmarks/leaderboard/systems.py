@@ -10,12 +10,12 @@ import numpy as np
 
 from benchmarks.leaderboard.minilm import MISSING, MiniLM, installed
 from benchmarks.leaderboard.rows import Board, Row, option
-from siamese_news.lexical import BM25, TfIdf
-from siamese_news.lexical.words import words_of
+from siamese_news.baselines import BM25, TfIdf
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
+from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text
-from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.linking.datamodule import LinkDataModule
 
 TOKENIZER = {"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"}
 LIMITS = {"article_tokens": 1000, "post_tokens": 64, "keep": "first"}

@@ -11,8 +11,8 @@ from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, Row
 from benchmarks.leaderboard.sets import LEAK, open_test
 from siamese_news.metrics import bootstrap_interval, randomisation_test
-from siamese_news.provenance import provenance
-from siamese_news.tables import markdown_table
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
 
 Scores = Mapping[str, Mapping[str, Sequence[Figures]]]
 """Test -> row -> figures, one for each seed."""

@@ -38,9 +38,9 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     import numpy as np
 
     from siamese_news.data.pairs import same_event_qrels
+    from siamese_news.evaluation.results import evaluate_system, figures, write_results
     from siamese_news.metrics import randomisation_test
-    from siamese_news.results import evaluate_system, figures, write_results
-    from siamese_news.training.datamodule import LinkDataModule
+    from siamese_news.training.linking.datamodule import LinkDataModule
 
     plain: Any = OmegaConf.to_container(config, resolve=True)
     if plain["split"] not in ("dev", "test"):
@@ -75,10 +75,10 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
-    from siamese_news.model import Model
-    from siamese_news.search.systems import ModelSystem, peer
+    from siamese_news.evaluation.systems import ModelSystem, peer
+    from siamese_news.model.siamese import Model
     from siamese_news.training.build import build_model, build_text
-    from siamese_news.training.datamodule import LinkDataModule
+    from siamese_news.training.linking.datamodule import LinkDataModule
 
     given = config["model"] or []
     folders: Sequence[str] = [given] if isinstance(given, str) else given

@@ -17,8 +17,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write
-from siamese_news.sweep import ROW, write_row
+from siamese_news.training.sweep import ROW, write_row
+from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +39,14 @@ def train(config: DictConfig, out: Path) -> dict[str, Any]:
     with atomic_write(out / "config.yaml") as stream:
         stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     if plain["task"]["name"] == "rerank":
-        from siamese_news.training import rerank
+        from siamese_news.training.rerank import run as rerank
 
         return rerank.run(plain, out)
     if plain["task"]["name"] == "distil":
-        from siamese_news.training import distil
+        from siamese_news.training.distill import run as distil
 
         return distil.run(plain, out)
-    from siamese_news.training import link
+    from siamese_news.training.linking import run as link
 
     return link.run(plain, out)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from siamese_news.data import read_collection
-from siamese_news.data.devpools import (
+from siamese_news.data.leaks import same_text_key
+from siamese_news.evaluation.dev_pools import (
     event_pools,
     pair_pool,
     shared_dev_pools,
     trec_posts,
 )
-from siamese_news.data.leaks import same_text_key
-from siamese_news.data.pools import Pool, Ranking, edge_pools, evaluate_pools
+from siamese_news.evaluation.pools import Pool, Ranking, edge_pools, evaluate_pools
 
 
 @pytest.fixture(scope="module")

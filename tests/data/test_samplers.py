@@ -25,7 +25,7 @@ def make(posts, **options):
     return ArticleBatchSampler(posts=posts, lengths=lengths, **options)
 
 
-def pairs_of(batches):
+def bigram_ids(batches):
     return Counter((a, p) for batch in batches for a, posts in batch for p in posts)
 
 
@@ -40,7 +40,7 @@ def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
     posts = separate(counts)
     sampler = make(posts, articles_per_batch=size, posts_per_article=m)
     batches = sampler.global_batches(epoch)
-    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
     assert len(batches) == len(sampler)
     sizes = [len(batch) for batch in batches]
     assert max(sizes) <= size
@@ -57,7 +57,7 @@ def test_articles_that_share_a_post_are_never_together(posts, epoch):
     sampler = make(posts)
     batches = sampler.global_batches(epoch)
     assert len(batches) == len(sampler)
-    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
     for batch in batches:
         articles = [a for a, _ in batch]
         assert len(set(articles)) == len(articles)
@@ -92,7 +92,7 @@ def test_ranks_are_disjoint_and_equal(counts, world, epoch):
         assert all(own for batch in step for _, own in batch)
         articles = [a for batch in step for a, _ in batch]
         assert len(set(articles)) == len(articles)
-        seen.update(pairs_of(step))
+        seen.update(bigram_ids(step))
     assert set(seen.values()) == {1}
 
 
@@ -176,12 +176,12 @@ def test_pair_batches_hold_every_pair_once_and_ranks_share():
     sampler = PairBatchSampler(posts=posts, pairs_per_batch=5)
     batches = list(sampler)
     assert [len(batch) for batch in batches] == [5, 5, 5, 5, 4]
-    assert pairs_of(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
     ranks = [
         list(PairBatchSampler(posts=posts, pairs_per_batch=5, rank=r, world=2)) for r in (0, 1)
     ]
     assert [len(b) for b in ranks[0]] == [len(b) for b in ranks[1]] == [5, 5, 2]
-    assert pairs_of(ranks[0] + ranks[1]) == pairs_of(batches)
+    assert bigram_ids(ranks[0] + ranks[1]) == bigram_ids(batches)
 
 
 @pytest.mark.parametrize(

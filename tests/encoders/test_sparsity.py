@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.solver import entmax
 from siamese_news.sparsity import (
     SPARSITIES,
     AdaptiveEntmax,
@@ -16,6 +15,7 @@ from siamese_news.sparsity import (
     Softmax,
     Sparsemax,
 )
+from siamese_news.sparsity.entmax import entmax
 
 ALPHAS = (1.01, 1.05, 1.2, 1.5, 1.8, 1.95, 2.0)
 

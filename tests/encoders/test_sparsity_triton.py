@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="triton is not installed; it comes with tor
 
 CODE = """
 import torch
-from siamese_news.solver import entmax
+from siamese_news.sparsity.entmax import entmax
 from siamese_news.sparsity import AdaptiveEntmax
 
 device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from siamese_news.columns import Words
+from siamese_news.attention.word_projections import Words
 from siamese_news.encoders import build_encoder
 
 CHOICES = [

@@ -24,7 +24,7 @@ from siamese_news.metrics import counts as counts_module
 
 
 def cut(scores, bounds):
-    """Restartable blocks of a matrix, cut at `bounds`."""
+    """ReplayablePosts blocks of a matrix, cut at `bounds`."""
     edges = sorted({0, *bounds, scores.shape[1]})
 
     def blocks():

@@ -15,14 +15,20 @@ from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.encoders import StarEncoder, TransformerEncoder
 from siamese_news.errors import InputError
+from siamese_news.lexical_head import (
+    FocusedPool,
+    RocchioFeedback,
+    TermHead,
+    TermOptions,
+    empty_bigram_counters,
+)
 from siamese_news.scoring import open_scorer
-from siamese_news.search.attribution import _kept
-from siamese_news.search.explain import explain, explain_nearest
-from siamese_news.search.explain_output import check_words, record_of, write_explained
-from siamese_news.search.explained import alike, check
-from siamese_news.search.sentences import sentence_spans, without
+from siamese_news.search.explain.attribution import _kept
+from siamese_news.search.explain.explainer import explain, explain_nearest
+from siamese_news.search.explain.output import check_words, record_of, write_explained
+from siamese_news.search.explain.records import alike, check
+from siamese_news.search.explain.sentences import sentence_spans, without
 from siamese_news.sparsity import AdaptiveEntmax
-from siamese_news.terms import Feedback, Narrow, TermHead, TermOptions, no_pairs
 from siamese_news.text import Vocabulary
 
 STORY = Article(
@@ -41,10 +47,12 @@ def mixture(tiny_model):
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
-        no_pairs(),
+        empty_bigram_counters(),
         texts=50,
         typical=[8.0, 20.0],
-        options=TermOptions(dense=0.25, phrases=0.4, half=10.0, narrow=Narrow(posts=5)),
+        options=TermOptions(
+            dense=0.25, bigram_weight=0.4, lead_half_life=10.0, focused_pool=FocusedPool(posts=5)
+        ),
     )
     return tiny_model
 
@@ -108,7 +116,7 @@ def test_the_parts_add_up_to_the_score(mixture):
 def test_words_are_the_exact_products(mixture):
     one = explain(mixture, STORY, POSTS[:1])[0]
     scorer = open_scorer(mixture, [STORY.full_text])
-    expected = scorer.carried(POSTS[0].text, 0)
+    expected = scorer.term_contributions(POSTS[0].text, 0)
     assert {t.term: t.lexical for t in one.terms if t.lexical} == pytest.approx(expected)
     assert one.terms[0].term in ("qwertz", "bridge", "flood")
     # Unknown to the vectors, known to the words.
@@ -302,7 +310,7 @@ def test_the_commands_mistakes_are_named(files, options, message, monkeypatch):
 
 
 def test_what_the_best_posts_add_is_told_apart(mixture):
-    feedback = Feedback(posts=3, least=2, score=0.05, weight=0.4)
+    feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.4)
     mixture.terms.options = dataclasses.replace(mixture.terms.options, feedback=feedback)
     scorer = open_scorer(mixture, ["lake", STORY.full_text])
     found = ["qwertz bridge boat", "flood of qwertz smoke"]

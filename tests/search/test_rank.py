@@ -14,7 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.search import scan
 from siamese_news.search.output import write_ranking
 from siamese_news.search.rank import rank_posts
-from siamese_news.terminal import clean
+from siamese_news.utils.terminal import clean
 
 ARTICLES = [Article("a1", "flood in the river town"), Article("a2", "the mayor vote", title="Vote")]
 WORDS = ["flood", "river", "fire", "train", "vote", "mayor", "the", "zzz"]

@@ -11,7 +11,7 @@ from siamese_news.search import scan, top
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.rank import rank_posts
-from siamese_news.search.scan import Restartable, passes
+from siamese_news.search.scan import ReplayablePosts, passes
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
@@ -157,7 +157,7 @@ def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
 
 def test_an_id_that_no_format_could_carry_is_refused():
     with pytest.raises(InputError, match="white space"):
-        list(Restartable([Post("a b", "x")]))
+        list(ReplayablePosts([Post("a b", "x")]))
 
 
 def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):

@@ -7,7 +7,7 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from siamese_news.errors import InputError
-from siamese_news.training.datamodule import LinkDataModule
+from siamese_news.training.linking.datamodule import LinkDataModule
 
 
 class Words:

@@ -9,14 +9,15 @@ import torch
 from hydra import compose, initialize_config_module
 
 from siamese_news.errors import InputError
-from siamese_news.lexical import content_words
+from siamese_news.lexical_head import TermHead, TermOptions, empty_bigram_counters
 from siamese_news.model import Model
-from siamese_news.terms import TermHead, TermOptions, no_pairs
 from siamese_news.text import Tokenizer
+from siamese_news.text.content_words import content_words
 from siamese_news.train import train
-from siamese_news.training import distil, teacher
-from siamese_news.training.lists import Bags, Lists, ListsToRank, list_loader
-from siamese_news.training.student import Student, StudentModule
+from siamese_news.training.distill import run as distil
+from siamese_news.training.distill import teacher
+from siamese_news.training.distill.lists import Bags, Lists, ListsToRank, list_loader
+from siamese_news.training.distill.student import Student, StudentModule
 
 
 def _hashed_words(texts, **_):
@@ -65,7 +66,7 @@ def _head(texts, words=50):
     for ids in texts:
         counts[np.unique(ids)] += 1
     return TermHead(
-        torch.from_numpy(counts), no_pairs(), texts=len(texts), typical=[2.0, 1.0],
+        torch.from_numpy(counts), empty_bigram_counters(), texts=len(texts), typical=[2.0, 1.0],
         options=TermOptions(),
     )  # fmt: skip
 

@@ -9,13 +9,13 @@ import torch
 from hydra import compose, initialize_config_module
 
 from siamese_news.encoders import TwoHeadEncoder, build_encoder
+from siamese_news.lexical_head import FocusedPool, TermHead, TermOptions, empty_bigram_counters
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
-from siamese_news.terms import Narrow, TermHead, TermOptions, no_pairs
 from siamese_news.text import Vocabulary
 from siamese_news.train import train
-from siamese_news.training import link
-from siamese_news.training.finetune import Verdict, compare, make_trainable
+from siamese_news.training.linking import run as link
+from siamese_news.training.linking.finetune import Verdict, compare, make_trainable
 
 ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
 POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", ""]
@@ -31,10 +31,10 @@ def shipped(tiny_model):
     tiny_model.encoder = build_encoder(tiny_model.config)
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
-        no_pairs(),
+        empty_bigram_counters(),
         texts=50,
         typical=(8.0, 8.0),
-        options=TermOptions(dense=0.25, narrow=Narrow(posts=5)),
+        options=TermOptions(dense=0.25, focused_pool=FocusedPool(posts=5)),
     )
     return tiny_model
 

@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from siamese_news.data.collate import pad
 from siamese_news.encoders import build_encoder
-from siamese_news.factors import TextHeads, heads
+from siamese_news.lexical_head import (
+    TermHead,
+    TermOptions,
+    bigram_counters,
+    distinct,
+    empty_bigram_counters,
+)
+from siamese_news.model.term_factors import TextHeads, heads
 from siamese_news.scoring import open_scorer
-from siamese_news.terms import TermHead, TermOptions, distinct, no_pairs, pair_counters
 from siamese_news.text import Vocabulary
-from siamese_news.training.lexical_loss import TermVectors
-from siamese_news.training.module import first_rows
+from siamese_news.training.linking.lexical_loss import TermVectors
+from siamese_news.training.linking.module import first_rows
 
 COUNTS = torch.tensor([50, 20, 40, 5, 30, 2, 0])
 # 7 … 2^61 are hashed words
@@ -24,8 +30,8 @@ ids = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 2**61]), max_size=9)
 
 
 def head(phrases):
-    options = TermOptions(half=4.0, pivot=1.0, phrases=phrases, dense=0.0)
-    return TermHead(COUNTS, no_pairs(), texts=100, typical=(3.0, 3.0), options=options)
+    options = TermOptions(lead_half_life=4.0, pivot=1.0, bigram_weight=phrases, dense=0.0)
+    return TermHead(COUNTS, empty_bigram_counters(), texts=100, typical=(3.0, 3.0), options=options)
 
 
 def arrays(texts):
@@ -51,7 +57,7 @@ def padded(factors):
 )
 @settings(deadline=None, max_examples=60)
 def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
-    """Their products are the scores of `siamese_news.terms` at pivot = 1, factors and all."""
+    """Their products are the scores of `lexical_head` at pivot = 1, factors and all."""
     terms = head(phrases)
     articles, posts = arrays(articles), arrays(posts)
     by, post_by = drawn(articles, seed), drawn(posts, seed + 1)
@@ -59,7 +65,7 @@ def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
 
     features = [terms.features(text) for text in posts]
     columns = np.unique(np.concatenate([*map(terms.features, articles), np.zeros(0, np.int64)]))
-    from siamese_news.terms import mean_factors
+    from siamese_news.lexical_head import mean_factors
 
     means = mean_factors(features, [terms.feature_factors(own) for own in post_by])
     weights = terms.background()
@@ -70,7 +76,7 @@ def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
     np.testing.assert_allclose(left @ right.T, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("phrases", [0.0, 0.3])
+@pytest.mark.parametrize("bigram_weight", [0.0, 0.3])
 def test_gradcheck(phrases):
     articles = pad(arrays([[0, 1, 0, 3], [2], []]))
     posts = pad(arrays([[3, 0], [9, 2, 9]]))
@@ -121,11 +127,11 @@ def two_heads(request, tiny_model):
     words = tiny_model.vocabulary.words
     tiny_model.vocabulary = Vocabulary(words, unknown="hash")
     tiny_model.embedding.unknown_weight = 0.0
-    options = TermOptions(phrases=0.3, dense=0.25)
+    options = TermOptions(bigram_weight=0.3, dense=0.25)
     texts = [tiny_model.vocabulary.ids(text.split()) for text in [*ARTICLES, *POSTS]]
     tiny_model.terms = TermHead(
         torch.arange(len(words)),
-        pair_counters(texts),
+        bigram_counters(texts),
         texts=50,
         typical=(8.0, 8.0),
         options=options,
@@ -197,7 +203,7 @@ def test_the_mixture_of_trained_heads_in_blocks_and_from_a_folder(two_heads, tmp
     # What the words carry is the lexical score, factors and all.
     two_heads.terms.options = plain
     lexical = open_scorer(two_heads, ARTICLES)
-    carried = lexical.carried(POSTS[0], 0)
+    carried = lexical.term_contributions(POSTS[0], 0)
     assert carried
     assert math.fsum(carried.values()) == pytest.approx(
         float(lexical.scores(POSTS)[0, 0]), abs=1e-6

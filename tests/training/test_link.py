@@ -86,7 +86,7 @@ def test_two_heads_are_trained_and_ranked_with(tmp_path, encoder):
     assert row["MAP"] > 0.3
     model = Model.load(tmp_path / "model")
     assert model.encoder.query.abs().sum() > 0
-    assert model.terms.options.phrases > 0
+    assert model.terms.options.bigram_weight > 0
     stories = bundled()
     article = next(iter(stories.qrels["test"]))
     posts = [post.text for post in stories.posts.values()][:50]

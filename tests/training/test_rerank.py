@@ -12,12 +12,12 @@ import yaml
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
 from siamese_news.errors import InputError
-from siamese_news.ranker import TextRanker
+from siamese_news.model.reranker import TextRanker
 from siamese_news.search.rerank import rerank_posts
-from siamese_news.training import rerank
-from siamese_news.training.rerank_batches import Pairs, encode_collection
-from siamese_news.training.rerank_data import make_fold, read_reranking
-from siamese_news.training.rerank_table import averaged, full_table, peers, saved, summarise
+from siamese_news.training.rerank import run as rerank
+from siamese_news.training.rerank.batches import Pairs, encode_collection
+from siamese_news.training.rerank.data import make_fold, read_reranking
+from siamese_news.training.rerank.table import averaged, full_table, peers, saved, summarise
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]

@@ -5,7 +5,7 @@ import pytest
 
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank_interpolation import (
+from siamese_news.training.rerank.interpolation import (
     average,
     interpolate,
     log_odds,

@@ -12,9 +12,9 @@ import typer
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Article
-    from siamese_news.model import Model
-    from siamese_news.models import AnyModel
-    from siamese_news.search.export import Share
+    from siamese_news.model.loading import AnyModel
+    from siamese_news.model.siamese import Model
+    from siamese_news.search.export import ExportOptions
     from siamese_news.search.rank import RankedPost
     from siamese_news.search.seeds import Seeds
 
@@ -159,7 +159,7 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
         hint: what was left of the work where it was cut off.
     """
     from siamese_news.errors import InputError
-    from siamese_news.terminal import clean
+    from siamese_news.utils.terminal import clean
 
     try:
         yield
@@ -192,8 +192,8 @@ def use_threads(threads: int | None) -> None:
 
 def write(ranking: "list[list[RankedPost]]", format: Format, out: Path | None) -> None:
     """Write a ranking to a file, whole or not at all, or to the terminal."""
-    from siamese_news.files import atomic_write
     from siamese_news.search.output import BINARY, write_ranking
+    from siamese_news.utils.files import atomic_write
 
     binary = format.value in BINARY
     if out is None:
@@ -234,17 +234,16 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
 
 def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":
     """The model, and which it is: ``folder``, ``sha256`` (of its checksums) and ``library``."""
-    import siamese_news.model
-    from siamese_news.folder import folder_sha256
-    from siamese_news.foreign import ForeignModel
-    from siamese_news.models import open_model
+    from siamese_news.model.external import ExternalModel
+    from siamese_news.model.folder import folder_sha256
+    from siamese_news.model.loading import open_model
+    from siamese_news.model.siamese import PRETRAINED
 
     model = open_model(folder)
-    if isinstance(model, ForeignModel):
+    if isinstance(model, ExternalModel):
         library = {"library": model.library}
         return model, {"folder": str(folder), "sha256": model.sha256()} | library
-    shipped = Path(siamese_news.model.__file__).parent / "pretrained"
-    digest = folder_sha256(shipped if folder is None else folder)
+    digest = folder_sha256(PRETRAINED if folder is None else folder)
     return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 
 
@@ -254,7 +253,7 @@ def own_model(folder: Path | None) -> "Model":
     Raises:
         InputError: the folder is another library's.
     """
-    from siamese_news.models import explainable, open_model
+    from siamese_news.model.loading import explainable, open_model
 
     return explainable(open_model(folder))
 
@@ -280,11 +279,13 @@ def read_seeds(
     return Seeds(read_articles(given), pushing, over, aggregate.value)
 
 
-def share_of(ids_only: bool, author: bool, pseudonymise: Path | None, map: bool) -> "Share":
+def export_options(
+    ids_only: bool, author: bool, pseudonymise: Path | None, map: bool
+) -> "ExportOptions":
     """What is written of the posts."""
-    from siamese_news.search.export import Share, read_key
+    from siamese_news.search.export import ExportOptions, read_key
 
-    return Share(ids_only, author, read_key(pseudonymise) if pseudonymise else None, map)
+    return ExportOptions(ids_only, author, read_key(pseudonymise) if pseudonymise else None, map)
 
 
 def rejected_file(out: Path | None) -> Path | None:

@@ -60,7 +60,7 @@ def doctor(
 
 
 def _say(line: str, indent: int = 0) -> None:
-    from siamese_news.terminal import clean
+    from siamese_news.utils.terminal import clean
 
     typer.echo(" " * indent + clean(line))
 
@@ -126,7 +126,7 @@ def _found() -> None:
 
 
 def _model(folder: Path) -> None:
-    from siamese_news.folder import folder_sha256, read_folder
+    from siamese_news.model.folder import folder_sha256, read_folder
 
     config, tensors, words = read_folder(folder)
     numbers = sum(tensor.numel() for tensor in tensors.values())

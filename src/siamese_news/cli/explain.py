@@ -77,10 +77,10 @@ def explain(
     with bad_input_exits():
         from siamese_news.data.records import Post
         from siamese_news.errors import InputError
-        from siamese_news.files import atomic_write
         from siamese_news.scoring import open_scorer
-        from siamese_news.search.explain import explain_nearest
-        from siamese_news.search.explain_output import write_explained
+        from siamese_news.search.explain.explainer import explain_nearest
+        from siamese_news.search.explain.output import write_explained
+        from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         if not post and not text:
@@ -90,7 +90,7 @@ def explain(
         sources = posts or []
         seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
         encoder = own_model(model)
-        scorer = open_scorer(encoder, seeds.texts, asked=len(seeds.articles))
+        scorer = open_scorer(encoder, seeds.texts, positives=len(seeds.articles))
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
         before: dict[tuple[str, str], float] = {}

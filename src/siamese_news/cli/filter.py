@@ -33,18 +33,18 @@ from siamese_news.cli.common import (
     TextFieldOption,
     ThreadsOption,
     bad_input_exits,
+    export_options,
     format_of,
     load_model,
     read_seeds,
     rejected_file,
-    share_of,
     use_threads,
 )
 from siamese_news.cli.progress import Watched
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
-    from siamese_news.search.export import Share
+    from siamese_news.search.export import ExportOptions
     from siamese_news.search.seeds import Seeds
 
 
@@ -93,17 +93,17 @@ def filter(
     with bad_input_exits("the same command with --resume goes on from here"):
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
-        from siamese_news.files import atomic_write
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import CLUSTERED, write_meta
         from siamese_news.search.filter import filter_posts, filtered_rows
         from siamese_news.search.output import BINARY, write_rows
-        from siamese_news.search.part import PartFile, output_lock
+        from siamese_news.search.partial_results import PartialResults, output_lock
         from siamese_news.search.window import Window
+        from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         chosen = format_of(format, out, None).value
-        share = share_of(ids_only, author, pseudonymise, map)
+        share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         seeds = read_seeds(articles, more, negatives, over=True, aggregate=aggregate, posts=posts)
         with output_lock(out):
@@ -125,7 +125,7 @@ def filter(
                     *fields.values(),
                 ],
             )  # fmt: skip
-            part = PartFile(out, job, resume=resume)
+            part = PartialResults(out, job, resume=resume)
             if part.progress.blocks:
                 typer.echo(f"{part.path}: goes on after block {part.progress.blocks}", err=True)
             try:
@@ -134,7 +134,7 @@ def filter(
                 scorer = open_scorer(
                     encoder,
                     seeds.texts,
-                    asked=len(seeds.articles),
+                    positives=len(seeds.articles),
                     fusion=fusion.value if fusion else None,
                     expand=expand,
                 )
@@ -193,7 +193,7 @@ def filter(
 
 
 def _job(
-    seeds: "Seeds", posts: "PostStream", model: str, share: "Share", options: list[Any]
+    seeds: "Seeds", posts: "PostStream", model: str, share: "ExportOptions", options: list[Any]
 ) -> dict[str, Any]:
     """What must be the same to go on with a run: by the name that a message has for it."""
     import torch

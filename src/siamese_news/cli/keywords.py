@@ -67,8 +67,8 @@ def keywords(
     with bad_input_exits():
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
-        from siamese_news.files import atomic_write
         from siamese_news.search.keywords import find_keywords, write_keywords
+        from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         if (results is None) == (not articles):
@@ -124,7 +124,7 @@ def _best(
     encoder, _ = load_model(model)
     watched = Watched(pool)
     ranking = search(
-        open_scorer(encoder, seeds.texts, asked=len(seeds.articles)),
+        open_scorer(encoder, seeds.texts, positives=len(seeds.articles)),
         seeds,
         watched,
         top=top,

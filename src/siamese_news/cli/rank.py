@@ -33,11 +33,11 @@ from siamese_news.cli.common import (
     TextFieldOption,
     ThreadsOption,
     bad_input_exits,
+    export_options,
     format_of,
     load_model,
     read_seeds,
     rejected_file,
-    share_of,
     use_threads,
 )
 from siamese_news.cli.progress import Watched
@@ -87,17 +87,17 @@ def rank(
     """
     with bad_input_exits(), ExitStack() as held:
         from siamese_news.data.readers import open_posts
-        from siamese_news.files import atomic_write
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import ranking_rows, write_meta
         from siamese_news.search.output import BINARY, write_rows
-        from siamese_news.search.part import output_lock
+        from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
         from siamese_news.search.window import Window
+        from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         chosen = format_of(format, out, Format.table).value
-        share = share_of(ids_only, author, pseudonymise, map)
+        share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         seeds = read_seeds(
             articles, more, negatives, over=over_seeds, aggregate=aggregate, posts=posts
@@ -118,7 +118,7 @@ def rank(
         scorer = open_scorer(
             encoder,
             seeds.texts,
-            asked=len(seeds.articles),
+            positives=len(seeds.articles),
             fusion=fusion.value if fusion else None,
             expand=expand,
         )
@@ -137,7 +137,7 @@ def rank(
             ranking,
             share,
             dedupe=dedupe,
-            matched=scorer.matched,
+            matched=scorer.matched_terms,
             one_name=bare,
             bare=bare,
             encode=None if bare else encoder.encode_posts,

@@ -37,7 +37,7 @@ def rerank(
     with bad_input_exits():
         from siamese_news.data.readers import open_posts
         from siamese_news.data.records import Article
-        from siamese_news.ranker import TextRanker
+        from siamese_news.model.reranker import TextRanker
         from siamese_news.search.rank import RankedPost
         from siamese_news.search.rerank import rerank_posts
 

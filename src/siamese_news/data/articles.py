@@ -13,7 +13,7 @@ from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.data.webpages import read_page
 from siamese_news.errors import InputError
-from siamese_news.files import open_binary
+from siamese_news.utils.files import open_binary
 
 _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")

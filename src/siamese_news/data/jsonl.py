@@ -8,7 +8,7 @@ from typing import Any
 from siamese_news.data.lines import LINE_CAP, BadRow, decode_text, or_refuse, raw_lines
 from siamese_news.data.records import check_id, clean_text
 from siamese_news.errors import InputError
-from siamese_news.files import open_binary
+from siamese_news.utils.files import open_binary
 
 # int() refuses longer strings of digits (CPython's default limit).
 _INT_DIGITS = 4300

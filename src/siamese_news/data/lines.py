@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from siamese_news.errors import InputError
-from siamese_news.files import open_binary
+from siamese_news.utils.files import open_binary
 
 LINE_CAP = 16 * 2**20
 """Longest line in bytes; a file that is one line of gigabytes must not fill the memory."""

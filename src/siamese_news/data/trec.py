@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write, open_binary
+from siamese_news.utils.files import atomic_write, open_binary
 
 
 def _rows(path: str | Path, fields: str) -> Iterator[tuple[str, list[str]]]:

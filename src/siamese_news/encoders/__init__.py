@@ -13,7 +13,7 @@ from siamese_news.encoders.star import StarEncoder
 from siamese_news.encoders.transformer import TransformerEncoder
 from siamese_news.encoders.two_head import TwoHeadEncoder
 from siamese_news.errors import InputError
-from siamese_news.sparsity import SPARSITIES
+from siamese_news.sparsity.maps import SPARSITIES
 
 __all__ = [
     "ENCODERS",

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news.attention import Attention, RingAttention
-from siamese_news.columns import Words
+from siamese_news.attention.word_projections import Words
 from siamese_news.errors import InputError
-from siamese_news.sparsity import Sparsity
+from siamese_news.sparsity.maps import Sparsity
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention import AttentionBackend, RingAttention, Similarity, StarAttention
-from siamese_news.columns import Columns, Words
+from siamese_news.attention.word_projections import Columns, Words
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
-from siamese_news.sparsity import AdaptiveEntmax, Sparsity
+from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda states: states,

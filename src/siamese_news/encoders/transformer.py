@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from siamese_news.attention import Attention
 from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
-from siamese_news.sparsity import Softmax, Sparsity
+from siamese_news.sparsity.maps import Softmax, Sparsity
 
 
 class DenseAttention(Attention):

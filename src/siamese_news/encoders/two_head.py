@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from siamese_news.encoders.base import Encoder, weighted_mean
 from siamese_news.encoders.star import StarEncoder
-from siamese_news.sparsity import AdaptiveEntmax, Sparsity
+from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 
 
 class TwoHeadEncoder(Encoder):

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Encodes(Protocol):
-    """What a dense model must do: `Model`, or `ForeignModel`."""
+    """What a dense model must do: `Model`, or `ExternalModel`."""
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32."""
@@ -38,19 +38,19 @@ class CosineScorer:
         """Nothing to choose."""
         return ""
 
-    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """None: a vector has no words."""
         return [[] for _ in posts]
 
-    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """None: a vector has no words."""
         return {}
 
-    def own(self, article: int) -> dict[int, float]:
+    def article_term_shares(self, article: int) -> dict[int, float]:
         """None: a vector has no words."""
         return {}
 
-    def kept(self, article: int) -> float:
+    def article_weight(self, article: int) -> float:
         """All of it."""
         return 1.0
 

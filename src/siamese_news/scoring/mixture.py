@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from siamese_news.factors import TextHeads
-from siamese_news.model import Model
-from siamese_news.terms import (
+from siamese_news.lexical_head import (
     BestPosts,
-    Feedback,
     PoolCounts,
+    RocchioFeedback,
     TermWeights,
+    bigram_ids,
     mean_factors,
     mean_vectors,
-    pairs_of,
 )
+from siamese_news.model.siamese import Model
+from siamese_news.model.term_factors import TextHeads
 
 _ABOUT_THE_STORY = "the posts are mostly about the story, so what is rare among them counts"
 _FEEDBACK = "the best posts speak for the articles as well"
@@ -29,7 +29,7 @@ class MixtureScorer:
     Args:
         model: a model with a lexical head; its options have w.
         articles: A texts.
-        asked: how many of them, the first, tell what the story is; None is all.
+        positives: how many of them, the first, say what the story is; None means all.
         dense: w; None is that of the options.
         feedback: None is that of the options.
     """
@@ -41,13 +41,13 @@ class MixtureScorer:
         model: Model,
         articles: Sequence[str],
         *,
-        asked: int | None = None,
+        positives: int | None = None,
         dense: float | None = None,
-        feedback: Feedback | None = None,
+        feedback: RocchioFeedback | None = None,
     ) -> None:
         assert model.terms is not None
         options = model.terms.options
-        self._asked = len(articles) if asked is None else asked
+        self._positives = len(articles) if positives is None else positives
         self._share = options.dense if dense is None else dense
         self._feedback = options.feedback if feedback is None else feedback
         self._model, self._terms = model, model.terms
@@ -58,7 +58,7 @@ class MixtureScorer:
         self._dense, self._factors = self._heads(self._ids, "article")
         # What is learned of the pool in the first pass, and whether that is over.
         self._pool = PoolCounts(len(model.vocabulary))
-        self._best = BestPosts(self._asked, self._feedback)
+        self._best = BestPosts(self._positives, self._feedback)
         self._about = 0
         self._settled = False
         self._kept = np.ones(len(articles), np.float32)
@@ -100,10 +100,10 @@ class MixtureScorer:
         if not self._settled and count and len(lexical):
             self._pool.add(rows, words, count)
             # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
-            best = lexical[: self._asked].max(axis=0)
-            self._about += int((best > self._terms.options.narrow.score).sum())
+            best = lexical[: self._positives].max(axis=0)
+            self._about += int((best > self._terms.options.focused_pool.score).sum())
             if self._feedback.weight:
-                self._best.add(self.mixed(lexical, dense)[: self._asked], ids)
+                self._best.add(self.mixed(lexical, dense)[: self._positives], ids)
         return lexical, dense
 
     def _means(
@@ -116,7 +116,7 @@ class MixtureScorer:
         return mean_factors(features, list(map(self._terms.feature_factors, factors)))
 
     def adapt(self) -> str:
-        """Whether the pool is mostly about the story (`Narrow`), and what feedback it gives."""
+        """Decide whether the pool is mostly about the story, and what its best posts add."""
         if self._settled:
             return ""
         self._settled = True
@@ -124,10 +124,10 @@ class MixtureScorer:
 
     def _settle(self) -> list[str]:
         """Weights and articles by what was learned, and what there was to learn."""
-        pool, narrow = self._pool, self._terms.options.narrow
+        pool, rule = self._pool, self._terms.options.focused_pool
         reasons = []
-        if pool.posts >= narrow.posts and self._about >= narrow.share * pool.posts:
-            self._use(self._terms.narrowed(pool))
+        if pool.posts >= rule.posts and self._about >= rule.share * pool.posts:
+            self._use(self._terms.focused(pool))
             reasons.append(_ABOUT_THE_STORY)
         best = self._best.lists()
         if any(best):
@@ -161,7 +161,7 @@ class MixtureScorer:
         sums /= np.where(lengths > 0, lengths, 1.0)
         self._dense = self._kept[:, None] * self._dense + (1 - self._kept[:, None]) * sums
 
-    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
         names, vectors = self._words(posts)
         best = np.asarray((self._lexical @ vectors.T).toarray()).argmax(axis=0)
@@ -172,23 +172,25 @@ class MixtureScorer:
             for own, start, end in zip(names, ends[:-1], ends[1:], strict=True)
         ]
 
-    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """See `Scorer`."""
-        row = self._own[[article]] * self.kept(article) if own else self._lexical[[article]]
+        row = (
+            self._own[[article]] * self.article_weight(article) if own else self._lexical[[article]]
+        )
         (names,), vector = self._words([post])
         products = row.multiply(vector).tocoo()
         share = 1 - self._share
         ordered = self._ordered(names, products.col, products.data)
         return {name: value * share for name, value in ordered.items()}
 
-    def own(self, article: int) -> dict[int, float]:
+    def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
         row = self._own[[article]].tocoo()
         squares = row.data.astype(np.float64) ** 2
         total = max(float(squares.sum()), 1e-12)
         return dict(zip(self._columns[row.col].tolist(), (squares / total).tolist(), strict=True))
 
-    def kept(self, article: int) -> float:
+    def article_weight(self, article: int) -> float:
         """See `Scorer`."""
         return float(self._kept[article])
 
@@ -227,7 +229,7 @@ class MixtureScorer:
         names = []
         for own, mine in zip(tokens, ids, strict=True):
             phrases = (f"{left} {right}" for left, right in pairwise(own))
-            found = dict(zip(pairs_of(mine).tolist(), phrases, strict=True))
+            found = dict(zip(bigram_ids(mine).tolist(), phrases, strict=True))
             names.append(found | dict(zip(mine.tolist(), own, strict=True)))
         return names, vectors
 

@@ -5,22 +5,22 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.foreign import ForeignModel
-from siamese_news.model import Model
+from siamese_news.lexical_head import RocchioFeedback
+from siamese_news.model.external import ExternalModel
+from siamese_news.model.siamese import Model
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
-from siamese_news.terms import Feedback
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
 
 
 def open_scorer(
-    model: Model | ForeignModel,
+    model: Model | ExternalModel,
     articles: Sequence[str],
     *,
-    asked: int | None = None,
+    positives: int | None = None,
     fusion: Fusion | None = None,
     expand: bool | None = None,
 ) -> Scorer:
@@ -29,12 +29,13 @@ def open_scorer(
     Args:
         model: any model.
         articles: A full texts (`Article.full_text`).
-        asked: how many of them, the first, tell what the story is; the others (stories that are
-            not meant) do not count when a pool is judged to be mostly about it. None: all.
+        positives: how many of them, the first, say what the story is; the others (negative seeds)
+            do not count when a pool is judged to be mostly about it. None means all.
         fusion: how words and vectors come together: added with the model's weight, by reciprocal
             ranks, or only one of the two. None: as the model's folder says, which is ``weighted``
             for a model with both heads.
-        expand: whether the best posts of the pool speak for the articles as well (`Feedback`).
+        expand: whether the best posts of the pool speak for the articles as well
+            (`RocchioFeedback`).
             None: as the model's folder says.
 
     Raises:
@@ -59,8 +60,8 @@ def open_scorer(
     if expand is False:
         feedback = replace(feedback, weight=0.0)
     elif expand and not feedback.weight:
-        feedback = replace(feedback, weight=Feedback().weight)
+        feedback = replace(feedback, weight=RocchioFeedback().weight)
     # For ranks the weight only says which posts are best before they are known.
     dense = {"words": 0.0, "reciprocal": options.dense or 0.5}.get(fusion or "weighted")
-    mixture = MixtureScorer(model, articles, asked=asked, dense=dense, feedback=feedback)
+    mixture = MixtureScorer(model, articles, positives=positives, dense=dense, feedback=feedback)
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture

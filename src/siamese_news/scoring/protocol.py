@@ -26,10 +26,10 @@ class Scorer(Protocol):
             where they are not. It is called after every pass until it says nothing.
         """
 
-    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""
 
-    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """What each word adds to the post's score for an article, exactly; strongest first.
 
         Args:
@@ -38,10 +38,10 @@ class Scorer(Protocol):
             own: only what the article's own words add, and not those of its best posts.
         """
 
-    def own(self, article: int) -> dict[int, float]:
+    def article_term_shares(self, article: int) -> dict[int, float]:
         """Each word's share of an article's own lexical vector, by id; together 1."""
 
-    def kept(self, article: int) -> float:
+    def article_weight(self, article: int) -> float:
         """The weight of an article's own vectors; what is left to 1 is that of its best posts."""
 
     def state(self) -> bytes:

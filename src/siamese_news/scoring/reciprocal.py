@@ -67,21 +67,21 @@ class ReciprocalScorer:
         self._settled = True
         return "ranks by words and by vectors are now known"
 
-    def matched(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
-        return self._mixture.matched(posts, limit)
+        return self._mixture.matched_terms(posts, limit)
 
-    def carried(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
         """What each word adds to the score that the mixture would have."""
-        return self._mixture.carried(post, article, own=own)
+        return self._mixture.term_contributions(post, article, own=own)
 
-    def own(self, article: int) -> dict[int, float]:
+    def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
-        return self._mixture.own(article)
+        return self._mixture.article_term_shares(article)
 
-    def kept(self, article: int) -> float:
+    def article_weight(self, article: int) -> float:
         """See `Scorer`."""
-        return self._mixture.kept(article)
+        return self._mixture.article_weight(article)
 
     def state(self) -> bytes:
         """See `Scorer`."""

@@ -1,1 +1,1 @@
-"""siamese_news.search."""
+"""Searching: from seed articles and a stream of posts to ranked, filtered, explained lists."""

@@ -13,14 +13,14 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write
-from siamese_news.provenance import command, provenance
 from siamese_news.search.clusters import cluster_posts
 from siamese_news.search.output import COLUMNS, row_of
 from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.report.places import places
 from siamese_news.search.scan import blocks
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.provenance import command, provenance
 
 CLUSTERED = 100_000
 """More posts are clustered only where that was asked for: it takes 6 KB of memory a post."""
@@ -29,7 +29,7 @@ _KEY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ExportOptions:
     """Which columns are written.
 
     Attributes:
@@ -112,7 +112,7 @@ def map_of(
 
 def ranking_rows(
     ranking: Ranking,
-    share: Share,
+    share: ExportOptions,
     *,
     dedupe: bool,
     matched: Callable[[Sequence[str]], list[list[str]]],

@@ -11,10 +11,10 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
-from siamese_news.search.export import CLUSTERED, Share, clusters_of, map_of
+from siamese_news.search.export import CLUSTERED, ExportOptions, clusters_of, map_of
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.output import told
-from siamese_news.search.part import PartFile
+from siamese_news.search.output import metadata_text
+from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.scan import Scored, passes
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
@@ -39,10 +39,10 @@ def filter_posts(
     scorer: Scorer,
     seeds: Seeds,
     posts: Iterable[Post],
-    part: PartFile,
+    part: PartialResults,
     *,
     threshold: float,
-    share: Share,
+    share: ExportOptions,
     window: Window | None = None,
     again: Callable[[str], None] | None = None,
 ) -> Filtered:
@@ -79,7 +79,7 @@ def filter_posts(
     return Filtered(part.progress.scored, part.progress.rows, counts)
 
 
-def _save(part: PartFile, scorer: Scorer, counts: ScoreCounts) -> None:
+def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.progress.histogram = counts.plain()
     part.progress.scorer = scorer.state()
     part.save()
@@ -92,11 +92,11 @@ def _lines(
     scores: np.ndarray,
     best: np.ndarray,
     least: int,
-    share: Share,
+    share: ExportOptions,
 ) -> list[bytes]:
     lines = []
     columns = np.flatnonzero(scores >= least).tolist()
-    terms = scorer.matched([block.posts[column].text for column in columns])
+    terms = scorer.matched_terms([block.posts[column].text for column in columns])
     for column, own in zip(columns, terms, strict=True):
         post = block.posts[column]
         row = {
@@ -105,8 +105,8 @@ def _lines(
             "post": post.id,
             # Needed for the clusters even where it is not handed on.
             "text": post.text,
-            "lang": told(post, "lang"),
-            "created_at": told(post, "created_at"),
+            "lang": metadata_text(post, "lang"),
+            "created_at": metadata_text(post, "created_at"),
             "terms": own,
             "author": share.author_of(post),
         }

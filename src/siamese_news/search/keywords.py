@@ -9,10 +9,10 @@ from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.lexical import content_words
 from siamese_news.search.output import write_rows
-from siamese_news.terminal import clean
 from siamese_news.text import Tokenizer
+from siamese_news.text.content_words import content_words
+from siamese_news.utils.terminal import clean
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
 _MANY = 20  # accepted posts from which a term must be in two of them

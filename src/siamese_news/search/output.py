@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from siamese_news.data.records import Post
 from siamese_news.search.rank import RankedPost
-from siamese_news.terminal import clean
+from siamese_news.utils.terminal import clean
 
 Row = Mapping[str, Any]
 COLUMNS = (
@@ -79,12 +79,12 @@ def row_of(item: RankedPost) -> dict[str, Any]:
         "score": item.score,
         "post": item.post.id,
         "text": item.post.text,
-        "lang": told(item.post, "lang"),
-        "created_at": told(item.post, "created_at"),
+        "lang": metadata_text(item.post, "lang"),
+        "created_at": metadata_text(item.post, "created_at"),
     }
 
 
-def told(post: Post, name: str) -> str | None:
+def metadata_text(post: Post, name: str) -> str | None:
     """What a post's metadata says, where it is a text: prepared collections may have anything."""
     value = post.metadata.get(name)
     return value if isinstance(value, str) else None

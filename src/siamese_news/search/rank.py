@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.model import Model
+from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.scan import Restartable, passes
+from siamese_news.search.scan import ReplayablePosts, passes
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
@@ -85,9 +85,9 @@ def rank_posts(
     seeds = Seeds(articles)
     return list(
         search(
-            open_scorer(model, seeds.texts, asked=len(seeds.articles)),
+            open_scorer(model, seeds.texts, positives=len(seeds.articles)),
             seeds,
-            Restartable(posts),
+            ReplayablePosts(posts),
             top=top,
         )
     )

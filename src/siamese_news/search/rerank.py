@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from siamese_news.baselines import BM25
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.lexical import BM25
 from siamese_news.metrics import ranked
-from siamese_news.ranker import SCORE, TextRanker
+from siamese_news.model.reranker import SCORE, TextRanker
 from siamese_news.text.links import first_link
 
 FirstStage = Literal["none", "bm25"]

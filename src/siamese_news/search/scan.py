@@ -11,7 +11,7 @@ import numpy as np
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
-from siamese_news.model import BLOCK
+from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
 from siamese_news.search.window import Window
 
@@ -77,7 +77,7 @@ def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
         yield block
 
 
-class Restartable:
+class ReplayablePosts:
     """Posts from anywhere: ids checked, each only once, and a one-way iterator can be read again.
 
     What an iterator gives is kept in a temporary file for that. `PostStream` does all of it itself.

@@ -7,16 +7,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.models import AnyModel, explainable, open_model
+from siamese_news.model.loading import AnyModel, explainable, open_model
 from siamese_news.scoring import Fusion, open_scorer
-from siamese_news.search.explain import explain_nearest
-from siamese_news.search.explain_output import record_of
-from siamese_news.search.export import Share, ranking_rows
+from siamese_news.search.explain.explainer import explain_nearest
+from siamese_news.search.explain.output import record_of
+from siamese_news.search.export import ExportOptions, ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
-from siamese_news.search.given import Articles, Posts, articles_of, posts_of
-from siamese_news.search.part import PartFile
+from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
+from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.rank import search
-from siamese_news.search.scan import Restartable
+from siamese_news.search.scan import ReplayablePosts
 from siamese_news.search.seeds import Aggregate, Seeds
 
 Records = list[dict[str, Any]]
@@ -31,7 +31,7 @@ class Searcher:
     from 0. A missing text is an empty post.
 
     Args:
-        model: a `Model`, a `ForeignModel`, or the path of a folder of ours, of
+        model: a `Model`, a `ExternalModel`, or the path of a folder of ours, of
             sentence-transformers or of model2vec; None is the model that ships with the package.
 
     Raises:
@@ -81,15 +81,15 @@ class Searcher:
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
         scorer = open_scorer(
-            self.model, seeds.texts, asked=len(seeds.articles), fusion=fusion, expand=expand
+            self.model, seeds.texts, positives=len(seeds.articles), fusion=fusion, expand=expand
         )
-        ranking = search(scorer, seeds, Restartable(posts_of(posts)), top=top)
-        share = Share(map=map)
+        ranking = search(scorer, seeds, ReplayablePosts(posts_of(posts)), top=top)
+        share = ExportOptions(map=map)
         rows = ranking_rows(
             ranking,
             share,
             dedupe=dedupe,
-            matched=scorer.matched,
+            matched=scorer.matched_terms,
             encode=self.model.encode_posts,
             one_name=False,
             bare=False,
@@ -131,12 +131,16 @@ class Searcher:
         if not math.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
-        source, share = Restartable(posts_of(posts)), Share(map=map)
+        source, share = ReplayablePosts(posts_of(posts)), ExportOptions(map=map)
         with TemporaryDirectory() as folder:
-            part = PartFile(Path(folder) / "found", {}, resume=False)
+            part = PartialResults(Path(folder) / "found", {}, resume=False)
             try:
                 scorer = open_scorer(
-                    self.model, seeds.texts, asked=len(seeds.articles), fusion=fusion, expand=expand
+                    self.model,
+                    seeds.texts,
+                    positives=len(seeds.articles),
+                    fusion=fusion,
+                    expand=expand,
                 )
                 found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
                 if not found.scored:
@@ -165,8 +169,8 @@ class Searcher:
         """
         model = explainable(self.model)
         seeds = _seeds(articles, (), True, "max")
-        scorer = open_scorer(self.model, seeds.texts, asked=len(seeds.articles))
-        few = list(Restartable(posts_of(posts)))
+        scorer = open_scorer(self.model, seeds.texts, positives=len(seeds.articles))
+        few = list(ReplayablePosts(posts_of(posts)))
         return [record_of(one) for one in explain_nearest(model, seeds.articles, few, scorer)]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write
+from siamese_news.utils.files import atomic_write
 
 CONVERTER = 1  # raise it when the same source would give other words or other numbers
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.files import open_binary
 from siamese_news.text.cache import Converted
+from siamese_news.utils.files import open_binary
 
 Format = Literal["glove text", "word2vec text", "word2vec binary"]
 

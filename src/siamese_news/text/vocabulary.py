@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.files import atomic_write, open_binary
+from siamese_news.utils.files import atomic_write, open_binary
 
 PAD = -1
 UNK = "<unk>"

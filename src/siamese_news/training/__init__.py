@@ -1,1 +1,1 @@
-"""siamese_news.training."""
+"""Training: the tasks `link`, `distil` and `rerank`, and what they share."""

@@ -11,10 +11,9 @@ from hydra.utils import instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.lexical import content_words
-from siamese_news.model import Model
-from siamese_news.sparsity import SPARSITIES
-from siamese_news.terms import TermHead, TermOptions, distinct, pair_counters
+from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters, distinct
+from siamese_news.model.siamese import Model
+from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.text import (
     UNK,
     Tokenizer,
@@ -23,6 +22,7 @@ from siamese_news.text import (
     remove_top_components,
     unit_length,
 )
+from siamese_news.text.content_words import content_words
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def add_terms(
     _, ids, texts = distinct(every)
     model.terms = TermHead(
         torch.from_numpy(np.bincount(ids[ids < words], minlength=words)),
-        pair_counters(every),
+        bigram_counters(every),
         texts=texts,
         typical=None,
         options=TermOptions.of(options),

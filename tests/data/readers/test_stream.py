@@ -12,7 +12,7 @@ import zstandard
 from siamese_news.data import lines
 from siamese_news.data.readers import open_posts
 from siamese_news.errors import InputError
-from siamese_news.files import unpack
+from siamese_news.utils.files import unpack
 
 GOOD = '{"id": "1", "text": "a post"}\n'
 

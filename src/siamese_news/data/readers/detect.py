@@ -23,7 +23,7 @@ from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.platforms import PLATFORMS
 from siamese_news.data.readers.tables import TABLES, Table, table_layout
 from siamese_news.errors import InputError
-from siamese_news.files import packing, unpack
+from siamese_news.utils.files import packing, unpack
 
 Kind = Literal["jsonl", "delimited", "parquet", "empty"]
 
@@ -84,7 +84,7 @@ def detect(
         source: a file or pipe; a pipe can be read from its start afterwards.
         text_field: the user's choice of the field for the text.
         id_field: likewise for the id.
-        long_window: as `siamese_news.files.unpack`.
+        long_window: as `siamese_news.utils.files.unpack`.
 
     Raises:
         InputError: for what is no file of posts, and where no field fits.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from siamese_news.data.lines import BadRow
-from siamese_news.files import atomic_write
+from siamese_news.utils.files import atomic_write
 
 _KEPT = 1000  # characters of a row
 

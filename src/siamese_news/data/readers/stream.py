@@ -17,7 +17,7 @@ from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection, 
 from siamese_news.data.readers.tables import table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.files import unpack
+from siamese_news.utils.files import unpack
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq")
 

@@ -13,11 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from siamese_news.data.readers.dates import iso_date
-from siamese_news.files import atomic_write
 from siamese_news.search.clusters import summarise
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.data import ReportData, ReportPost
 from siamese_news.search.report.text import pieces, visible
+from siamese_news.utils.files import atomic_write
 
 SHOWN = 5000
 """Posts on the page at most; what comes after is counted and named."""

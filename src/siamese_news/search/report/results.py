@@ -13,10 +13,10 @@ import numpy as np
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
-from siamese_news.files import open_binary
-from siamese_news.provenance import command, provenance
 from siamese_news.search.clusters import cluster_posts, summarise
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
+from siamese_news.utils.files import open_binary
+from siamese_news.utils.provenance import command, provenance
 
 NEEDED = ("article", "rank", "score", "post", "text")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -1,0 +1,82 @@
+"""What ring, star and dense attention share: projections, similarity and sparsity.
+
+No key or value has a bias: a key's adds the same number to every score of a query, which the
+sparsity ignores, and a value's only shifts the output's bias.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.sparsity.maps import Sparsity
+
+AttentionBackend = Literal["fast", "reference"]
+Similarity = Literal["dot", "cosine"]
+
+
+class Attention(nn.Module):
+    """Projections, similarity and sparsity that ring, star and dense attention share.
+
+    Args:
+        dim: E, the size of a state.
+        heads: H.
+        head_dim: the size of a head; H * head_dim need not be E.
+        sparsity: called with ``heads=H``.
+        similarity: ``"dot"``, or ``"cosine"`` (the AST paper's example of f in Eq. 2).
+        scale: factor of the similarity; None is 1 / sqrt(head_dim) for "dot", 1 for "cosine".
+        bias: whether queries and outputs have a bias.
+        backend: ``"fast"``, or ``"reference"``: the equations, readable.
+
+    Attributes:
+        record: when set, `recorded` keeps the weights of the last call, (B, H, queries, K).
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        heads: int,
+        head_dim: int,
+        sparsity: Callable[..., Sparsity],
+        similarity: Similarity,
+        scale: float | None,
+        bias: bool,
+        backend: AttentionBackend,
+    ) -> None:
+        super().__init__()
+        if similarity not in ("dot", "cosine"):
+            raise ValueError(f"attention got similarity={similarity!r}; expected 'dot' or 'cosine'")
+        if backend not in ("fast", "reference"):
+            raise ValueError(f"attention got backend={backend!r}; expected 'fast' or 'reference'")
+        if min(dim, heads, head_dim) < 1:
+            raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
+        if scale is not None and scale <= 0:
+            raise ValueError(f"attention got {scale=}; expected more than 0, or None")
+        self.heads = heads
+        self.head_dim = head_dim
+        self.similarity = similarity
+        self.scale = scale or (1.0 if similarity == "cosine" else 1 / math.sqrt(head_dim))
+        self.backend = backend
+        self.query = nn.Linear(dim, heads * head_dim, bias=bias)
+        self.key = nn.Linear(dim, heads * head_dim, bias=False)
+        self.value = nn.Linear(dim, heads * head_dim, bias=False)
+        self.output = nn.Linear(heads * head_dim, dim, bias=bias)
+        self.sparsity = sparsity(heads=heads)
+        self.record = False
+        self.recorded: Tensor | None = None
+
+    def _split(self, states: Tensor) -> Tensor:
+        """(..., H * head_dim) -> (..., H, head_dim)."""
+        return states.unflatten(-1, (self.heads, self.head_dim))
+
+    def _unit(self, states: Tensor, dim: int = -1) -> Tensor:
+        """Unit length where the similarity is the cosine."""
+        return F.normalize(states, dim=dim) if self.similarity == "cosine" else states
+
+    def _weigh(self, scores: Tensor, mask: Tensor | None, dim: int) -> Tensor:
+        # Scores and weights are float32 under autocast.
+        return self.sparsity(scores if scores.dtype == torch.float64 else scores.float(), mask, dim)

@@ -1,0 +1,175 @@
+"""Ring attention: every token attends to its window, with sparse weights.
+
+Shape letters: B texts, S tokens, E size of a token's state, H heads, K keys of a query, M = B * S.
+
+Logically a state is (B, S, E). In memory its tokens lie innermost, (E, M): a neighbour is then the
+same memory shifted: windows are never copied, every elementwise loop is long whatever the length of
+the texts, and a sum over few keys costs a twentieth of what it costs with the keys innermost.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.attention.base import Attention
+from siamese_news.attention.neighborhood import Places, shifted_dot, shifted_mix
+from siamese_news.attention.word_projections import Columns, repeated, span, tiles
+
+# Without gradients the ring runs over this many tokens at a time: its memory stays in the cache.
+TILE = 1024
+
+
+class RingAttention(Attention):
+    """Every token attends to its window, to the relay and, if given, to its own embedding.
+
+    Eq. 6 of the AST paper with the roles its released code gives them: the token is the query and
+    its context holds keys and values; the other way round a query would have one key.
+
+    Args:
+        radius: c, how many neighbours on each side; W = 2c + 1 with the token itself.
+        **options: see `Attention`.
+    """
+
+    def __init__(self, *, radius: int, **options: Any) -> None:
+        super().__init__(**options)
+        if radius < 0:
+            raise ValueError(f"RingAttention got radius={radius}; expected at least 0")
+        self.radius = radius
+        self._fused: Callable[..., Tensor] | None = None
+
+    def fuse(self) -> None:
+        """From now on, without gradients, scores, weights and mixing are one compiled loop."""
+        self._fused = torch.compile(self._attend, dynamic=True)
+
+    def forward(
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None = None,
+        columns: Columns | None = None,
+    ) -> Tensor:
+        """One update of all tokens.
+
+        Args:
+            nodes: (B, S, E).
+            mask: (B, S) bool; a padded or absent neighbour is never a key.
+            relay: (B, E).
+            embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
+            columns: the nodes once more, where their projections are had more cheaply (words that
+                are looked up); the reference does without.
+
+        Returns:
+            (B, S, E), undefined at padding.
+        """
+        if self.backend == "reference":
+            return self._reference(nodes, mask, relay, embeddings)
+        if columns is None:  # a view where the tokens already lie innermost
+            columns = Columns(nodes.flatten(0, 1).t())
+        return self._fast(nodes, mask, relay, embeddings, columns)
+
+    def _reference(
+        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
+    ) -> Tensor:
+        length = nodes.shape[1]
+        offsets = torch.arange(-self.radius, self.radius + 1, device=nodes.device)
+        index = torch.arange(length, device=nodes.device)[:, None] + offsets  # (S, W)
+        inside = (index >= 0) & (index < length)
+        index = index.clamp(0, max(length - 1, 0))
+        context = [nodes[:, index]]  # (B, S, W, E)
+        real = [mask[:, index] & inside]
+        if embeddings is not None:
+            context.append(embeddings[:, :, None])
+            real.append(mask[:, :, None])
+        context.append(relay[:, None, None].expand(-1, length, -1, -1))
+        real.append(torch.ones_like(mask[:, :, None]))
+        contexts = torch.cat(context, 2)  # (B, S, K, E): C_i of Eq. 5
+        query = self._unit(self._split(self.query(nodes)))
+        key = self._unit(self._split(self.key(contexts)))
+        value = self._split(self.value(contexts))
+        scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
+        weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
+        if self.record:
+            self.recorded = weights
+        mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
+        return self.output(mixed.flatten(2))
+
+    def _fast(
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None,
+        columns: Columns,
+    ) -> Tensor:
+        batch, length, dim = nodes.shape
+        relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
+        bias = self._bias(mask, embeddings is not None, nodes)
+        whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
+        updated = nodes.new_empty(dim, 0 if whole else batch * length)
+        for texts, tile in tiles(batch, length, None if whole else TILE):
+            # Matrix products are up to a half slower where their width is no multiple of 16.
+            first = max(tile.start - self.radius, 0) // 16 * 16
+            halo = columns[first : -(-(tile.stop + self.radius) // 16) * 16]
+            query = self._unit(self._project(self.query, columns[tile]), 1)
+            sources = [self._memory(halo)]
+            middle = tile.start - first
+            # Other places, strides or a size of 1 would be compiled anew.
+            fused = None if whole or tile.stop - tile.start < 2 else self._fused
+            if fused is not None:
+                ends = middle - self.radius, middle + tile.stop - tile.start + self.radius
+                sources[0], middle = [span(side, *ends) for side in sources[0]], self.radius
+            places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
+            if embeddings is nodes:  # the first cycle: e_i is h_i
+                places.append((0, middle))
+            elif embeddings is not None:
+                sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
+                places.append((1, 0))
+            hub = [side[..., texts].contiguous() for side in relays]
+            single = hub[0].shape[-1] == 1
+            sources.append(hub if single else [repeated(side, tile) for side in hub])
+            places.append((len(sources) - 1, None if single else 0))
+            own_bias = bias[:, tile].contiguous()
+            mixed = (fused or self._attend)(query, sources, tuple(places), own_bias)
+            part = Columns(mixed.flatten(0, 1)).through(self.output)
+            if whole:
+                updated = part
+            else:
+                updated[:, tile] = part
+        if self.record and self.recorded is not None:  # (1, H, K, M)
+            self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
+        return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _attend(
+        self, query: Tensor, sources: Sequence[Sequence[Tensor]], places: Places, bias: Tensor
+    ) -> Tensor:
+        """Mix the values of a tile: (H, head_dim, M)."""
+        keys, values = zip(*sources, strict=True)
+        scores = shifted_dot(query, bias, places, *keys) * self.scale
+        weights = self._weigh(scores[None], None, 2)
+        if self.record:
+            self.recorded = weights
+        return shifted_mix(weights[0].to(query.dtype), places, *values)
+
+    def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
+        """(H, head_dim, M)."""
+        return columns.through(linear).unflatten(0, (self.heads, self.head_dim))
+
+    def _memory(self, columns: Columns) -> list[Tensor]:
+        """Key and value of each column."""
+        return [self._unit(self._project(self.key, columns), 1), self._project(self.value, columns)]
+
+    def _bias(self, mask: Tensor, own: bool, like: Tensor) -> Tensor:
+        """(K, M): 0 where there is a key, -inf at padding and beyond the text's ends."""
+        padded = F.pad(mask, (self.radius, self.radius))
+        length = mask.shape[1]
+        real = [padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)]
+        if own:
+            real.append(mask)
+        real.append(torch.ones_like(mask))
+        bias = like.new_zeros(len(real), mask.numel())
+        return bias.masked_fill_(~torch.stack(real).flatten(1), -math.inf)

@@ -1,0 +1,66 @@
+"""Star attention: the relay node attends to every token, with sparse weights.
+
+Shape letters: B texts, S tokens, E size of a state, H heads.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from siamese_news.attention.base import Attention
+
+
+class StarAttention(Attention):
+    """The relay attends to every token (Eq. 8 of the AST paper's encoder: the star's hub).
+
+    Args:
+        attends_itself: whether the relay is among its own keys, [s; H], as in the Star-Transformer.
+        **options: see `Attention`.
+    """
+
+    def __init__(self, *, attends_itself: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.attends_itself = attends_itself
+
+    def forward(self, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        """Update the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
+        query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
+        run = self._reference if self.backend == "reference" else self._fast
+        return self.output(run(query, relay, nodes, mask).flatten(1))
+
+    def _reference(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        if self.attends_itself:
+            nodes = torch.cat([nodes, relay[:, None]], 1)
+            mask = F.pad(mask, (0, 1), value=True)
+        key = self._unit(self._split(self.key(nodes)))
+        weights = self._weights(torch.einsum("bhd,bshd->bhs", query, key), mask)
+        value = self._split(self.value(nodes))
+        return torch.einsum("bhs,bshd->bhd", weights.to(value.dtype), value)
+
+    def _fast(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        # (W_k^T q) . h for q . (W_k h), and W_v sum p h for sum p W_v h: no token is projected.
+        states = [nodes]
+        if self.attends_itself:
+            states.append(relay[:, None])
+            mask = F.pad(mask, (0, 1), value=True)
+        if self.similarity == "cosine":  # the length of W_k h is needed, so no fold
+            keys = [self._unit(self._split(self.key(some))) for some in states]
+            parts = [torch.einsum("bhd,bshd->bhs", query, key) for key in keys]
+        else:
+            folded = torch.einsum("bhd,hde->bhe", query, self._by_head(self.key))
+            parts = [folded @ some.transpose(1, 2) for some in states]
+        weights = self._weights(torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask)
+        shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
+        mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
+        return torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+
+    def _by_head(self, linear: nn.Linear) -> Tensor:
+        return linear.weight.unflatten(0, (self.heads, self.head_dim))
+
+    def _weights(self, scores: Tensor, mask: Tensor) -> Tensor:
+        weights = self._weigh(scores * self.scale, mask[:, None], -1)
+        if self.record:
+            self.recorded = weights[:, :, None]
+        return weights

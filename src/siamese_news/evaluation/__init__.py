@@ -1,0 +1,1 @@
+"""Figures, tables and files of systems on evaluation sets."""

@@ -1,0 +1,278 @@
+"""Results of systems on an evaluation set: figures, tables and files that can be checked."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from siamese_news.data.records import Article, Post
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.data.trec import write_run
+from siamese_news.evaluation.published import AST_METRICS, AST_R_PRECISION, THRESHOLDS
+from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
+from siamese_news.metrics.blocks import Blocks, cosine_blocks
+from siamese_news.model.siamese import BLOCK, Model
+from siamese_news.scoring import open_scorer
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
+
+MakeBlocks = Callable[[Sequence[Article], Sequence[Post]], Blocks]
+
+# Words of an article, for the figures by article length.
+LENGTH_EDGES = (250, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """One system on one evaluation set.
+
+    Attributes:
+        system: its name in the table.
+        kind: the kind of its scores (cosine, BM25, ...).
+        test: the name of the evaluation set.
+        evaluation: the figures and the run.
+        lengths: words of each article, by id.
+    """
+
+    system: str
+    kind: str
+    test: str
+    evaluation: Evaluation
+    lengths: Mapping[str, int]
+
+
+def evaluate_system(
+    name: str, kind: str, make_blocks: MakeBlocks, test: EvaluationSet, *, bootstrap: int
+) -> SystemResult:
+    """Score every article against every post of a set and compute all figures.
+
+    Where all articles are seeds of one story there is one ranking, by the mean score over them.
+
+    Args:
+        name: of the system.
+        kind: of its scores.
+        make_blocks: articles and posts to score blocks.
+        test: the evaluation set.
+        bootstrap: samples of the intervals over articles; 0 for none.
+    """
+    blocks = make_blocks(test.articles, test.posts)
+    article_ids = [article.id for article in test.articles]
+    if test.one_story:
+        article_ids = list(test.qrels)[:1]
+        blocks = _mean_over_seeds(blocks)
+    evaluation = evaluate_blocks(
+        blocks,
+        article_ids=article_ids,
+        post_ids=[post.id for post in test.posts],
+        qrels=test.qrels,
+        bootstrap=bootstrap,
+    )
+    lengths = {article.id: len(article.full_text.split()) for article in test.articles}
+    return SystemResult(name, kind, test.name, evaluation, lengths)
+
+
+def model_blocks(model: Model, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
+    """Scores of a model; those of a dense one are cosines, and each side is encoded once.
+
+    A model with a lexical head sees the whole pool first, which is what its rule for pools that are
+    mostly about the story looks at.
+    """
+    seeds = [article.full_text for article in articles]
+    texts = [post.text for post in posts]
+    if model.terms is None:
+        return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
+    scorer = open_scorer(model, seeds)
+
+    def blocks() -> Iterator[tuple[int, np.ndarray]]:
+        for start in range(0, len(texts), BLOCK):
+            yield start, scorer.scores(texts[start : start + BLOCK])
+
+    for _ in blocks():
+        pass
+    scorer.adapt()
+    return blocks
+
+
+def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
+    """`evaluate_system` for a model."""
+    return evaluate_system(
+        name, model.kind, partial(model_blocks, model), test, bootstrap=bootstrap
+    )
+
+
+def figures(result: SystemResult) -> dict[str, float | None]:
+    """The figures of a table's row: the paper's three, then the per-article means."""
+    pooled, macro = result.evaluation.pooled, result.evaluation.macro
+    return {
+        "AP": pooled["AP"],
+        "AUC": pooled.get("AUC"),
+        "mRP": pooled["mRP8"],
+        "MAP": macro["AP"],
+        "P@10": macro["P@10"],
+        "P@30": macro["P@30"],
+        "Rprec": macro["Rprec"],
+        "nDCG@10": macro["nDCG@10"],
+        "MRR": macro["RR"],
+        "R@100": macro["R@100"],
+    }
+
+
+def write_results(
+    folder: Path,
+    results: Sequence[SystemResult],
+    *,
+    published: bool = False,
+    tests: Mapping[str, float] | None = None,
+) -> str:
+    """Write a TREC run a system, all figures as JSON and the tables as Markdown.
+
+    Args:
+        folder: where; made if need be.
+        results: of one evaluation set, in the order of the table.
+        published: print the AST paper's figures beside ours.
+        tests: system -> p of the paired randomisation test against the first system.
+
+    Returns:
+        The Markdown.
+    """
+    about = provenance()
+    for result in results:
+        write_run(folder / f"{result.system}.run.txt", result.evaluation.run, result.system)
+    document = {
+        "provenance": about,
+        "systems": {
+            result.system: {
+                "kind": result.kind,
+                "test": result.test,
+                **result.evaluation.to_dict(),
+            }
+            for result in results
+        },
+        "p": dict(tests or {}),
+    }
+    with atomic_write(folder / "evaluation.json") as stream:
+        json.dump(document, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+    text = results_markdown(results, about, published=published, tests=tests)
+    with atomic_write(folder / "evaluation.md") as stream:
+        stream.write(text)
+    return text
+
+
+def results_markdown(
+    results: Sequence[SystemResult],
+    about: Mapping[str, Any],
+    *,
+    published: bool,
+    tests: Mapping[str, float] | None,
+) -> str:
+    """The tables: the paper's two, the figures by article, the intervals, by article length."""
+    summary: list[dict[str, Any]] = []
+    precision: list[dict[str, Any]] = []
+    for result in results:
+        row: dict[str, Any] = {"system": result.system, "scores": result.kind, **figures(result)}
+        low, high = result.evaluation.intervals.get("macro/AP", (None, None))
+        row["MAP 95%"] = None if low is None else f"{low:.3f}–{high:.3f}"
+        if tests is not None:
+            row["p"] = tests.get(result.system)
+        summary.append(row)
+        pooled = result.evaluation.pooled
+        precision.append(
+            {"system": result.system}
+            | {f"P@{r}": pooled[f"P@{r}"] for r in THRESHOLDS}
+            | {"mRP (7 rows)": pooled["mRP7"], "mRP (8 rows)": pooled["mRP8"]}
+        )
+    ceilings = results[0].evaluation.ceilings
+    precision.append(
+        {"system": "*ceiling of this test*"}
+        | {f"P@{r}": ceilings[f"P@{r}"] for r in THRESHOLDS}
+        | {"mRP (7 rows)": ceilings["mRP7"], "mRP (8 rows)": ceilings["mRP8"]}
+    )
+    if published:
+        for name, (ap, auc, mrp) in AST_METRICS.items():
+            summary.append(
+                {"system": f"*published: {name}*", "scores": "", "AP": ap, "AUC": auc, "mRP": mrp}
+            )
+            values = AST_R_PRECISION[name]
+            precision.append(
+                {"system": f"*published: {name}*"}
+                | {f"P@{r}": value for r, value in zip(THRESHOLDS, values, strict=True)}
+                | {"mRP (7 rows)": float(np.mean(values[:7])), "mRP (8 rows)": mrp}
+            )
+    counts = results[0].evaluation.counts
+    parts = [
+        f"# {results[0].test}",
+        f"{counts['articles']} articles x {counts['posts']} posts, {counts['relevant']} relevant "
+        "pairs. "
+        "AP, AUC and r-Precision pool all pairs (AST paper, Tables 1 and 2); the others are means "
+        "over articles.",
+        markdown_table(summary),
+    ]
+    if published:
+        parts.append(
+            "The published figures were measured on the authors' own data, which is not public: "
+            "they show the order of magnitude and can not be compared with ours."
+        )
+    if tests is not None:
+        parts.append(
+            f"p: paired two-sided randomisation test of AP by article against {results[0].system}."
+        )
+    parts += ["## r-Precision", markdown_table(precision), "## MAP by article length"]
+    parts.append(markdown_table([_length_row(result) for result in results]))
+    parts.append(
+        f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
+        f"{about['machine']} · torch {about['versions']['torch']}"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
+    """A model card: what it is, how it was trained, how well it does, what it cannot do.
+
+    Args:
+        config: the resolved configuration.
+        row: the figures of the run.
+        kind: of the scores (`Model.kind`).
+    """
+    about = provenance()
+    scores = "cosine similarities"
+    if kind == "mixture":
+        scores = "mixtures of a lexical score and a cosine similarity"
+    return "\n\n".join(
+        [
+            f"# {row['encoder']} trained on {row['data']}",
+            "A siamese_news model: it puts news articles and the social media posts about them "
+            f"near each other. Scores are {scores}.",
+            "## Use",
+            "```\nsiamese-news rank --model FOLDER --articles story.txt --posts posts.jsonl\n```",
+            "## Training and figures",
+            markdown_table([row]),
+            f"Word vectors: {config['vectors']['source']}. Seed {config['seed']}. "
+            f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
+            f"{about['machine']}.",
+            "## Limits",
+            "English. A post without a word that the model knows scores 0. The score is "
+            "no probability: a threshold must be checked on labelled posts of one's own corpus.",
+        ]
+    )
+
+
+def _length_row(result: SystemResult) -> dict[str, Any]:
+    row: dict[str, Any] = {"system": result.system}
+    for group in by_length(result.evaluation.per_article["AP"], result.lengths, LENGTH_EDGES):
+        name = f"{group.low:.0f}–{group.high:.0f} words ({group.articles})"
+        row[name.replace("–inf", " and more")] = group.mean if group.articles else None
+    return row
+
+
+def _mean_over_seeds(blocks: Blocks) -> Blocks:
+    def averaged() -> Any:
+        for start, scores in blocks():
+            yield start, scores.mean(axis=0, keepdims=True)
+
+    return averaged

@@ -1,0 +1,84 @@
+"""Words and pairs of words as ids, and which group an id belongs to."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Factors = Sequence[NDArray[Any]]
+# Document frequencies of what has no place in the vocabulary share counters by hash.
+UNKNOWN_BUCKETS = 1 << 20
+BIGRAM_BUCKETS = 1 << 19
+# Ids of pairs; those of unknown words end at V + 2^62.
+FIRST_BIGRAM = 3 << 61
+
+
+def bigram_ids(ids: Ids) -> Ids:
+    """The ids of the pairs of neighbours, in their order: one fewer than the words."""
+    left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
+    mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
+    # The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_BIGRAM
+
+
+def bigram_factors(factors: NDArray[Any]) -> NDArray[Any]:
+    """The factors of the pairs of neighbours, from those of the words: their product."""
+    return factors[:-1] * factors[1:]
+
+
+def distinct(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
+    """(row, id) pairs of the texts without repetitions, and how many texts there are."""
+    keys, found = _keys(texts)
+    pairs = np.unique(keys)
+    return pairs // max(len(found), 1), found[pairs % max(len(found), 1)], len(texts)
+
+
+def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
+    """`distinct` of the texts' words and pairs, for all texts at once."""
+    rows = np.repeat(np.arange(len(texts)), [len(ids) for ids in texts])
+    flat = np.concatenate([*texts, np.zeros(0, np.int64)])
+    inside = rows[:-1] == rows[1:]  # no pair reaches into the next text
+    found, place = np.unique(np.concatenate([flat, bigram_ids(flat)[inside]]), return_inverse=True)
+    keys = np.unique(np.concatenate([rows, rows[:-1][inside]]) * max(len(found), 1) + place)
+    return keys // max(len(found), 1), found[keys % max(len(found), 1)], len(texts)
+
+
+def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
+    """For each pair that `distinct` gives, the mean factor of the id's occurrences in the text."""
+    _, place, counts = np.unique(_keys(texts)[0], return_inverse=True, return_counts=True)
+    flat = np.concatenate([*factors, np.zeros(0, np.float32)])
+    return np.bincount(place, weights=flat, minlength=len(counts)) / counts
+
+
+def _keys(texts: Sequence[Ids]) -> tuple[Ids, Ids]:
+    """A number for each feature's (row, id), and the distinct ids."""
+    rows = np.repeat(np.arange(len(texts)), [len(ids) for ids in texts])
+    ids = np.concatenate([*texts, np.zeros(0, np.int64)])
+    found, place = np.unique(ids, return_inverse=True)
+    return rows * max(len(found), 1) + place, found
+
+
+def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Which ids are words of the vocabulary, unknown words, and pairs."""
+    known, paired = ids < words, ids >= FIRST_BIGRAM
+    return known, ~known & ~paired, paired
+
+
+def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
+    """The places in the three tables of the ids of each group."""
+    words = len(tables[0])
+    known, unknown, paired = groups(ids, words)
+    return ids[known], (ids[unknown] - words) % len(tables[1]), ids[paired] % len(tables[2])
+
+
+def blocks(texts: Iterable[Ids]) -> Iterator[list[Ids]]:
+    """The texts, 8,192 at a time."""
+    stream = iter(texts)
+    while block := list(islice(stream, 8192)):
+        yield block

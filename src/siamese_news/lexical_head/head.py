@@ -1,0 +1,145 @@
+"""The lexical head: background document frequencies, and the weights that follow from them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from siamese_news.lexical_head.counts import PoolCounts
+from siamese_news.lexical_head.features import (
+    BIGRAM_BUCKETS,
+    Ids,
+    bigram_factors,
+    bigram_ids,
+    blocks,
+    distinct,
+    distinct_with_bigrams,
+)
+from siamese_news.lexical_head.options import TermOptions
+from siamese_news.lexical_head.weights import TermWeights
+
+# A model folder keeps the logarithm of a pair's counter in a byte.
+_STEPS = 16
+
+
+class TermHead(nn.Module):
+    """Background document frequencies and the options of the lexical head.
+
+    Args:
+        frequencies: (V,), in how many background texts each word occurs.
+        pairs: (2^19,) uint8, the counters of pairs (`bigram_counters`).
+        texts: how many background texts there were.
+        typical: root mean square lengths of a background post's vectors, of words and of pairs;
+            None where `set_typical` reckons them.
+        options: the numbers.
+    """
+
+    frequencies: Tensor
+    pairs: Tensor
+
+    def __init__(
+        self,
+        frequencies: Tensor,
+        pairs: Tensor,
+        *,
+        texts: int,
+        typical: Sequence[float] | None,
+        options: TermOptions,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", frequencies.to(torch.int32))
+        self.register_buffer("pairs", pairs.to(torch.uint8))
+        self.texts = texts
+        self.typical = list(typical or (1.0, 1.0))
+        self.options = options
+
+    def config(self) -> dict[str, Any]:
+        """Plain values to rebuild it with the frequencies."""
+        return {"texts": self.texts, "typical": self.typical, **self.options.plain()}
+
+    @classmethod
+    def rebuilt(cls, config: Mapping[str, Any] | None, words: int) -> "TermHead | None":
+        """A head of so many words with the options of `config` and no frequencies yet, or none."""
+        if config is None:
+            return None
+        options = dict(config)
+        texts, typical = options.pop("texts"), options.pop("typical")
+        empty = torch.zeros(words)
+        return cls(
+            empty,
+            empty_bigram_counters(),
+            texts=texts,
+            typical=typical,
+            options=TermOptions.of(options),
+        )
+
+    def features(self, ids: Ids) -> Ids:
+        """The ids of a text's words, then of its pairs."""
+        return np.concatenate([ids, bigram_ids(ids)]) if self.options.bigram_weight else ids
+
+    def feature_factors(self, factors: NDArray[Any]) -> NDArray[Any]:
+        """The factors of a text's words, then of its pairs (`features`)."""
+        if not self.options.bigram_weight:
+            return factors
+        return np.concatenate([factors, bigram_factors(factors)])
+
+    def distinct(self, texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
+        """(row, id) pairs of the texts' features without repetitions, and how many texts."""
+        return distinct_with_bigrams(texts) if self.options.bigram_weight else distinct(texts)
+
+    def background(self) -> TermWeights:
+        """Weights by the background IDF."""
+        return self._weights(self._idfs(), self.typical, headline=0)
+
+    def focused(self, pool: PoolCounts) -> TermWeights:
+        """Weights for a pool that is mostly about the story."""
+        share = self.options.focused_pool.pool
+        idfs = [
+            mine ** (1 - share) * _idf(own, pool.posts) ** share
+            for mine, own in zip(self._idfs(), pool.counts, strict=True)
+        ]
+        weights = self._weights(idfs, [1.0, 1.0], headline=self.options.focused_pool.headline)
+        return replace(weights, typical=pool.typical(weights))
+
+    def _weights(
+        self, idfs: Sequence[NDArray[Any]], typical: Sequence[float], *, headline: int
+    ) -> TermWeights:
+        known, unknown, pairs = (idf**self.options.power for idf in idfs)
+        return TermWeights(known, unknown, pairs, list(typical), self.options, headline)
+
+    def _idfs(self) -> list[NDArray[Any]]:
+        """Background IDF of the words, of an unknown word, and of the pairs' counters."""
+        logarithms = self.pairs.cpu().numpy().astype(np.float64) / _STEPS
+        counts = (self.frequencies.cpu().numpy(), np.zeros(1), np.expm1(logarithms))
+        return [_idf(count, self.texts) for count in counts]
+
+    def set_typical(self, posts: Iterable[Ids]) -> None:
+        """Reckon the typical lengths from background posts."""
+        pool = PoolCounts(len(self.frequencies))
+        for block in blocks(posts):
+            pool.add(*self.distinct(block))
+        self.typical = pool.typical(self.background())
+
+
+def empty_bigram_counters() -> Tensor:
+    """Counters that have seen nothing."""
+    return torch.zeros(BIGRAM_BUCKETS, dtype=torch.uint8)
+
+
+def bigram_counters(texts: Iterable[Ids]) -> Tensor:
+    """The counters of pairs over background texts, as `TermHead` takes them: (2^19,) uint8."""
+    counts = np.zeros(BIGRAM_BUCKETS, np.int64)
+    for block in blocks(texts):
+        _, pairs, _ = distinct([bigram_ids(ids) for ids in block])
+        counts += np.bincount(pairs % BIGRAM_BUCKETS, minlength=BIGRAM_BUCKETS)
+    steps = np.rint(np.log1p(counts) * _STEPS).clip(0, 255)
+    return torch.from_numpy(steps.astype(np.uint8))
+
+
+def _idf(frequencies: NDArray[Any], texts: int) -> NDArray[Any]:
+    """ln((1 + N) / (1 + df)) + 1, scikit-learn's smoothed IDF."""
+    return np.log((1.0 + texts) / (1.0 + frequencies)) + 1.0

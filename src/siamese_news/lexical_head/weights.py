@@ -1,0 +1,136 @@
+"""Weights of words and pairs, and the sparse vectors they make."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.lexical_head.features import (
+    FIRST_BIGRAM,
+    Factors,
+    Ids,
+    bigram_factors,
+    bigram_ids,
+    groups,
+    places,
+)
+from siamese_news.lexical_head.options import TermOptions
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeights:
+    """Weights of words and pairs, and what turns texts into vectors with them.
+
+    Attributes:
+        known: (V,) weights.
+        unknown: weights of words outside the vocabulary, by hash modulo the length.
+        pairs: (2^19,) weights of pairs by hash.
+        typical: the typical lengths of a post's vectors, of words and of pairs.
+        options: the numbers.
+        headline: content words of the headline vector; 0 for none.
+    """
+
+    known: NDArray[Any]
+    unknown: NDArray[Any]
+    pairs: NDArray[Any]
+    typical: Sequence[float]
+    options: TermOptions
+    headline: int
+
+    @property
+    def tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The three tables of weights."""
+        return self.known, self.unknown, self.pairs
+
+    def of(self, ids: Ids) -> NDArray[Any]:
+        """The weights of ids."""
+        found = np.empty(len(ids))
+        mine = groups(ids, len(self.known))
+        for group, table, place in zip(mine, self.tables, places(ids, self.tables), strict=True):
+            found[group] = table[place]
+        return found
+
+    def articles(
+        self, texts: Sequence[Ids], columns: Ids, factors: Factors | None = None
+    ) -> sparse.csr_matrix:
+        """Vectors of A articles over the sorted ids `columns`, which hold all their features.
+
+        Args:
+            texts: the ids of each article's content words, in their order.
+            columns: sorted, without repetitions.
+            factors: one for each word of each article; None is 1 for all.
+        """
+        texts = [text[: self.options.article_tokens] for text in texts]
+        if factors is None:
+            factors = [np.ones(len(text)) for text in texts]
+        vectors = self._article_rows(texts, columns, factors, lead=True)
+        if self.headline:
+            first = [ids[: self.headline] for ids in texts]
+            vectors = (vectors + self._article_rows(first, columns, factors, lead=False)) / 2
+        return sparse.csr_matrix(vectors)
+
+    def _article_rows(
+        self, texts: Sequence[Ids], columns: Ids, factors: Factors, *, lead: bool
+    ) -> sparse.csr_matrix:
+        rows, columns_of, values = [], [], []
+        for row, (text, own) in enumerate(zip(texts, factors, strict=True)):
+            for share, ids, by in self._parts(text, own[: len(text)]):
+                ids, first, place, counts = np.unique(
+                    ids, return_index=True, return_inverse=True, return_counts=True
+                )
+                means = np.bincount(place, weights=by, minlength=len(ids)) / counts
+                weights = self.of(ids) * (1 + np.log(counts)) * means
+                if lead:
+                    weights = weights / (1 + first / self.options.lead_half_life)
+                length = np.linalg.norm(weights)
+                rows.append(np.full(len(ids), row))
+                columns_of.append(np.searchsorted(columns, ids))
+                values.append(share * weights / (length if length > 0 else 1.0))
+        return _csr(values, rows, columns_of, (len(texts), len(columns)))
+
+    def _parts(self, text: Ids, factors: NDArray[Any]) -> list[tuple[float, Ids, NDArray[Any]]]:
+        """Share in the score, ids and factors of the words, and of the pairs if they count."""
+        phrases = self.options.bigram_weight
+        words = (1 - phrases, text, factors)
+        return [words, (phrases, bigram_ids(text), bigram_factors(factors))] if phrases else [words]
+
+    def posts(
+        self, rows: Ids, ids: Ids, posts: int, columns: Ids, factors: NDArray[Any] | None = None
+    ) -> sparse.csr_matrix:
+        """Vectors of posts over `columns`, from the distinct (row, id) pairs of their features.
+
+        Args:
+            rows: see `distinct`.
+            ids: see `distinct`.
+            posts: how many.
+            columns: sorted, without repetitions.
+            factors: one for each pair (`mean_factors`); None is 1 for all.
+        """
+        weights = self.of(ids)
+        if factors is not None:
+            weights *= factors
+        pivot = self.options.pivot
+        paired = ids >= FIRST_BIGRAM
+        for group, typical in zip((~paired, paired), self.typical, strict=True):
+            own = rows[group]
+            lengths = np.sqrt(np.bincount(own, weights=weights[group] ** 2, minlength=posts))
+            scale = (1 - pivot) * typical + pivot * lengths
+            scale[scale == 0] = 1.0
+            weights[group] /= scale[own]
+        place = np.searchsorted(columns, ids)
+        hit = place < len(columns)
+        hit[hit] = columns[place[hit]] == ids[hit]
+        return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
+
+
+def _csr(
+    values: list[Any], rows: list[Any], columns: list[Any], shape: tuple[int, int]
+) -> sparse.csr_matrix:
+    def joined(parts: list[Any]) -> NDArray[Any]:
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    places = (joined(rows).astype(np.int64), joined(columns).astype(np.int64))
+    return sparse.csr_matrix((joined(values).astype(np.float32), places), shape=shape)

@@ -1,0 +1,5 @@
+"""The model: text in, vectors out, and the folder that it is kept in."""
+
+from siamese_news.model.siamese import BLOCK, Model, Precision, Side
+
+__all__ = ["BLOCK", "Model", "Precision", "Side"]

@@ -1,0 +1,95 @@
+"""Encoders of other libraries behind the two methods that searching needs."""
+
+import hashlib
+import importlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from siamese_news.errors import InputError
+
+# Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
+ARTICLE_WORDS = 150
+_LIBRARIES = {
+    "sentence_transformers": ("SentenceTransformer", "sentence-transformers"),
+    "model2vec": ("StaticModel", "model2vec"),
+}
+
+
+class ExternalModel:
+    """A sentence-transformers or model2vec model; scores are its cosine similarities.
+
+    Args:
+        folder: where the model lies.
+
+    Attributes:
+        folder: the same.
+        library: whose it is.
+
+    Raises:
+        InputError: the folder is of neither library, or the library is not installed.
+    """
+
+    # It has a dense head alone.
+    terms = None
+
+    def __init__(self, folder: str | Path) -> None:
+        library = library_of(folder)
+        if library is None:
+            raise InputError(
+                f"{folder}: neither a sentence-transformers nor a model2vec folder; expected "
+                "modules.json, or a config.json that says model2vec"
+            )
+        self.folder = Path(folder)
+        self.library = library
+        name, package = _LIBRARIES[library]
+        try:
+            loaded = getattr(importlib.import_module(library), name)
+        except ImportError as error:
+            raise InputError(
+                f"{folder}: is a model of {package}, which is not installed: pip install {package}"
+            ) from error
+        if library == "model2vec":
+            self._model: Any = loaded.from_pretrained(str(folder))
+        else:
+            # Nothing in the folder may bring code of its own.
+            self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
+
+    def sha256(self) -> str:
+        """Of the names and contents of all files in the folder: one name for the exact model."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{content}  {path.relative_to(self.folder).as_posix()}\n".encode())
+        return digest.hexdigest()
+
+    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (A, D) float32 of the articles' first 150 words."""
+        return self.encode_posts([" ".join(text.split()[:ARTICLE_WORDS]) for text in texts])
+
+    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (P, D) float32; zeros stay zeros."""
+        vectors = np.asarray(self._model.encode(list(texts), show_progress_bar=False), np.float32)
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
+        return unit
+
+
+def library_of(folder: str | Path) -> str | None:
+    """Whose model lies in a folder: ``sentence_transformers``, ``model2vec`` or None."""
+    root = Path(folder)
+    if (root / "modules.json").is_file():
+        return "sentence_transformers"
+    config = root / "config.json"
+    if config.is_file():
+        try:
+            found = json.loads(config.read_text(encoding="utf-8"))
+        except (ValueError, OSError):
+            return None
+        if isinstance(found, dict) and found.get("model_type") == "model2vec":
+            return "model2vec"
+    return None

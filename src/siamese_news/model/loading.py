@@ -1,0 +1,40 @@
+"""A model out of any folder: ours, or one of another library."""
+
+from os import PathLike
+from pathlib import Path
+
+from siamese_news.errors import InputError
+from siamese_news.model.external import ExternalModel, library_of
+from siamese_news.model.siamese import Model
+
+AnyModel = Model | ExternalModel
+
+
+def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
+    """The model in a folder; what lies there says whose it is.
+
+    Args:
+        folder: of ours, of sentence-transformers or of model2vec; None is the model that ships
+            with the package.
+
+    Raises:
+        InputError: no such folder, a damaged one, or a library that is not installed.
+    """
+    if folder is None:
+        return Model.pretrained()
+    root = Path(folder)
+    return ExternalModel(root) if library_of(root) else Model.load(root)
+
+
+def explainable(model: AnyModel) -> Model:
+    """The same model, if its scores can be taken apart.
+
+    Raises:
+        InputError: it is another library's.
+    """
+    if isinstance(model, ExternalModel):
+        raise InputError(
+            f"{model.folder}: is another library's model, which can rank and filter but not "
+            "explain; name a model folder that training wrote, or none for the one shipped"
+        )
+    return model

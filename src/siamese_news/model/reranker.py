@@ -1,0 +1,273 @@
+"""A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from siamese_news.encoders.embedding import TokenEmbedding
+from siamese_news.errors import InputError
+from siamese_news.model.folder import read_folder, write_folder
+from siamese_news.rerankers import MPHCNN, Pair, build_ranker
+from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
+from siamese_news.rerankers.texts import EncodedTexts
+from siamese_news.rerankers.trigrams import text_trigrams
+from siamese_news.text.links import link_matches
+from siamese_news.text.tokens import Tokenizer
+from siamese_news.text.vocabulary import Vocabulary
+
+KIND = "reranker"
+#: What `TextRanker.score` gives.
+SCORE = "log relevance probability"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdBatch:
+    """Pairs as ids, -1 = padding.
+
+    Attributes:
+        query_ids: (G, Q) word ids of the distinct queries.
+        post_ids: (B, S).
+        group: (B,) row of the query for each post.
+        query_trigrams: (G, C), for rankers with characters.
+        post_trigrams: (B, C').
+        url_trigrams: (B, C'').
+        links: (B, 1 + Q) bool of `link_matches`, for rankers that read them.
+        labels: (B,) int64 0 or 1, where known.
+        rows: (B,) int64, which pairs of the data these are.
+    """
+
+    query_ids: Tensor
+    post_ids: Tensor
+    group: Tensor
+    query_trigrams: Tensor | None = None
+    post_trigrams: Tensor | None = None
+    url_trigrams: Tensor | None = None
+    links: Tensor | None = None
+    labels: Tensor | None = None
+    rows: Tensor | None = None
+
+    def to(self, device: torch.device | str, **options: Any) -> "IdBatch":
+        """The batch on another device; Lightning looks for this method."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved: dict[str, Any] = {
+            name: value if value is None else value.to(device, **options)
+            for name, value in values.items()
+        }
+        return IdBatch(**moved)
+
+
+class TextRanker(nn.Module):
+    """Embedding, optional exact-match features and a ranker, with the vocabulary they go by."""
+
+    def __init__(
+        self,
+        *,
+        vocabulary: Vocabulary,
+        embedding: TokenEmbedding,
+        ranker: Mapping[str, Any],
+        exact_match: bool,
+        link_match: bool = False,
+        tokenizer: Mapping[str, Any] | None = None,
+        embedding_config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Put it together.
+
+        Args:
+            vocabulary: words and their ids.
+            embedding: their vectors and IDF weights.
+            ranker: plain values for `build_ranker`, without ``input_dim`` and ``features``.
+            exact_match: whether the head reads `exact_features`.
+            link_match: whether it reads `link_features`.
+            tokenizer: arguments of `Tokenizer` for raw text.
+            embedding_config: plain values to rebuild the embedding: ``trainable`` and so on.
+        """
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.embedding = embedding
+        self.exact_match, self.link_match = exact_match, link_match
+        self.ranker_config = dict(ranker)
+        self.tokenizer_config = dict(tokenizer or {})
+        self.embedding_config = dict(embedding_config or {})
+        self.ranker = build_ranker(
+            {
+                **ranker,
+                "input_dim": embedding.output_dim,
+                "features": EXACT * exact_match + LINK * link_match,
+            }
+        )
+
+    @property
+    def buckets(self) -> int | None:
+        """Trigram buckets, for rankers with a character level."""
+        return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
+
+    def encode(
+        self, token_lists: Sequence[Sequence[str]]
+    ) -> tuple[EncodedTexts, EncodedTexts | None]:
+        """Word ids and, where the ranker reads them, trigram ids of tokenised texts."""
+        words = EncodedTexts.from_lists([self.vocabulary.ids(tokens) for tokens in token_lists])
+        if self.buckets is None:
+            return words, None
+        return words, EncodedTexts.from_lists(
+            [text_trigrams(tokens, self.buckets) for tokens in token_lists]
+        )
+
+    def pair(self, batch: IdBatch) -> Pair:
+        """Look the ids up."""
+        query, query_mask, weights = self.embedding(batch.query_ids)
+        post, post_mask, _ = self.embedding(batch.post_ids)
+        features = []
+        if self.exact_match or self.link_match:
+            words, idf = batch.query_ids[batch.group], weights[batch.group]
+            if self.exact_match:
+                features.append(exact_features(words, batch.post_ids, idf))
+            if self.link_match:
+                assert batch.links is not None
+                features.append(link_features(words, batch.post_ids, batch.links, idf))
+        return Pair(
+            query=query, query_mask=query_mask, post=post, post_mask=post_mask,
+            group=None if len(query) == 1 else batch.group,
+            query_weights=weights, features=torch.cat(features, dim=1) if features else None,
+            query_trigrams=batch.query_trigrams, post_trigrams=batch.post_trigrams,
+            url_trigrams=batch.url_trigrams,
+        )  # fmt: skip
+
+    def forward(self, batch: IdBatch) -> Tensor:
+        """Log-probabilities (B, 2) of (not relevant, relevant)."""
+        log_probabilities: Tensor = self.ranker(self.pair(batch))
+        return log_probabilities
+
+    def encode_links(self, urls: Sequence[str]) -> EncodedTexts | None:
+        """Trigram ids of links where the ranker reads them; "" is no link."""
+        if self.buckets is None:
+            return None
+        # The end of a long link names the page.
+        texts = [[url[-100:]] if url else [] for url in urls]
+        return EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
+
+    def known(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens that have an id, so that matches by word and by id stand side by side."""
+        return [token for token in tokens if len(self.vocabulary.ids([token]))]
+
+    def batches(
+        self,
+        query: Sequence[str],
+        posts: Sequence[Sequence[str]],
+        *,
+        urls: Sequence[str] | None = None,
+        batch_size: int = 512,
+    ) -> Iterator[tuple[NDArray[np.int64], IdBatch]]:
+        """Tokenised posts for one tokenised query, in batches of similar length, with their rows.
+
+        Args:
+            query: its words.
+            posts: their words.
+            urls: link of each post, "" for none; None where no post has one.
+            batch_size: posts per batch.
+        """
+        query_words, query_trigrams = self.encode([query])
+        words, trigrams = self.encode(posts)
+        urls = urls or [""] * len(posts)
+        link_trigrams, known = self.encode_links(urls), self.known(query)
+        order = np.argsort(words.lengths, kind="stable")
+        first = np.zeros(1, np.int64)
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            links = None
+            if self.link_match:
+                links = torch.from_numpy(
+                    link_matches([known] * len(rows), [urls[row] for row in rows])
+                )
+            yield (
+                rows,
+                IdBatch(
+                    query_ids=torch.from_numpy(query_words.padded(first)),
+                    post_ids=torch.from_numpy(words.padded(rows)),
+                    group=torch.zeros(len(rows), dtype=torch.int64),
+                    query_trigrams=_tensor(query_trigrams, first),
+                    post_trigrams=_tensor(trigrams, rows),
+                    url_trigrams=_tensor(link_trigrams, rows),
+                    links=links,
+                ),
+            )
+
+    @torch.no_grad()
+    def score(
+        self,
+        query: Sequence[str],
+        posts: Sequence[Sequence[str]],
+        *,
+        urls: Sequence[str] | None = None,
+        batch_size: int = 512,
+    ) -> NDArray[np.float32]:
+        """Scores (n,) of tokenised posts for one tokenised query: log p(relevant).
+
+        Posts are scored in batches of similar length; padding changes no score. See `batches`.
+        """
+        self.eval()
+        scores = np.zeros(len(posts), np.float32)
+        for rows, batch in self.batches(query, posts, urls=urls, batch_size=batch_size):
+            scores[rows] = self(batch)[:, 1].float().numpy()
+        return scores
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokeniser for raw text."""
+        return Tokenizer(words=self.vocabulary.words, **self.tokenizer_config)
+
+    def save(self, path: str | Path, *, card: str) -> None:
+        """Write a model folder."""
+        config = {
+            "kind": KIND,
+            "score": SCORE,
+            "ranker": self.ranker_config,
+            "exact_match": self.exact_match,
+            "link_match": self.link_match,
+            "unknown": self.vocabulary.unknown,
+            "tokenizer": self.tokenizer_config,
+            "embedding": self.embedding_config,
+        }
+        write_folder(path, config, self.state_dict(), self.vocabulary.words, card)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "TextRanker":
+        """Read a model folder; nothing in it is executed.
+
+        Raises:
+            InputError: no such folder, not a reranker, or files that do not belong together.
+        """
+        config, tensors, words = read_folder(path)
+        if config.get("kind") != KIND:
+            raise InputError(
+                f"{path}: holds a model of kind {config.get('kind')!r}, expected {KIND!r}; "
+                "train one with task=rerank"
+            )
+        try:
+            embedding = TokenEmbedding(
+                tensors["embedding.matrix"],
+                token_weights=tensors["embedding.token_weights"],
+                **config["embedding"],
+            )
+            model = cls(
+                vocabulary=Vocabulary(words, unknown=config["unknown"]),
+                embedding=embedding,
+                ranker=config["ranker"],
+                exact_match=config["exact_match"],
+                # Folders from before there was such an option lack it.
+                link_match=config.get("link_match", False),
+                tokenizer=config["tokenizer"],
+                embedding_config=config["embedding"],
+            )
+            model.load_state_dict(tensors)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise InputError(f"{path}: config and tensors do not fit ({error})") from error
+        return model.eval()
+
+
+def _tensor(texts: EncodedTexts | None, rows: NDArray[np.int64]) -> Tensor | None:
+    return None if texts is None else torch.from_numpy(texts.padded(rows))

@@ -1,0 +1,315 @@
+"""The model: text in, vectors out. It loads and saves the model folder."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from siamese_news import __version__
+from siamese_news.attention.word_projections import Words
+from siamese_news.data.collate import length_batches, pad, word_blocks
+from siamese_news.encoders import (
+    BagEncoder,
+    Encoder,
+    TokenEmbedding,
+    TwoHeadEncoder,
+    build_encoder,
+    lead_weights,
+    places_of,
+)
+from siamese_news.errors import InputError
+from siamese_news.lexical_head import TermHead
+from siamese_news.model.folder import read_folder, write_folder
+from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.text.content_words import content_words
+
+Side = Literal["article", "post"]
+Precision = Literal["float32", "bfloat16"]
+
+# Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
+BLOCK = 8192
+# What depends on a word alone is computed once for so many tokens; the rest is looked up.
+WORD_BLOCK = 65536
+# The model that ships with the package.
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+
+
+class Model(nn.Module):
+    """A shared (Siamese) encoder with its tokeniser, vocabulary and word vectors.
+
+    Args:
+        tokenizer: text to tokens.
+        vocabulary: tokens to ids.
+        embedding: ids to vectors.
+        encoder: vectors to one vector a text.
+        limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
+            and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
+        config: plain values that name the encoder's class and options; kept in the folder.
+        trained_on: what the weights have seen: ``articles`` and ``posts`` by collection name and
+            ``fingerprints`` of the articles' text. Evaluation refuses a test that overlaps.
+        terms: the lexical head; None for a dense model. With it both heads read content words
+            alone, and scores are a mixture (`siamese_news.scoring`).
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        embedding: TokenEmbedding,
+        encoder: Encoder,
+        limits: Mapping[str, Any],
+        config: Mapping[str, Any],
+        trained_on: Mapping[str, Any] | None = None,
+        terms: TermHead | None = None,
+    ) -> None:
+        super().__init__()
+        if limits["keep"] not in ("first", "last"):
+            raise InputError(f"limits.keep is {limits['keep']!r}; expected 'first' or 'last'")
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.embedding = embedding
+        self.encoder = encoder
+        self.limits = dict(limits)
+        self.config = dict(config)
+        self.trained_on: dict[str, Any] = dict(trained_on or {})
+        self.terms = terms
+
+    @property
+    def kind(self) -> str:
+        """What its scores are: ``cosine``, or ``mixture`` with a lexical head."""
+        return "cosine" if self.terms is None else "mixture"
+
+    @property
+    def output_dim(self) -> int:
+        """D, the size of a vector."""
+        return self.encoder.output_dim
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalised."""
+        embeddings, mask, weights = self.embedding(ids)
+        if self.encoder.uses_weights:
+            return self.encoder(embeddings, mask, weights)
+        return self.encoder(embeddings, mask)
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens that the model reads; content words alone if it has a lexical head."""
+        tokens = self.tokenizer(text)
+        return tokens if self.terms is None else content_words(tokens)
+
+    def ids(self, text: str) -> np.ndarray:
+        """The token ids (S,) of a text, all of it."""
+        return self.vocabulary.ids(self.tokens(text))
+
+    def cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
+        """The token ids that the encoder reads, of all token ids of each text."""
+        limit, last = self.limits[f"{side}_tokens"], self.limits["keep"] == "last"
+        if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
+            words = len(self.vocabulary)  # unknown words would count nothing
+            texts = [ids[ids < words] for ids in texts]
+        if limit is None:
+            return list(texts)
+        return [ids[-limit:] if last else ids[:limit] for ids in texts]
+
+    def encode_articles(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode articles; see `encode_posts`."""
+        return self._encode(texts, "article", batch_tokens, precision)
+
+    def encode_posts(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_tokens: int = 4096,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode posts into unit vectors, whose products are cosine similarities.
+
+        A text without a known token gives the zero vector: its cosine with everything is 0. In
+        float32 a result does not depend on the order or the number of texts (beyond 1e-6).
+
+        Args:
+            texts: the texts.
+            batch_tokens: how many tokens, padding included, go through the encoder at once.
+            precision: ``"bfloat16"`` runs the matrix products in bfloat16.
+
+        Returns:
+            (B, D) float32.
+
+        Raises:
+            InputError: `texts` is a single string or holds something that is no text.
+        """
+        return self._encode(texts, "post", batch_tokens, precision)
+
+    def _encode(
+        self, texts: Sequence[str], side: Side, batch_tokens: int, precision: Precision
+    ) -> np.ndarray:
+        if isinstance(texts, str):
+            raise InputError(f"encode_{side}s got one string; expected a list of texts: [text]")
+        for row, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"encode_{side}s: item {row} is {type(text).__name__}, expected str"
+                )
+        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
+        for start in range(0, len(texts), BLOCK):
+            block = [self.ids(text) for text in texts[start : start + BLOCK]]
+            vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
+        return vectors
+
+    def encode_ids(
+        self,
+        texts: Sequence[np.ndarray],
+        side: Side,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
+        texts = self.cut(texts, side)
+        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
+        device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
+        training = self.training
+        self.eval()
+        try:
+            with (
+                torch.inference_mode(),
+                torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
+            ):
+                known = all(int(ids.max(initial=0)) < len(self.vocabulary) for ids in texts)
+                if self.encoder.is_bag and known:
+                    vectors[:] = self._bags(texts, device)
+                else:
+                    for rows, encoded in self._batches(texts, batch_tokens, device):
+                        encoded = nn.functional.normalize(encoded.float(), dim=-1)
+                        vectors[rows] = encoded.cpu().numpy()
+        finally:
+            self.train(training)
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"encode_{side}s: the model gives NaN or infinity; its weights are broken, "
+                "train it again with a smaller learning rate"
+            )
+        return vectors
+
+    def _batches(
+        self, texts: Sequence[np.ndarray], batch_tokens: int, device: torch.device
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
+        for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
+            embeddings, _, weights = self.embedding(torch.from_numpy(ids).to(device)[None])
+            words = Words(embeddings[0])
+            for batch in length_batches([len(text) for text in places], batch_tokens):
+                rows = pad([places[text] for text in batch]).to(device)
+                mask, rows = rows >= 0, rows.clamp(min=0)
+                shares = (weights[0][rows] * mask,) if self.encoder.uses_weights else ()
+                encoded = self.encoder.encode_words(words, rows, mask, *shares)
+                yield [block[text] for text in batch], encoded
+
+    def _bags(self, texts: Sequence[np.ndarray], device: torch.device) -> np.ndarray:
+        """Unit vectors of a bag, without padding: some ten times as fast."""
+        bag = self.encoder
+        assert isinstance(bag, BagEncoder | TwoHeadEncoder)
+        flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
+        ends = np.cumsum([0, *(len(ids) for ids in texts)], dtype=np.int64)
+        starts = torch.from_numpy(ends[:-1]).to(device)
+        weights = self.embedding.token_weights[flat] if bag.uses_weights else None
+        if bag.lead is not None:
+            lead = lead_weights(places_of(starts, len(flat)), bag.lead)
+            weights = lead if weights is None else weights * lead
+        summed = self.embedding.sums(flat, starts, weights)
+        if bag.output is not None:  # a linear map of a sum; the length does not count
+            summed = bag.output(summed)
+        return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())
+
+    def compile_attention(self) -> None:
+        """Encode faster from now on: the inner loop of attention through `torch.compile`.
+
+        It needs a C++ compiler and takes a minute or less; a second time on a machine, seconds.
+        Results are those without, beyond 1e-6.
+
+        Raises:
+            InputError: there is no compiler, or the encoder has no star attention.
+        """
+        try:
+            self.encoder.fuse()
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(
+                f"compile=True: torch.compile failed ({reason}); install a C++ compiler such as "
+                "g++, or leave compile out"
+            ) from error
+
+    def save(self, folder: str | Path, *, card: str) -> None:
+        """Write the model folder, whole or not at all.
+
+        Args:
+            folder: where; an earlier model folder there is replaced.
+            card: the model card, Markdown.
+        """
+        config = {
+            "kind": "encoder",
+            "version": __version__,
+            "score": self.kind,
+            "terms": None if self.terms is None else self.terms.config(),
+            "tokenizer": self.tokenizer.config(),
+            "unknown": self.vocabulary.unknown,
+            "embedding": self.embedding.config(),
+            "encoder": self.config,
+            "limits": self.limits,
+            "trained_on": self.trained_on,
+        }
+        tensors = self.embedding.compressed(self.state_dict(), "embedding.")
+        write_folder(folder, config, tensors, self.vocabulary.words, card)
+
+    @classmethod
+    def pretrained(cls) -> "Model":
+        """The model that ships with the package; its card says what it is and how well it does."""
+        return cls.load(PRETRAINED)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, compile: bool = False) -> "Model":
+        """Load a model folder. No code from it runs.
+
+        Args:
+            folder: the model folder.
+            compile: see `compile_attention`.
+
+        Raises:
+            InputError: the folder is not whole, was changed, or is no encoder's.
+        """
+        config, tensors, words = read_folder(folder)
+        if config.get("kind") != "encoder":
+            raise InputError(
+                f"{folder}: holds a {config.get('kind')!r} model, expected an 'encoder'"
+            )
+        try:
+            options = dict(config["embedding"])
+            embedding = TokenEmbedding(
+                torch.zeros(len(words), options.pop("size")),
+                token_weights=torch.ones(len(words)),
+                **options,
+            )
+            model = cls(
+                tokenizer=Tokenizer(words=words, **config["tokenizer"]),
+                vocabulary=Vocabulary(words, unknown=config["unknown"]),
+                embedding=embedding,
+                encoder=build_encoder({"input_dim": embedding.output_dim, **config["encoder"]}),
+                limits=config["limits"],
+                config=config["encoder"],
+                trained_on=config["trained_on"],
+                terms=TermHead.rebuilt(config.get("terms"), len(words)),
+            )
+            model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise InputError(f"{folder}: config and weights do not fit ({error})") from error
+        if compile:
+            model.compile_attention()
+        return model.eval()

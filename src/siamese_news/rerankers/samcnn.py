@@ -1,0 +1,230 @@
+"""samCNN: token-specific convolutions for reranking short posts (Shi et al., 2018).
+
+Paper: "Simple Attention-Based Representation Learning for Ranking Short Social Media Posts",
+sections 2.1 (general encoder), 2.2 (QAtt), 2.3 (PAtt), 2.4 (head).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from siamese_news.rerankers.aggregate import Aggregate, Aggregation
+from siamese_news.rerankers.conv import ConvEncoder, Padding
+from siamese_news.rerankers.head import Order, PredictionHead
+from siamese_news.rerankers.pair import Pair, trim, zero_padding
+
+Similarity = Literal["cosine", "clamped", "dot"]
+
+
+class SamCNN(nn.Module):
+    """The frame of the samCNN rankers: encode query and post, add attention vectors, predict.
+
+    Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
+    """
+
+    #: How many context vectors the subclass adds to those of query and post.
+    contexts = 0
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        filters: int,
+        widths: Sequence[int],
+        padding: Padding,
+        dropout: float,
+        hidden: int,
+        head_hidden: int,
+        head_order: Order,
+        head_dropout: float,
+        features: int = 0,
+    ) -> None:
+        """Build the general encoder and the head.
+
+        Args:
+            input_dim: E.
+            filters: filters per window width.
+            widths: window widths in tokens.
+            padding: "full" or "none", see `ConvEncoder`.
+            dropout: probability on pooled features.
+            hidden: D, size of every encoded text.
+            head_hidden: size of the head's hidden layer.
+            head_order: "relu-norm" (paper) or "norm-tanh" (released code).
+            head_dropout: probability on the head's hidden layer.
+            features: extra features that the head takes.
+        """
+        super().__init__()
+        self.encoder = ConvEncoder(
+            input_dim=input_dim, output_dim=hidden, filters=filters, widths=widths,
+            padding=padding, dropout=dropout,
+        )  # fmt: skip
+        self.head = PredictionHead(
+            input_dim=hidden * (2 + self.contexts), hidden=head_hidden, order=head_order,
+            dropout=head_dropout, features=features,
+        )  # fmt: skip
+
+    def hidden_states(self, pair: Pair) -> Tensor:
+        """What the head reads: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
+        query, query_mask = trim(pair.query, pair.query_mask)
+        g_query = self.encoder(zero_padding(query, query_mask), query_mask)
+        post, post_mask = trim(pair.post, pair.post_mask)
+        post = zero_padding(post, post_mask)
+        g_post = self.encoder(post, post_mask)
+        contexts = self.context_vectors(pair, post, post_mask)
+        return torch.cat([pair.per_post(g_query), g_post, *contexts], dim=1)
+
+    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+        """The attention vectors (B, D) that the subclass adds; none for the plain encoder."""
+        return []
+
+    def forward(self, pair: Pair) -> Tensor:
+        """Log-probabilities (B, 2) of (not relevant, relevant); the second one is the score."""
+        log_probabilities: Tensor = self.head(self.hidden_states(pair), pair.features)
+        return log_probabilities
+
+
+class BiCNN(SamCNN):
+    """The general sentence encoder alone, on both sides (samCNN, section 2.1)."""
+
+
+class _Attentive(SamCNN):
+    """The shared parts of QAtt and PAtt: a second convolution and the sum over query tokens."""
+
+    contexts = 1
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        filters: int,
+        widths: Sequence[int],
+        padding: Padding,
+        dropout: float,
+        hidden: int,
+        head_hidden: int,
+        head_order: Order,
+        head_dropout: float,
+        features: int = 0,
+        aggregation: Aggregation = "mean",
+        similarity: Similarity = "cosine",
+    ) -> None:
+        """Build it; see `SamCNN` for the arguments it shares.
+
+        Args:
+            input_dim: E.
+            filters: filters per window width.
+            widths: window widths in tokens.
+            padding: "full" or "none".
+            dropout: probability on pooled features.
+            hidden: D.
+            head_hidden: size of the head's hidden layer.
+            head_order: "relu-norm" or "norm-tanh".
+            head_dropout: probability on the head's hidden layer.
+            features: extra features that the head takes.
+            aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
+            similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
+                "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
+
+        Raises:
+            ValueError: for another similarity.
+        """
+        super().__init__(
+            input_dim=input_dim, filters=filters, widths=widths, padding=padding,
+            dropout=dropout, hidden=hidden, head_hidden=head_hidden, head_order=head_order,
+            head_dropout=head_dropout, features=features,
+        )  # fmt: skip
+        if similarity not in ("cosine", "clamped", "dot"):
+            raise ValueError(f"similarity is {similarity!r}; expected 'cosine', 'clamped' or 'dot'")
+        self.similarity = similarity
+        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim)
+
+    def _context_encoder(self) -> ConvEncoder:
+        """A convolution of the general encoder's shape, shared over the query tokens."""
+        general = self.encoder
+        first = general.kernels[0]
+        assert isinstance(first, nn.Linear)
+        return ConvEncoder(
+            input_dim=first.in_features, output_dim=general.output_dim, filters=general.filters,
+            widths=general.widths, padding="full" if general.full else "none",
+            dropout=general.dropout.p,
+        )  # fmt: skip
+
+    def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
+        """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""
+        weights = pair.per_post(self.aggregate(pair)).to(pooled)
+        context: Tensor = encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
+        return context
+
+    def _query_attention(
+        self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
+    ) -> Tensor:
+        """Eq. 1-3: kernels W_j diag(q); a convolution over the products q * p."""
+        query = pair.per_post(pair.query)
+        rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
+        products = query[rows, tokens][:, None] * post[rows]
+        mask = post_mask[rows]
+        features = encoder.pooled(products, mask, mask[:, None].to(post)).squeeze(1)
+        pooled = features.new_zeros(*query.shape[:2], features.shape[-1])
+        return self._sum(encoder, pair, pooled.index_put((rows, tokens), features))
+
+    def _post_attention(
+        self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
+    ) -> Tensor:
+        """Eq. 4-5: kernels W_j cos(q, p_j); a convolution over post vectors weighted by cosine."""
+        query = zero_padding(pair.query, pair.query_mask)
+        if self.similarity == "dot":
+            weights = pair.per_post(query) @ post.transpose(1, 2)
+        else:
+            unit = pair.per_post(normalize(query, dim=-1, eps=1e-6))
+            weights = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
+            if self.similarity == "clamped":
+                weights = weights.clamp(min=0)
+        return self._sum(encoder, pair, encoder.pooled(post, post_mask, weights))
+
+
+class QAtt(_Attentive):
+    """Query-aware attention (samCNN, section 2.2): kernels rescaled by each query token."""
+
+    def __init__(self, **options: object) -> None:
+        """Build it; the arguments are those of `PAtt`."""
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.query_context = self._context_encoder()
+
+    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+        """The one vector v of Eq. 3."""
+        return [self._query_attention(self.query_context, pair, post, post_mask)]
+
+
+class PAtt(_Attentive):
+    """Position-aware attention (samCNN, section 2.3): kernels rescaled by token similarity."""
+
+    def __init__(self, **options: object) -> None:
+        """Build it; the arguments are those of `QAtt`."""
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.post_context = self._context_encoder()
+
+    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+        """The one vector v, from Eq. 4-5."""
+        return [self._post_attention(self.post_context, pair, post, post_mask)]
+
+
+class Combined(_Attentive):
+    """Both attentions, each with a convolution of its own: [g_q, g_p, v_QAtt, v_PAtt]."""
+
+    contexts = 2
+
+    def __init__(self, **options: object) -> None:
+        """Build it; the arguments are those of `QAtt` and `PAtt`."""
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.query_context = self._context_encoder()
+        self.post_context = self._context_encoder()
+
+    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+        """The vectors of both attentions."""
+        return [
+            self._query_attention(self.query_context, pair, post, post_mask),
+            self._post_attention(self.post_context, pair, post, post_mask),
+        ]

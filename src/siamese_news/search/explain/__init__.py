@@ -1,0 +1,1 @@
+"""Why a post has its score: by word, by sentence, by part of the score."""

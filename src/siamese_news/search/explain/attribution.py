@@ -1,0 +1,191 @@
+"""An article as a model reads it, a sentence after the other, and what each adds to a score."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.attention.ring import RingAttention
+from siamese_news.data.collate import pad
+from siamese_news.data.records import Article, Post
+from siamese_news.encoders import Explanation
+from siamese_news.lexical_head import bigram_ids
+from siamese_news.model.siamese import Model, Side
+from siamese_news.scoring import Scorer
+from siamese_news.search.explain.records import Explained, Sentence, Term, check
+
+
+class Reader:
+    """An article, ready for any number of posts.
+
+    Args:
+        model: any model.
+        article: the article.
+        sentences: all of its text.
+
+    Attributes:
+        read: which sentences the model reads something of; without another the score is the same.
+    """
+
+    def __init__(self, model: Model, article: Article, sentences: list[str]) -> None:
+        self._model, self._article, self._sentences = model, article, sentences
+        tokens = [model.tokens(text) for text in sentences]
+        self._lengths = [len(own) for own in tokens]
+        self._tokens = [token for own in tokens for token in own]
+        self._of_token = np.repeat(np.arange(len(tokens)), self._lengths)
+        ids = [model.vocabulary.ids(own) for own in tokens]
+        self._ids = np.concatenate([*ids, np.zeros(0, np.int64)])
+        self._of_id = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
+        self._half = 0.0
+        if model.terms is not None:
+            limit = model.terms.options.article_tokens
+            self._half = model.terms.options.lead_half_life
+            self._tokens = self._tokens[:limit]
+            self._ids, self._of_id = self._ids[:limit], self._of_id[:limit]
+            of_read = self._of_id
+        else:
+            of_read = self._of_id[self._places(self._ids, "article")]
+        self.read: list[int] = np.unique(of_read).tolist()
+
+    def explained(
+        self, post: Post, score: float, without: NDArray[np.float32], scorer: Scorer
+    ) -> Explained:
+        """Why a post has its score.
+
+        Args:
+            post: the post.
+            score: its score for the article.
+            without: (S,), its scores for the article without each sentence.
+            scorer: of the article alone.
+        """
+        model, count = self._model, len(self._sentences)
+        share = 1.0 if model.terms is None else model.terms.options.dense
+        words = scorer.term_contributions(post.text, 0)
+        tokens = model.tokens(post.text)
+        pieces = [model.vocabulary.ids([token]) for token in tokens]
+        ids = np.concatenate([*pieces, np.zeros(0, np.int64)])
+        vector = model.encode_ids([ids], "post")[0]
+        mine = model.encode_ids([self._ids], "article")[0]
+        given, explanation, places = self._dense(self._ids, "article", vector)
+        part, _, _ = self._dense(self._ids, "article", mine)
+        back, _, _ = self._dense(ids, "post", mine)
+        # Sentences stand for what is the article's own.
+        own = scorer.term_contributions(post.text, 0, own=True)
+        share *= scorer.article_weight(0)
+        by_words, by_vectors = sum(own.values()), share * float(mine @ vector)
+        contributions = share * np.bincount(self._of_id, given, count) + self._spread(own)
+        expected = by_vectors * np.bincount(self._of_id, part, count)
+        expected += by_words * self._own(scorer.article_term_shares(0))
+        feedback = score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
+        dense: dict[str, float] = {}
+        of_token = np.repeat(np.arange(len(tokens)), [len(piece) for piece in pieces])
+        for token, value in zip(of_token.tolist(), (share * back).tolist(), strict=True):
+            dense[tokens[token]] = dense.get(tokens[token], 0.0) + value
+        terms = [
+            Term(name, words.get(name, 0.0), dense.get(name, 0.0))
+            for name in dict.fromkeys([*words, *dense])
+        ]
+        attention = self._attention(explanation, places)
+        return Explained(
+            article=self._article,
+            post=post,
+            score=score,
+            kind=scorer.kind,
+            lexical=sum(words.values()),
+            dense=score - sum(words.values()),
+            feedback=feedback,
+            rest=score - feedback - float(contributions.sum()),
+            sentences=[
+                Sentence(
+                    text=text,
+                    tokens=self._lengths[number],
+                    contribution=float(contributions[number]),
+                    expected=float(expected[number]),
+                    attention={name: rows[number].tolist() for name, rows in attention.items()},
+                    without=float(without[number]),
+                )
+                for number, text in enumerate(self._sentences)
+            ],
+            terms=sorted(
+                (term for term in terms if term.contribution), key=lambda t: -t.contribution
+            ),
+            alphas={name: alphas.tolist() for name, alphas in explanation.alphas.items()},
+            check=check(score, contributions - expected, without, self._lengths),
+        )
+
+    def _spread(self, words: dict[str, float]) -> NDArray[np.float64]:
+        """The words' products, by sentence."""
+        names = [*self._tokens, *(f"{left} {right}" for left, right in pairwise(self._tokens))]
+        return self._by_sentence(names, words)
+
+    def _own(self, shares: dict[int, float]) -> NDArray[np.float64]:
+        """The words' shares of the article's vector, by sentence."""
+        return self._by_sentence([*self._ids.tolist(), *bigram_ids(self._ids).tolist()], shares)
+
+    def _by_sentence(
+        self, names: Sequence[Hashable], values: Mapping[Any, float]
+    ) -> NDArray[np.float64]:
+        """Values split over the places of their names: those of words, then those of pairs."""
+        found: dict[Hashable, list[int]] = {}
+        for number, name in enumerate(names):
+            if name in values:
+                found.setdefault(name, []).append(number % len(self._tokens))
+        sums = np.zeros(len(self._sentences))
+        for name, at in found.items():
+            shares = 1 / (1 + np.array(at) / self._half)
+            np.add.at(sums, self._of_token[at], values[name] * shares / shares.sum())
+        return sums
+
+    def _dense(
+        self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], Explanation, NDArray[np.int64]]:
+        """What each id adds to the cosine with `towards`, and the places that the encoder reads."""
+        import torch
+
+        model = self._model
+        places = self._places(ids, side)
+        device = model.embedding.matrix.device
+        embeddings, mask, weights = model.embedding(pad([ids[places]]).to(device))
+        explanation = model.encoder.explain(
+            embeddings,
+            mask,
+            weights if model.encoder.uses_weights else None,
+            towards=torch.from_numpy(towards)[None].to(device),
+        )
+        length = float(explanation.vectors.norm().clamp(min=1e-12))
+        values = np.zeros(len(ids))
+        values[places] = explanation.contributions[0, : len(places)].cpu().numpy() / length
+        return values, explanation, places
+
+    def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
+        """The places of the ids that the encoder reads."""
+        last = self._model.limits["keep"] == "last"
+        return _kept(ids, self._model.cut([ids], side)[0], last=last)
+
+    def _attention(
+        self, explanation: Explanation, places: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """By name, (sentences, H): what the relay, or the mean token, gives each sentence."""
+        found = {}
+        for name, weights in explanation.attention.items():
+            if isinstance(self._model.encoder.get_submodule(name), RingAttention):
+                continue  # looks at neighbours alone
+            given = weights[0].mean(dim=1)[:, : len(places)].cpu().double().numpy()
+            rows = np.zeros((len(self._sentences), len(given)))
+            np.add.at(rows, self._of_id[places], given.T)
+            found[name] = rows
+        return found
+
+
+def _kept(ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:
+    """The places of the ids that `Model.cut` left; it drops whole words and one end."""
+    kept: list[int] = []
+    places = range(len(ids) - 1, -1, -1) if last else range(len(ids))
+    left = list(read if last else read[::-1])
+    for place in places:
+        if left and ids[place] == left[-1]:
+            left.pop()
+            kept.append(place)
+    return np.array(kept[::-1] if last else kept, np.int64)

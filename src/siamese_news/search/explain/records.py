@@ -1,0 +1,142 @@
+"""What an explanation says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.records import Article, Post
+
+EQUAL = 0.2
+"""Sentences are of about equal length where their numbers of tokens differ by up to this share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the article.
+
+    Attributes:
+        text: as it stands there.
+        tokens: how many the model reads of it, beyond its limits too.
+        contribution: what it adds to the score.
+        expected: what it would add if all of the article fitted the post alike; surplus is the
+            difference.
+        attention: by name of the attention, the weight that each head gives the sentence.
+        without: the score of the article without the sentence.
+    """
+
+    text: str
+    tokens: int
+    contribution: float
+    expected: float
+    attention: dict[str, list[float]]
+    without: float
+
+    @property
+    def surplus(self) -> float:
+        """By what it carries the score."""
+        return self.contribution - self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the post, or two in a row: what it adds to the score, by head."""
+
+    term: str
+    lexical: float
+    dense: float
+
+    @property
+    def contribution(self) -> float:
+        """Of both heads."""
+        return self.lexical + self.dense
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The test of the explanation: the sentence it names against those of about equal length.
+
+    Attributes:
+        sentence: index of the sentence with the greatest surplus.
+        drop: by how much the score falls without it.
+        others: how many sentences are of about equal length (`EQUAL`).
+        greatest: the greatest drop without one of these; None where there are none.
+    """
+
+    sentence: int
+    drop: float
+    others: int
+    greatest: float | None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the named one counts most; None where there is nothing to compare with."""
+        return None if self.greatest is None else self.drop > self.greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Why a post has its score for an article.
+
+    Attributes:
+        article: the article.
+        post: the post.
+        score: of the post.
+        kind: what the score is (`Scorer.kind`).
+        lexical: part of the score that the words' products make.
+        dense: part of the score that the vectors make.
+        feedback: part of the score that the article's best posts account for
+            (`lexical_head.RocchioFeedback`).
+        rest: part of the score that neither these nor a sentence accounts for.
+        sentences: of the article, in order.
+        terms: strongest first.
+        alphas: of each head, by the name of the sparsity.
+        check: None where no sentence contributes anything.
+    """
+
+    article: Article
+    post: Post
+    score: float
+    kind: str
+    lexical: float
+    dense: float
+    feedback: float
+    rest: float
+    sentences: list[Sentence]
+    terms: list[Term]
+    alphas: dict[str, list[float]]
+    check: Check | None
+
+
+def check(
+    score: float,
+    surplus: NDArray[np.float64],
+    without: NDArray[np.float32],
+    lengths: Sequence[int],
+) -> Check | None:
+    """The test of an explanation; None where no sentence has a surplus.
+
+    Args:
+        score: of the whole article.
+        surplus: of the sentences.
+        without: the scores of the article without each sentence.
+        lengths: tokens of the sentences.
+    """
+    if not len(surplus) or surplus.max() <= 0:
+        return None
+    named = int(surplus.argmax())
+    drops = score - without
+    others = alike(named, lengths)
+    greatest = float(drops[others].max()) if others else None
+    return Check(named, float(drops[named]), len(others), greatest)
+
+
+def alike(sentence: int, lengths: Sequence[int]) -> list[int]:
+    """The other sentences of about its length."""
+    own = lengths[sentence]
+    return [
+        other
+        for other, length in enumerate(lengths)
+        if other != sentence and abs(length - own) <= EQUAL * own
+    ]

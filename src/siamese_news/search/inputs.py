@@ -1,0 +1,153 @@
+"""What a notebook gives: lists, frames (neither pandas nor polars is imported), iterators."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from siamese_news.data.articles import article_of
+from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.fields import IDS, LINE, TEXTS, Convert, find_fields, generic, normal
+from siamese_news.data.records import Article, Post, clean_text
+from siamese_news.errors import InputError
+
+_ARTICLE_IDS = {"_id", "id", "url", "link"}
+_MISSING = ("NAType", "NaTType")  # of pandas, which does not equal itself either
+
+Record = TypeVar("Record", Article, Post)
+
+
+class Frame(Protocol):
+    """A table of pandas or polars."""
+
+    columns: Any
+
+
+Articles = Iterable[str | Mapping[str, Any] | Article] | Frame
+Posts = Iterable[str | Mapping[str, Any] | Post] | Frame
+
+
+def articles_of(inputs: Articles) -> list[Article]:
+    """The articles; one without an id has its place, from 0.
+
+    Raises:
+        InputError: for what is no article, and an id used twice.
+    """
+    articles = list(_RecordInputs(inputs, "articles", Article, _article))
+    seen: set[str] = set()
+    for article in articles:
+        if article.id in seen:
+            raise InputError(f"article id {article.id!r} occurs twice; ids must be unique")
+        seen.add(article.id)
+    return articles
+
+
+def posts_of(inputs: Posts) -> Iterable[Post]:
+    """The posts; one without an id has its place, from 0, and one without a text is empty.
+
+    What can be iterated again can be so here; an iterator cannot.
+
+    Raises:
+        InputError: for what holds no posts; while reading, for what is no post.
+    """
+    converters: dict[tuple[str, ...], Convert] = {}
+
+    def post(record: dict[str, Any], place: int) -> Post:
+        return _post(record, place, converters)
+
+    found = _RecordInputs(inputs, "posts", Post, post)
+    return iter(found) if isinstance(inputs, Iterator) else found
+
+
+class _RecordInputs(Generic[Record]):
+    """Records of one kind, made while reading."""
+
+    def __init__(
+        self,
+        inputs: Any,
+        name: str,
+        kind: type[Record],
+        convert: Callable[[dict[str, Any], int], Record],
+    ) -> None:
+        if isinstance(inputs, str | bytes | Mapping | Article | Post) or not (
+            isinstance(inputs, Iterable) or hasattr(inputs, "columns")
+        ):
+            raise InputError(
+                f"{name} is one {type(inputs).__name__}; expected a list of texts or dicts, a data "
+                "frame or an iterator (files: siamese_news.data.readers.open_posts, "
+                "siamese_news.data.articles.read_articles)"
+            )
+        self._inputs, self._name = inputs, name
+        self._kind: type[Record] = kind
+        self._convert: Callable[[dict[str, Any], int], Record] = convert
+
+    def __iter__(self) -> Iterator[Record]:
+        for place, item in enumerate(_rows(self._inputs)):
+            if isinstance(item, self._kind):
+                yield item
+                continue
+            item = _plain(item)
+            if item is None or isinstance(item, str):
+                item = {"_id": str(place), "text": item}
+            if not isinstance(item, Mapping):
+                raise InputError(
+                    f"{self._name}, item {place} is a {type(item).__name__}; expected a text, a "
+                    f"dict or {self._kind.__name__}"
+                )
+            record = {str(name): _plain(value) for name, value in item.items()}
+            try:
+                yield self._convert(record, place)
+            except BadRow as bad:
+                raise InputError(f"{self._name}, item {place}: {bad.message}") from bad
+
+
+def _rows(inputs: Any) -> Iterable[Any]:
+    if hasattr(inputs, "columns") and hasattr(inputs, "iter_rows"):  # polars
+        return inputs.iter_rows(named=True)
+    if hasattr(inputs, "columns") and hasattr(inputs, "itertuples"):  # pandas
+        names = list(inputs.columns)
+        rows = inputs.itertuples(index=False, name=None)
+        return (dict(zip(names, row, strict=True)) for row in rows)
+    return inputs
+
+
+def _article(record: dict[str, Any], place: int) -> Article:
+    if not _ARTICLE_IDS & {normal(name) for name in record if record[name] is not None}:
+        record = {"_id": str(place), **record}
+    return article_of(record, f"articles, item {place}")
+
+
+def _post(record: dict[str, Any], place: int, converters: dict[tuple[str, ...], Convert]) -> Post:
+    names = {normal(name): name for name in record}
+    texts = [names[name] for name in TEXTS if name in names]
+    if texts and all(record[name] is None for name in texts):
+        record[texts[0]] = ""
+    if all(record.get(names.get(name, "")) is None for name in IDS):
+        record = {name: value for name, value in record.items() if normal(name) not in IDS}
+        record[LINE] = str(place)
+    key = tuple(record)
+    if key not in converters:
+        where = f"posts, item {place}"
+        if not texts:
+            raise InputError(
+                f"{where}: no field of it is a text; expected '{TEXTS[1]}' or one of "
+                f"{', '.join(TEXTS)}; it has: {', '.join(map(clean_text, record))}"
+            )
+        converters[key] = generic(
+            find_fields(record, where, id_field=LINE if LINE in record else None)
+        )
+    post = converters[key](record)
+    assert isinstance(post, Post)
+    return post
+
+
+def _plain(value: Any) -> Any:
+    """Without what data frames make of values."""
+    if isinstance(value, str):
+        return str(value)  # numpy has a type of its own
+    if value is None or isinstance(value, int | Mapping | Article | Post):
+        return value
+    if type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value

@@ -1,0 +1,184 @@
+"""The unfinished output of a long search: it survives Ctrl-C, kill -9 and a power cut."""
+
+import base64
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.utils.files import atomic_write
+
+_SECONDS = 1.0  # between two records of how far it is
+
+
+@contextmanager
+def output_lock(out: Path) -> Iterator[None]:
+    """Hold an output file, so that no other run writes it.
+
+    Raises:
+        InputError: another run holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    path = out.with_name(f".{out.name}.lock")
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise InputError(
+            f"{out}: another run is writing it; wait for that run, or name another file with --out"
+        ) from error
+    try:
+        yield
+    finally:
+        # While it is still held: who waits for the removed file looks again.
+        with suppress(OSError):
+            path.unlink()
+        lock.release()
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a search is.
+
+    Attributes:
+        blocks: done, of the present pass.
+        size: bytes of the part file that belong to them.
+        rows: how many rows these are.
+        scored: posts scored in this pass.
+        histogram: of their scores, as `ScoreCounts.plain` has it.
+        scorer: what the scorer has learned from the pool.
+    """
+
+    blocks: int = 0
+    size: int = 0
+    rows: int = 0
+    scored: int = 0
+    histogram: dict[str, int] = field(default_factory=dict)
+    scorer: bytes = b""
+
+
+class PartialResults:
+    """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, how far it is.
+
+    The state is written after the rows it speaks of are on the disk; rows after it are cut off on
+    resuming. It must be held with `output_lock`.
+
+    Args:
+        out: the results' file.
+        job: what must be the same to go on: name -> plain value.
+        resume: go on where an earlier run of the same job stopped, if there was one.
+
+    Raises:
+        InputError: there is an unfinished run, and `resume` was not said or it is of another job.
+    """
+
+    def __init__(self, out: Path, job: Mapping[str, Any], *, resume: bool) -> None:
+        self.path = out.with_name(out.name + ".part")
+        self._state = out.with_name(out.name + ".part.json")
+        self._job = json.loads(json.dumps(dict(job)))
+        self.progress = Progress()
+        if self._state.exists():
+            self._go_on(resume)
+        # "a" would write at the end, wherever the state says that the end is.
+        self._stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        try:
+            self._cut()
+            self._saved = 0.0
+            self.save()
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def append(self, rows: Sequence[bytes]) -> None:
+        """Add lines of one block, each with its end."""
+        data = b"".join(rows)
+        self._stream.write(data)
+        self.progress.size += len(data)
+        self.progress.rows += len(rows)
+
+    @property
+    def due(self) -> bool:
+        """Whether the last `save` is a while ago."""
+        return time.monotonic() - self._saved >= _SECONDS
+
+    def save(self) -> None:
+        """Record `progress`."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        state = asdict(self.progress)
+        state["scorer"] = base64.b64encode(self.progress.scorer).decode()
+        with atomic_write(self._state) as stream:
+            json.dump({"job": self._job, "progress": state}, stream, ensure_ascii=False)
+        self._saved = time.monotonic()
+
+    def restart(self, scorer: bytes) -> None:
+        """Forget all rows: another pass begins."""
+        self.progress = Progress(scorer=scorer)
+        self.save()
+        self._cut()
+
+    def close(self) -> None:
+        """Leave the files for a later run, if there is anything to go on with."""
+        if self._nothing:
+            self.remove()
+        self._stream.close()
+
+    def remove(self) -> None:
+        """The results are written: nothing is left to go on with."""
+        self._stream.close()
+        self._state.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def _nothing(self) -> bool:
+        return not self.progress.blocks and not self.progress.scorer
+
+    def _go_on(self, resume: bool) -> None:
+        job, self.progress = self._read()
+        if self._nothing:
+            return
+        if not resume:
+            raise InputError(
+                f"{self.path}: an unfinished run left this; go on with --resume, or remove it "
+                f"and {self._state.name} to start over"
+            )
+        for name, value in self._job.items():
+            if job.get(name) != value:
+                raise InputError(
+                    f"{self.path}: was made with other {name} ({_short(job.get(name))}) than this "
+                    f"run ({_short(value)}); resume with the same command, or remove it and "
+                    f"{self._state.name} to start over"
+                )
+
+    def _cut(self) -> None:
+        size = os.fstat(self._stream.fileno()).st_size
+        if size < self.progress.size:
+            raise InputError(
+                f"{self.path}: has {size:,} bytes, expected at least {self.progress.size:,}; "
+                f"it was changed: remove it and {self._state.name} to start over"
+            )
+        self._stream.truncate(self.progress.size)
+        self._stream.seek(self.progress.size)
+
+    def _read(self) -> tuple[dict[str, Any], Progress]:
+        try:
+            state = json.loads(self._state.read_text(encoding="utf-8"))
+            values = state["progress"]
+            values["scorer"] = base64.b64decode(values["scorer"])
+            return dict(state["job"]), Progress(**values)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self._state}: is damaged ({error}); remove it and {self.path.name} to start over"
+            ) from error
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,182 @@
+"""Maps from scores to weights: softmax, sparsemax, 1.5-entmax and the adaptive alpha-entmax.
+
+alpha-entmax (Peters, Niculae and Martins 2019) is ``p_i = [(alpha-1) z_i - tau]_+ ^ 1/(alpha-1)``
+with tau such that p sums to 1: alpha -> 1 is softmax, alpha = 2 is sparsemax, and for every alpha
+above 1 weights of exactly zero occur. Correia, Niculae and Martins (2019) learn one alpha per head;
+the AST paper builds on that.
+"""
+
+import importlib.util
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from siamese_news.sparsity.entmax import Backend, entmax
+
+MIN_ALPHA = 1.01  # below, p = x ** (1 / (alpha - 1)) loses its digits
+MAX_ALPHA = 2.0
+
+
+class Sparsity(nn.Module):
+    """Scores in, weights out. The head axis of the scores is dimension 1.
+
+    Args:
+        heads: H, the number of heads.
+    """
+
+    def __init__(self, *, heads: int) -> None:
+        super().__init__()
+        if heads < 1:
+            raise ValueError(f"{type(self).__name__} got heads={heads}; expected at least 1")
+        self.heads = heads
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+        """Weights that sum to 1 over the real keys; zeros for a row without one.
+
+        Args:
+            scores: (B, H, ...).
+            mask: bool, broadcasts against `scores`; False is never a key.
+            dim: the dimension of the keys.
+        """
+        raise NotImplementedError
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at tau = -1.
+
+        What is left of the weights when nothing makes them sum to 1: 1 at z = 0, exp(z) for
+        alpha -> 1, and exactly zero from z = -1 / (alpha-1) down.
+
+        Args:
+            scores: (B, H, ...).
+        """
+        raise NotImplementedError
+
+    def alphas(self) -> Tensor:
+        """The alpha of each head, (H,), detached: 1 is softmax, 2 is sparsemax."""
+        raise NotImplementedError
+
+
+class Softmax(Sparsity):
+    """alpha = 1: every key keeps some weight."""
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+        """See `Sparsity`."""
+        wide = scores if scores.dtype == torch.float64 else scores.float()
+        if mask is not None:
+            wide = torch.where(mask, wide, -math.inf)
+        if wide.numel() == 0:
+            return scores * 0
+        # A row without a key would be 0 / 0.
+        empty = torch.isneginf(wide.amax(dim, keepdim=True))
+        weights = wide.masked_fill(empty, 0.0).softmax(dim).masked_fill(empty, 0.0)
+        return weights.to(scores.dtype)
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        return scores.exp()
+
+    def alphas(self) -> Tensor:
+        """See `Sparsity`."""
+        return torch.ones(self.heads)
+
+
+class _FixedEntmax(Sparsity):
+    alpha: float
+
+    def __init__(self, *, heads: int, backend: Backend = "newton") -> None:
+        super().__init__(heads=heads)
+        self.backend = _checked(backend)
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+        """See `Sparsity`."""
+        return entmax(scores, self.alpha, mask, dim, self.backend)
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        return torch.relu(1 + (self.alpha - 1) * scores) ** (1 / (self.alpha - 1))
+
+    def alphas(self) -> Tensor:
+        """See `Sparsity`."""
+        return torch.full((self.heads,), self.alpha)
+
+
+class Sparsemax(_FixedEntmax):
+    """alpha = 2 (Martins and Astudillo 2016): the Euclidean projection on the simplex.
+
+    Also what the AST paper's released code computes whatever alpha it has learned: its clamp maps
+    every alpha in [1, 2] to 2.
+    """
+
+    alpha = 2.0
+
+
+class Entmax15(_FixedEntmax):
+    """alpha = 1.5 (Peters et al. 2019)."""
+
+    alpha = 1.5
+
+
+class AdaptiveEntmax(Sparsity):
+    """One learned alpha per head: 1 + sigmoid(pre_alpha), kept in [1.01, 2].
+
+    Args:
+        heads: H.
+        init: ``"normal"`` draws pre_alpha from N(0, 1) (Correia et al. 2019), ``"uniform"`` draws
+            alpha from U(1, 2) (the AST paper's released code).
+        backend: see `entmax`.
+    """
+
+    def __init__(
+        self,
+        *,
+        heads: int,
+        init: Literal["normal", "uniform"] = "normal",
+        backend: Backend = "newton",
+    ) -> None:
+        super().__init__(heads=heads)
+        self.backend = _checked(backend)
+        if init == "normal":
+            pre_alpha = torch.randn(heads)
+        elif init == "uniform":
+            pre_alpha = torch.rand(heads).clamp_(MIN_ALPHA - 1, 0.999).logit_()
+        else:
+            raise ValueError(f"AdaptiveEntmax got init={init!r}; expected 'normal' or 'uniform'")
+        self.pre_alpha = nn.Parameter(pre_alpha)
+
+    @property
+    def alpha(self) -> Tensor:
+        """The alpha of each head, (H,), with its gradient."""
+        return (1 + self.pre_alpha.sigmoid()).clamp(MIN_ALPHA, MAX_ALPHA)
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+        """See `Sparsity`."""
+        return entmax(scores, self._alpha_like(scores), mask, dim, self.backend)
+
+    def exponential(self, scores: Tensor) -> Tensor:
+        """See `Sparsity`."""
+        rate = self._alpha_like(scores) - 1
+        return torch.relu(1 + rate * scores) ** (1 / rate)
+
+    def _alpha_like(self, scores: Tensor) -> Tensor:
+        return self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
+
+    def alphas(self) -> Tensor:
+        """See `Sparsity`."""
+        return self.alpha.detach()
+
+
+def _checked(backend: Backend) -> Backend:
+    if backend not in ("newton", "entmax", "triton"):
+        raise ValueError(
+            f"sparsity got backend={backend!r}; expected 'newton', 'entmax' or 'triton'"
+        )
+    if backend == "triton" and importlib.util.find_spec("triton") is None:
+        raise ValueError("sparsity got backend='triton', but Triton is not installed; use 'newton'")
+    return backend
+
+
+SPARSITIES: dict[str, type[Sparsity]] = {
+    cls.__name__: cls for cls in (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
+}

@@ -1,0 +1,1 @@
+"""The distil task: word vectors that learn ranked lists from a teacher."""

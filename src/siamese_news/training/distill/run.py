@@ -1,0 +1,281 @@
+"""The distil task: the small two-head model that ships, from training text and a teacher."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import RichProgressBar
+
+from siamese_news.data.leaks import same_text_key
+from siamese_news.data.sources import open_posts_of
+from siamese_news.encoders import TokenEmbedding, build_encoder
+from siamese_news.errors import InputError
+from siamese_news.evaluation.results import evaluate_model, figures, write_results
+from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
+from siamese_news.model.siamese import Model
+from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.text.content_words import content_words, words_of
+from siamese_news.training.build import build_text
+from siamese_news.training.distill.card import shipped_card
+from siamese_news.training.distill.lists import ListsToRank, list_loader
+from siamese_news.training.distill.student import Student, StudentModule
+from siamese_news.training.distill.teacher import teacher_vectors
+from siamese_news.training.linking.callbacks import dev_figures
+from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.linking.run import remember_training
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Training texts.
+
+    Attributes:
+        articles: articles.
+        posts: posts, those without articles too.
+    """
+
+    articles: list[str]
+    posts: list[str]
+
+    def texts(self) -> Iterator[str]:
+        """All of them."""
+        yield from self.articles
+        yield from self.posts
+
+
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Train the student, save the model folder to ``out/model`` and evaluate it.
+
+    Args:
+        config: the resolved configuration, plain values.
+        out: the folder of the run.
+
+    Returns:
+        One row of the comparison table.
+    """
+    task = config["task"]
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    started = time.monotonic()
+    data = LinkDataModule(data=config["data"], seed=config["seed"])
+    corpus = read_corpus(data, task)
+    words, frequencies, texts = count_words(corpus, task)
+    log.info("%d words of %d texts", len(words), texts)
+    tokenizer = Tokenizer(words=words, **task["tokenizer"])
+    vocabulary = Vocabulary(words, unknown="hash")
+
+    def ids(text: str) -> np.ndarray:
+        return vocabulary.ids(content_words(tokenizer(text)))
+
+    post_ids = [ids(text) for text in corpus.posts]
+    article_ids = [ids(text) for text in corpus.articles]
+    terms = TermHead(
+        torch.from_numpy(frequencies),
+        bigram_counters((*article_ids, *post_ids)),
+        texts=texts,
+        typical=None,
+        options=TermOptions.of(config["terms"]),
+    )
+    terms.set_typical(post_ids)
+    limit = task["teacher"]["words"]
+    taught = [" ".join(text.split()[:limit]) for text in corpus.articles]
+    teacher = teacher_vectors(
+        [*taught, *corpus.posts], source=task["teacher"]["source"], bf16=task["teacher"]["bf16"]
+    )
+    log.info("teacher vectors after %.1f minutes", _minutes(started))
+    said = teacher[: len(taught)], teacher[len(taught) :]
+    lists = _lists(config, article_ids, post_ids, said, terms)
+    log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
+    student = _fit(config, words, lists, terms)
+    matrix, weights = _word_vectors(student)
+    encoder = {
+        "class": "BagEncoder",
+        "input_dim": task["dim"],
+        "weighting": "idf",
+        "output_dim": None,
+        "lead": task["lead"],
+    }
+    model = Model(
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        embedding=TokenEmbedding(
+            matrix,
+            trainable=False,
+            token_weights=weights,
+            unknown_weight=0.0,
+            stored=task["stored"],
+        ),
+        encoder=build_encoder(encoder),
+        limits=config["data"]["limits"],
+        config=encoder,
+        terms=terms,
+    )
+    remember_training(model, data)
+    row: dict[str, Any] = {
+        "encoder": "two_heads",
+        "data": config["data"]["name"],
+        "seed": config["seed"],
+        "words": len(words),
+        "texts": texts,
+        "epochs": task["epochs"],
+        "minutes": round(_minutes(started), 2),
+    }
+    model.save(out / "model", card=shipped_card(config, row))
+    model = Model.load(out / "model")  # what is measured is what is on disk
+    if data.dev is not None:
+        row |= {k.replace("/", " "): v for k, v in dev_figures(model, data.dev).items()}
+    if data.test is not None:
+        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
+    model.save(out / "model", card=shipped_card(config, row))
+    return row
+
+
+def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
+    """The training texts: pairs of the configuration, and posts without articles.
+
+    A post without an article whose text, but for links and case, is one of a collection that
+    ``task.leave_out`` names is not used: it may be a distractor of a test.
+    """
+    corpus = Corpus([], [])
+    known: set[str] = set()
+    for entry in data.data["train"]:
+        collection = data.collection(entry["folder"])
+        pairs = collection.split(entry["split"])
+        corpus.articles += [collection.articles[article].full_text for article in pairs]
+        posts = dict.fromkeys(post for judged in pairs.values() for post in judged)
+        corpus.posts += [collection.posts[post].text for post in posts]
+    if task["unlabelled"]:
+        for folder in task["leave_out"]:
+            known |= {same_text_key(post.text) for post in open_posts_of(folder).values()}
+    for folder in task["unlabelled"]:
+        texts = (post.text for post in open_posts_of(folder).values())
+        corpus.posts += [text for text in texts if same_text_key(text) not in known]
+    return corpus
+
+
+def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
+    """The words kept, most frequent first, in how many texts each occurs, and how many there are.
+
+    Counted twice: hashtags are cut by the words that the first count found.
+    """
+    words: list[str] = []
+    frequencies: Counter[str] = Counter()
+    texts = 0
+    for _ in range(2):
+        tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
+        frequencies = Counter()
+        texts = 0
+        for text in corpus.texts():
+            frequencies.update(set(words_of(tokenizer(text))))
+            texts += 1
+        kept = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
+        words = [word for _, word in sorted(kept)[: task["max_words"]]]
+    if not words:
+        raise InputError(
+            f"no word occurs in task.min_texts={task['min_texts']} of {texts} training texts; "
+            "give more text or a smaller number"
+        )
+    return words, np.array([frequencies[word] for word in words], np.int32), texts
+
+
+def _minutes(since: float) -> float:
+    return (time.monotonic() - since) / 60
+
+
+def _lists(
+    config: Mapping[str, Any],
+    articles: Sequence[np.ndarray],
+    posts: Sequence[np.ndarray],
+    teacher: tuple[np.ndarray, np.ndarray],
+    terms: TermHead,
+) -> ListsToRank:
+    """What the student learns from: the texts with at least two known words."""
+    options = config["task"]["lists"]
+    sizes = (options["temperature"], options["near"], options["candidates"])
+    if not 0 <= options["lexical"] <= 1 or min(sizes) <= 0:
+        raise InputError(
+            f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
+            "and candidates above 0"
+        )
+    known, kept = [], []
+    for texts in (articles, posts):
+        own = [ids[ids < len(terms.frequencies)] for ids in texts]
+        kept.append(np.array([row for row, ids in enumerate(own) if len(ids) >= 2], np.int64))
+        known.append([own[row] for row in kept[-1]])
+    if not len(kept[0]) or not len(kept[1]):
+        raise InputError(
+            f"{len(kept[0])} training articles and {len(kept[1])} posts have two known words; "
+            "give more text or a smaller task.min_texts"
+        )
+    return ListsToRank(
+        known[0],
+        known[1],
+        (teacher[0][kept[0]], teacher[1][kept[1]]),
+        head=terms,
+        lexical=options["lexical"],
+        near=options["near"],
+        limit=config["data"]["limits"]["article_tokens"],
+    )
+
+
+def _fit(
+    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead
+) -> Student:
+    """Train the student."""
+    task = config["task"]
+    _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
+    places = {word: place for place, word in enumerate(glove.words)}
+    vectors = np.zeros((len(words), matrix.shape[1]), np.float32)
+    for row, word in enumerate(words):
+        if word in places:
+            vectors[row] = matrix[places[word]]
+    vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
+    idf = torch.log((1.0 + terms.texts) / (1.0 + terms.frequencies))
+    student = Student(
+        torch.from_numpy(vectors),
+        idf,
+        dim=task["dim"],
+        teacher_dim=lists.teacher[0].shape[1],
+        lead=task["lead"],
+    )
+    batches = list_loader(
+        lists, batch=task["batch"], candidates=task["lists"]["candidates"], seed=config["seed"]
+    )
+    module = StudentModule(
+        student,
+        lr=task["lr"],
+        steps=task["epochs"] * len(batches),
+        temperature=task["lists"]["temperature"],
+    )
+    options = dict(config["trainer"])
+    options.pop("threads")
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=task["epochs"],
+        callbacks=[RichProgressBar(leave=False)],
+        logger=False,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(module, batches)
+    return student.cpu().eval()
+
+
+def _word_vectors(student: Student) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit vectors (V, D) and weights (V,)."""
+    with torch.inference_mode():
+        table = student.table(torch.arange(len(student.idf)))
+        weights = table.norm(dim=1)
+    return table / weights.clamp(min=1e-12)[:, None], weights

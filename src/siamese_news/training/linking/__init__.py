@@ -1,0 +1,1 @@
+"""The link task: a siamese encoder trained on (article, post) pairs."""

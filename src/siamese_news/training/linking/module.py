@@ -1,0 +1,121 @@
+"""The LightningModule around a siamese model."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from siamese_news.data.collate import length_batches
+from siamese_news.model.siamese import Model, Side
+from siamese_news.model.term_factors import heads
+from siamese_news.text import PAD
+from siamese_news.training.linking.lexical_loss import TermVectors
+from siamese_news.training.linking.objective import SiameseObjective
+
+SIDES: tuple[Side, Side] = ("article", "post")
+Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+class LinkModule(pl.LightningModule):
+    """Trains a `Model` to put an article's posts nearer to it than all others.
+
+    A batch holds each distinct article once and its posts; both sides go through the one shared
+    encoder. Where it has two heads, each has a loss of its own and the sum is minimised: one loss
+    of the summed score would let the dense head take over on the training events.
+
+    Args:
+        model: the model; the module trains it in place.
+        objective: loss and miner.
+        optimizer: parameters to optimiser.
+        batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
+            on it.
+        settings: plain values, kept in the checkpoint as hyper-parameters; they never hold
+            modules, so a checkpoint loads with ``weights_only=True``.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        objective: SiameseObjective,
+        optimizer: Optimizer,
+        batch_tokens: int = 8192,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.objective = objective
+        self._optimizer = optimizer
+        self.batch_tokens = batch_tokens
+        self.terms = (
+            TermVectors(model.terms)
+            if model.terms is not None and model.encoder.has_factors
+            else None
+        )
+        self.save_hyperparameters({"settings": dict(settings or {})})
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Encode padded token ids (B, S) -> (B, D)."""
+        return self.model(ids)
+
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        """One step; the logged loss is that of the global batch."""
+        labels = batch["article_labels"], batch["post_labels"]
+        first, row_of = first_rows(labels[0])
+        ids = batch["article_ids"][first], batch["post_ids"]
+        if self.terms is None:
+            articles, posts = (self._encode(side, self._vectors)[0] for side in ids)
+            loss = self.objective(articles[row_of], posts, *labels)
+        else:
+            (articles, factors), (posts, post_factors) = (
+                self._encode(side, partial(heads, self.model, side=name))
+                for side, name in zip(ids, SIDES, strict=True)
+            )
+            loss = self.objective(articles[row_of], posts, *labels)
+            articles, posts = self.terms(*ids, factors, post_factors)
+            loss = loss + self.objective(articles[row_of], posts, *labels)
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts))
+        return loss * self.objective.backward_scale()
+
+    def _vectors(self, ids: Tensor) -> tuple[Tensor]:
+        return (self.model(ids),)
+
+    def _encode(
+        self, ids: Tensor, encode: Callable[[Tensor], tuple[Tensor, ...]]
+    ) -> tuple[Tensor, ...]:
+        """Encode (B, S) in order of length, a few thousand tokens at a time.
+
+        So little padding is computed, and what is computed stays in the cache. Results of a batch
+        that are narrower than S are padded with zeros.
+        """
+        lengths = (ids != PAD).sum(1).tolist()
+        rows: list[int] = []
+        parts: list[tuple[Tensor, ...]] = []
+        for batch in length_batches(lengths, self.batch_tokens):
+            width = max(1, lengths[batch[-1]])
+            found = encode(ids[batch, :width])
+            parts.append((found[0], *(pad(own, (0, ids.shape[1] - width)) for own in found[1:])))
+            rows += batch
+        order = torch.tensor(rows, device=ids.device).argsort()
+        return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Only what trains is given to the optimiser."""
+        return self._optimizer([p for p in self.parameters() if p.requires_grad])
+
+
+def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """The first row of each distinct label, and for each row which of those it is.
+
+    So an article is encoded once, however many pairs of a batch it stands in.
+    """
+    distinct, row_of = labels.unique(return_inverse=True)
+    rows = torch.arange(len(labels), device=labels.device)
+    first = rows.new_empty(len(distinct)).scatter_reduce_(
+        0, row_of, rows, "amin", include_self=False
+    )
+    return first, row_of

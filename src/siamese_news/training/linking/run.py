@@ -1,0 +1,206 @@
+"""The link task: train a siamese model on (article, post) pairs, select on dev, report the test."""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from hydra.utils import instantiate
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
+from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+
+from siamese_news.errors import InputError
+from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
+from siamese_news.model.siamese import Model
+from siamese_news.training.build import add_terms, build_model, build_text, fingerprint
+from siamese_news.training.linking.callbacks import DevEvaluation, dev_figures
+from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.linking.finetune import Verdict, compare, make_trainable
+from siamese_news.training.linking.module import LinkModule
+
+log = logging.getLogger(__name__)
+# Devices, tips and life cycles are no news; warnings are.
+for _library in ("pytorch_lightning", "gensim"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
+
+
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Train, select, evaluate and save.
+
+    Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
+    checkpoints to ``out/checkpoints`` and the CSV and TensorBoard logs to ``out/logs``.
+
+    Args:
+        config: the resolved configuration, plain values.
+        out: the folder of the run.
+
+    Returns:
+        One row of the comparison table.
+    """
+    task = config["task"]
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    started = time.monotonic()
+    data = LinkDataModule(data=config["data"], seed=config["seed"])
+    start: Model | None = None
+    if config["init"]:
+        model = Model.pretrained() if config["init"] == "pretrained" else Model.load(config["init"])
+        if model.terms is None:
+            model.limits = dict(config["data"]["limits"])
+        else:
+            start, model = model, make_trainable(model)
+    else:
+        text = build_text(config["vectors"], task["tokenizer"])
+        model = build_model(config, text, data.train_collection_texts())
+        if model.encoder.has_factors:
+            articles, posts = data.train_set.articles, data.train_set.posts
+            add_terms(
+                model,
+                config["terms"],
+                (article.full_text for article in articles),
+                (post.text for post in posts),
+            )
+    data.prepare(model.tokens, model.vocabulary)
+    model.train()  # a loaded one is not
+    module = LinkModule(
+        model=model,
+        objective=instantiate(config["objective"]),
+        optimizer=instantiate(task["optimizer"]),
+        settings=dict(config),
+    )
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    epochs = 0
+    if trained:
+        epochs = _fit(module, data, config, out)
+        remember_training(model, data)
+    else:
+        log.info("the encoder has nothing to fit; it is evaluated as it is")
+    verdict: Verdict | None = None
+    if trained and start is not None and data.test is not None:
+        verdict = compare(model, start, data.test)
+        model = model if verdict.better else start
+    sparse = "sparsity" in model.config and not config["init"]
+    row: dict[str, Any] = {
+        "encoder": model.config["class"] if config["init"] else _label(config, "encoder"),
+        "sparsity": _label(config, "sparsity") if sparse else None,
+        "data": Path(config["data"]["name"]).name,
+        "seed": config["seed"],
+        "parameters": trained,
+        "epochs": epochs,
+        "minutes": round((time.monotonic() - started) / 60, 2),
+    }
+    if data.dev is not None:
+        row |= {
+            name.replace("/", " "): value for name, value in dev_figures(model, data.dev).items()
+        }
+    if data.test is not None:
+        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
+    model.save(out / "model", card=model_card(config, row, model.kind))
+    if verdict is not None:
+        row |= {"gain": verdict.gain, "better": verdict.better}
+        log.info("%s", verdict)
+    return row
+
+
+def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path) -> int:
+    """Fit and put the selected weights into the module; returns the epochs trained."""
+    task, options = config["task"], dict(config["trainer"])
+    options.pop("threads")
+    callbacks: list[Callback] = [RichProgressBar(leave=False)]
+    monitor = task["monitor"] if data.dev is not None else None
+    if data.dev is not None:
+        callbacks.append(DevEvaluation(data.dev))
+    if monitor:
+        if task["patience"]:
+            callbacks.append(
+                EarlyStopping(
+                    monitor, mode="max", patience=task["patience"], check_on_train_epoch_end=True
+                )
+            )
+    folder = out / "checkpoints"
+    best = ModelCheckpoint(
+        dirpath=folder,
+        filename="best",
+        monitor=monitor,
+        mode="max",
+        save_on_train_epoch_end=True,
+        enable_version_counter=False,
+    )
+    # Its own callback: `save_last` of the other would only follow the best.
+    last = ModelCheckpoint(
+        dirpath=folder,
+        filename="last",
+        save_on_train_epoch_end=True,
+        save_on_exception=True,
+        enable_version_counter=False,
+    )
+    callbacks += [best, last]
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=task["epochs"],
+        limit_train_batches=task["batches"],
+        gradient_clip_val=task["gradient_clip"],
+        callbacks=callbacks,
+        logger=[
+            CSVLogger(str(out / "logs"), name="csv"),  # a version each time: none is lost
+            TensorBoardLogger(str(out / "logs"), name="tensorboard"),
+        ],
+        use_distributed_sampler=False,  # the data module's sampler knows its rank
+        num_sanity_val_steps=0,
+        enable_model_summary=False,
+        log_every_n_steps=5,
+        default_root_dir=str(out),
+    )
+    resume = _checked_resume(config["resume"], folder)
+    trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+    if trainer.interrupted:
+        raise KeyboardInterrupt(
+            f"training stopped; go on with resume={folder}/last.ckpt hydra.run.dir={out}"
+        )
+    if best.best_model_path:
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
+    module.to("cpu")
+    return trainer.current_epoch
+
+
+def _checked_resume(resume: str | None, folder: Path) -> str | None:
+    """The checkpoint to go on from; the best so far lies beside it, so the folder must be ours."""
+    if not resume:
+        return None
+    if not Path(resume).is_file():
+        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    if Path(resume).resolve().parent != folder.resolve():
+        raise InputError(
+            f"resume={resume} is of another run folder; go on in that one: add "
+            f"hydra.run.dir={Path(resume).parent.parent}"
+        )
+    return resume
+
+
+def remember_training(model: Model, data: LinkDataModule) -> None:
+    """Add what was trained on to what the model already knew."""
+    seen = model.trained_on
+    articles, posts = seen.setdefault("articles", {}), seen.setdefault("posts", {})
+    for entry in data.data["train"]:
+        collection = data.collection(entry["folder"])
+        pairs = collection.split(entry["split"])
+        _add(articles, collection.name, pairs)
+        _add(posts, collection.name, (post for judged in pairs.values() for post in judged))
+    prints = (fingerprint(article.full_text) for article in data.train_set.articles)
+    seen["fingerprints"] = sorted({*seen.get("fingerprints", []), *prints})
+
+
+def _add(known: dict[str, list[str]], collection: str, ids: Iterable[str]) -> None:
+    known[collection] = sorted({*known.get(collection, []), *ids})
+
+
+def _label(config: Mapping[str, Any], group: str) -> str:
+    """The name of a group's option, as given on the command line, or its class."""
+    return str(config.get("labels", {}).get(group) or config[group]["_target_"].rpartition(".")[2])

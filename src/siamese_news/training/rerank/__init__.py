@@ -1,0 +1,1 @@
+"""The rerank task: rankers of posts for a keyword query (samCNN and its peers)."""

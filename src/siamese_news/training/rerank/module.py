@@ -1,0 +1,113 @@
+"""The LightningModule of the reranking task."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.nn.functional import nll_loss
+
+from siamese_news.metrics import evaluate_run, means
+from siamese_news.model.reranker import IdBatch, TextRanker
+from siamese_news.training.rerank.batches import Pairs
+
+#: Figure to select by -> name in `evaluate_run`.
+SELECT = {"ap": "AP", "p30": "P@30"}
+
+
+class RerankModule(pl.LightningModule):
+    """Negative log-likelihood of the two classes; validation ranks and measures AP and P30."""
+
+    def __init__(
+        self,
+        *,
+        model: TextRanker,
+        dev: Pairs,
+        qrels: Mapping[str, Mapping[str, int]],
+        optimizer: Mapping[str, Any],
+        positive_weight: float,
+        seed: int = 0,
+    ) -> None:
+        """Wire it up.
+
+        Args:
+            model: what is trained.
+            dev: the pairs that validation ranks.
+            qrels: their judgements.
+            optimizer: ``name`` (sgd or adam), ``lr``, ``momentum``, ``weight_decay``,
+                ``decay_every`` epochs, ``decay`` factor.
+            positive_weight: weight of the relevant class in the loss.
+            seed: of the dropout, drawn anew from (seed, epoch), so that a resumed run goes on as
+                it would have.
+        """
+        super().__init__()
+        self.model, self.dev = model, dev
+        self.qrels = {query: qrels.get(query, {}) for query in {q for q, _ in dev.names}}
+        self.options, self.seed = dict(optimizer), seed
+        self.class_weights: Tensor
+        self.register_buffer(
+            "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
+        )
+        self.dev_scores = np.zeros(len(dev.labels), np.float32)
+
+    def on_train_epoch_start(self) -> None:
+        """The batches of an epoch depend on nothing before it."""
+        dataset = getattr(self.trainer.train_dataloader, "dataset", None)
+        if isinstance(dataset, Pairs):
+            # Its plan is made when the first batch is asked for, which is after this.
+            dataset.epoch = self.current_epoch
+
+    def on_train_batch_start(self, batch: IdBatch, batch_idx: int) -> None:
+        """Nor does its dropout; here, since making the loader's iterator draws a number, too."""
+        if batch_idx == 0:
+            torch.manual_seed(self.seed * 100_003 + self.current_epoch)
+
+    def training_step(self, batch: IdBatch, index: int) -> Tensor:
+        """The loss of a batch."""
+        assert batch.labels is not None
+        loss = nll_loss(self.model(batch), batch.labels, weight=self.class_weights)
+        self.log("train/loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.labels))
+        return loss
+
+    def validation_step(self, batch: IdBatch, index: int) -> None:
+        """Keep the scores of a batch."""
+        assert batch.rows is not None
+        self.dev_scores[batch.rows.cpu().numpy()] = self.model(batch)[:, 1].float().cpu().numpy()
+
+    def on_validation_epoch_end(self) -> None:
+        """Rank and measure, as the test will be measured."""
+        figures = means(evaluate_run(self.dev.as_run(self.dev_scores), self.qrels, ks=(30,)))
+        self.log("dev/ap", figures["AP"], prog_bar=True)
+        self.log("dev/p30", figures["P@30"], prog_bar=True)
+
+    def configure_optimizers(self) -> Any:
+        """SGD or Adam with the step decay of the released code."""
+        options = self.options
+        trained = [p for p in self.parameters() if p.requires_grad]
+        optimizer: torch.optim.Optimizer
+        if options["name"] == "sgd":
+            optimizer = torch.optim.SGD(
+                trained, lr=options["lr"], momentum=options["momentum"],
+                weight_decay=options["weight_decay"], nesterov=options["nesterov"],
+            )  # fmt: skip
+        else:
+            optimizer = torch.optim.Adam(
+                trained, lr=options["lr"], weight_decay=options["weight_decay"]
+            )
+        decay = torch.optim.lr_scheduler.StepLR(
+            optimizer, step_size=options["decay_every"], gamma=options["decay"]
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": decay, "interval": "epoch"}}
+
+
+@torch.no_grad()
+def score_pairs(model: TextRanker, pairs: Pairs) -> dict[str, dict[str, float]]:
+    """Score every pair: a run of log p(relevant)."""
+    model.eval()
+    scores = np.zeros(len(pairs.labels), np.float32)
+    for batch in pairs:
+        assert batch.rows is not None
+        scores[batch.rows.numpy()] = model(batch)[:, 1].float().numpy()
+    return pairs.as_run(scores)

@@ -1,0 +1,286 @@
+"""The rerank task: train a ranker on three years, select on held-out topics, test on the fourth."""
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from pytorch_lightning.loggers import CSVLogger
+
+from siamese_news.data.trec import write_run
+from siamese_news.encoders.embedding import TokenEmbedding
+from siamese_news.errors import InputError
+from siamese_news.metrics import evaluate_run, means
+from siamese_news.model.reranker import TextRanker
+from siamese_news.training.build import build_text
+from siamese_news.training.rerank.batches import (
+    EncodedPosts,
+    RerankDataModule,
+    encode_collection,
+)
+from siamese_news.training.rerank.data import (
+    Fold,
+    RerankCollection,
+    make_fold,
+    read_reranking,
+)
+from siamese_news.training.rerank.interpolation import SCALES
+from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
+from siamese_news.training.rerank.results import combine
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
+
+log = logging.getLogger(__name__)
+
+ROW = "row.json"
+_SETTINGS = ("task", "ranker", "vectors", "fold", "seed")
+_BEGUN = "begun.json"
+
+
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Train, select, test and save one ranker on one fold.
+
+    Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
+    (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
+    smoothed one ``out/test+ql+near.run.gz``, the figures per topic
+    ``out/topics.json`` and the row ``out/row.json``. A folder that has its row for the same
+    settings is not trained again; one with ``checkpoints/last.ckpt`` goes on from there.
+
+    Args:
+        config: the resolved configuration, plain values.
+        out: the folder of the run.
+
+    Returns:
+        One row of the comparison table.
+    """
+    task = config["task"]
+    if task["select"] not in SELECT:
+        raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
+    if task["interpolation"] not in SCALES:
+        raise InputError(
+            f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
+        )
+    digest = _digest(config)
+    if (out / ROW).is_file():
+        row: dict[str, Any] = json.loads((out / ROW).read_text(encoding="utf-8"))
+        if row.get("settings") == digest:
+            log.info("%s has the row of these settings; nothing to train", out)
+            return row
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    started = time.monotonic()
+    collection = read_reranking(task["collection"])
+    fold = make_fold(
+        collection, int(config["fold"]), share=task["validation_share"],
+        seed=task["validation_seed"],
+    )  # fmt: skip
+    model, encoded = _build(config, collection, fold)
+    data = RerankDataModule(
+        collection=collection, encoded=encoded, fold=fold, batch_size=task["batch_size"],
+        negatives=task["negatives"], seed=config["seed"],
+    )  # fmt: skip
+    module = RerankModule(
+        model=model, dev=data.dev, qrels=collection.qrels, optimizer=task["optimizer"],
+        positive_weight=task["positive_weight"], seed=config["seed"],
+    )  # fmt: skip
+    prepared = time.monotonic()
+    epochs = _fit(module, data, config, out)
+    trained = time.monotonic()
+    dev_run = score_pairs(model, data.dev)
+    scoring = time.monotonic()
+    test = data.test_pairs()
+    test_run = score_pairs(model, test)
+    scored = time.monotonic()
+    first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
+    scale = SCALES[task["interpolation"]][0]
+    results = combine(
+        collection, fold, scale(dev_run), scale(test_run), first=first,
+        scale=task["interpolation"], neighbours=task["neighbours"], plain=test_run,
+    )  # fmt: skip
+    dev = means(
+        evaluate_run(dev_run, {query: collection.qrels.get(query, {}) for query in fold.dev})
+    )
+    row = {
+        "ranker": _name(config),
+        "fold": fold.year,
+        "seed": config["seed"],
+        "vectors": config["vectors"]["source"],
+        **results.row(),
+        **results.tuned,
+        "dev AP": dev["AP"],
+        "dev P30": dev["P@30"],
+        "epochs": epochs,
+        "pairs": len(data.train.labels),
+        "prepare s": round(prepared - started, 1),
+        "train s": round(trained - prepared, 1),
+        "test s": round(scored - scoring, 1),
+        "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
+        "settings": digest,
+    }
+    tag = "-".join(str(row["ranker"]).split())
+    write_run(out / "dev.run.gz", dev_run, tag)
+    for suffix, system in results.runs.items():
+        end = suffix.replace(" ", "")
+        write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
+    model.save(out / "model", card=_card(config, row))
+    _write_json(
+        out / "topics.json",
+        {
+            "provenance": provenance(),
+            **{f"test{suffix}": figures for suffix, figures in results.topics.items()},
+            "dev": fold.dev,
+        },
+    )
+    _write_json(out / ROW, row)
+    return row
+
+
+def _build(
+    config: Mapping[str, Any], collection: RerankCollection, fold: Fold
+) -> tuple[TextRanker, EncodedPosts]:
+    """An untrained ranker and the collection as ids; IDF from the training topics' candidates."""
+    vectors, task = config["vectors"], config["task"]
+    _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
+    train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
+    frequencies = vocabulary.document_frequencies(
+        collection.posts[post].split() for post in train_posts
+    )
+    weights = np.log((1 + len(train_posts)) / (1 + frequencies)).astype(np.float32)
+    options = {
+        "trainable": vectors["trainable"],
+        "unknown_weight": float(np.log(1 + len(train_posts))),
+        "project_to": vectors["project_to"],
+        "dropout": vectors["dropout"],
+    }
+    embedding = TokenEmbedding(
+        torch.from_numpy(np.ascontiguousarray(matrix)),
+        token_weights=torch.from_numpy(weights),
+        **options,
+    )
+    ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
+    ranker["class"] = str(config["ranker"]["_target_"]).rpartition(".")[2]
+    model = TextRanker(
+        vocabulary=vocabulary, embedding=embedding, ranker=ranker,
+        exact_match=task["exact_match"], link_match=task["link_match"], tokenizer=task["tokenizer"],
+        embedding_config=options,
+    )  # fmt: skip
+    return model, encode_collection(collection, model)
+
+
+def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any], out: Path) -> int:
+    """Fit and load the weights that validation selects; returns the epochs trained."""
+    task, options = config["task"], dict(config["trainer"])
+    options.pop("threads")
+    monitor = f"dev/{task['select']}"
+    folder = out / "checkpoints"
+    best = ModelCheckpoint(
+        dirpath=folder, filename="best", monitor=monitor, mode="max", enable_version_counter=False
+    )
+    # At the end of an epoch, after `best`, whose state it holds: the place to go on from.
+    newest = ModelCheckpoint(
+        dirpath=folder, filename="last", save_on_train_epoch_end=True, every_n_epochs=1,
+        enable_version_counter=False,
+    )  # fmt: skip
+    callbacks: list[Callback] = [best, newest]
+    if task["patience"]:
+        callbacks.append(EarlyStopping(monitor, mode="max", patience=task["patience"]))
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=task["epochs"],
+        val_check_interval=task["validate_every"],
+        gradient_clip_val=task["gradient_clip"],
+        callbacks=callbacks,
+        logger=CSVLogger(str(out), name="logs", version="csv"),
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        log_every_n_steps=1,
+        enable_progress_bar=task["progress"],
+        enable_model_summary=False,
+        default_root_dir=str(out),
+    )
+    resume = config["resume"]
+    last = folder / "last.ckpt"
+    if resume is None and last.is_file():
+        resume = str(last)
+        log.info("going on from %s", last)
+        _check_same(folder / _BEGUN, config)
+    if resume is not None and not Path(resume).is_file():
+        raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
+    if resume is not None:
+        # Lightning asks for the first batch before the hook that names the epoch.
+        data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
+    _write_json(folder / _BEGUN, _same_on_resume(config))
+    trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+    if trainer.interrupted:
+        raise KeyboardInterrupt(f"training stopped; the same command goes on from {last}")
+    saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+    module.load_state_dict(saved["state_dict"])
+    module.to("cpu")
+    return trainer.current_epoch
+
+
+def _name(config: Mapping[str, Any]) -> str:
+    """The ranker's name in tables: its label, or its class."""
+    return str(config["task"]["label"] or config["ranker"]["_target_"].rpartition(".")[2])
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    """What identifies the settings of a run."""
+    settings = {key: config[key] for key in _SETTINGS}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that may not change between a crash and its continuation."""
+    settings = {key: config[key] for key in _SETTINGS}
+    task = {key: config["task"][key] for key in config["task"] if key != "epochs"}
+    return {**settings, "task": task}
+
+
+def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+    """Refuse to go on with training that was begun with other settings."""
+    begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for key, value in _same_on_resume(config).items():
+        if key in begun and begun[key] != value:
+            raise InputError(
+                f"{path.parent}: holds unfinished training with another `{key}`; "
+                "delete the folder, or take another one for the new settings"
+            )
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with atomic_write(path) as stream:
+        json.dump(value, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+
+
+def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The model card."""
+    about = provenance()
+    return "\n\n".join(
+        [
+            f"# {row['ranker']} for reranking short posts",
+            "A siamese_news reranker: it scores short posts for a keyword query. Scores are log "
+            "probabilities of relevance, comparable within a query.",
+            "## Use",
+            '```\nsiamese-news rerank --model FOLDER --query "..." --posts posts.jsonl\n```',
+            "## Training and figures",
+            f"Collection {config['task']['collection']}, test year {row['fold']}; the other years "
+            "train and validate. +QL adds query likelihood, +near smooths over similar candidates; "
+            "both are tuned on validation topics.",
+            markdown_table([{k: v for k, v in row.items() if k != "settings"}]),
+            f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
+            f"{about['machine']}.",
+            "## Limits",
+            "English, keyword queries, posts of a few dozen words from 2011-2014.",
+        ]
+    )

@@ -1,0 +1,257 @@
+"""The reranking tables: rankers x years, deviation over seeds, the paper's significance marks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from siamese_news.data.trec import read_run
+from siamese_news.errors import InputError
+from siamese_news.metrics import evaluate_run, randomisation_test
+from siamese_news.training.rerank.data import RerankCollection, make_fold
+from siamese_news.training.rerank.interpolation import SCALES, average
+from siamese_news.training.rerank.results import SUFFIXES, combine
+from siamese_news.utils.markdown import markdown_table
+
+#: Column -> metric of `evaluate_run`.
+FIGURES = {"AP": "AP", "P30": "P@30"}
+MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds.
+
+    Args:
+        rows: the rows of `training.rerank.run`.
+    """
+    years = sorted({row["fold"] for row in rows})
+    names = list(dict.fromkeys((row["ranker"], row["vectors"]) for row in rows))
+    lines: list[dict[str, Any]] = []
+    for suffix in SUFFIXES:
+        for name, vectors in names:
+            own = [
+                row
+                for row in rows
+                if (row["ranker"], row["vectors"]) == (name, vectors) and f"AP{suffix}" in row
+            ]
+            if not own:
+                continue
+            line: dict[str, Any] = {"system": name + suffix, "vectors": vectors}
+            line["seeds"] = len({row["seed"] for row in own})
+            for year in years:
+                for figure in FIGURES:
+                    values = [row[figure + suffix] for row in own if row["fold"] == year]
+                    line[f"{year} {figure}"] = spread(values)
+            lines.append(line)
+    return markdown_table(lines)
+
+
+def spread(values: Sequence[float]) -> str | None:
+    """Mean, and the sample deviation where there are several values."""
+    if not values:
+        return None
+    mean = f"{np.mean(values):.4f}"
+    return mean if len(values) == 1 else f"{mean} ±{np.std(values, ddof=1):.4f}"
+
+
+@dataclass(slots=True)
+class System:
+    """One line of the full table.
+
+    Attributes:
+        name: as printed.
+        topics: metric -> topic -> one value per seed.
+        runs: year -> how many seeds.
+    """
+
+    name: str
+    topics: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    runs: dict[int, int] = field(default_factory=dict)
+
+    def add(self, year: int, figures: Mapping[str, Mapping[str, float]]) -> None:
+        """Add the figures of one run on one year."""
+        self.runs[year] = self.runs.get(year, 0) + 1
+        for metric, values in figures.items():
+            table = self.topics.setdefault(metric, {})
+            for topic, value in values.items():
+                table.setdefault(topic, []).append(value)
+
+
+def peers(
+    collection: RerankCollection, *, share: float, seed: int, neighbours: int
+) -> list[System]:
+    """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and that smoothed.
+
+    The published predictions get what ours get: weight and share are tuned on the validation
+    topics of the other three years, for which the predictions are out of fold as well.
+
+    Args:
+        collection: with the published runs.
+        share: of validation topics, as in `make_fold`.
+        seed: of their draw.
+        neighbours: similar posts to smooth over.
+    """
+    years = sorted(set(collection.years.values()))
+    found = []
+    for name, title in (("ql", "QL"), ("rm3", "RM3")):
+        system = System(title)
+        for year in years:
+            run = collection.peer(name, [year])
+            system.add(year, evaluate_run(run, _qrels(collection, year)))
+        found.append(system)
+    first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
+    systems = {suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES}
+    for year in years:
+        fold = make_fold(collection, year, share=share, seed=seed)
+        own = {query: strong[query] for query in fold.test}
+        results = combine(
+            collection, fold, strong, own, first=first, scale="probability", neighbours=neighbours
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [*found, *systems.values()]
+
+
+def saved(folders: Sequence[Path]) -> list[System]:
+    """The systems of finished runs, plain and with QL, by their name in ``row.json``.
+
+    Raises:
+        InputError: a folder without a finished run.
+    """
+    systems: dict[str, System] = {}
+    for suffix in SUFFIXES:
+        for folder in folders:
+            row, topics = _read(folder / "row.json"), _read(folder / "topics.json")
+            if f"test{suffix}" not in topics:
+                continue
+            name = row["ranker"] + suffix
+            system = systems.setdefault(name, System(name))
+            system.add(int(row["fold"]), topics[f"test{suffix}"])
+    return list(systems.values())
+
+
+def averaged(
+    collection: RerankCollection,
+    folders: Sequence[Path],
+    name: str,
+    *,
+    share: float,
+    seed: int,
+    neighbours: int,
+    scale: str = "log-odds",
+) -> list[System]:
+    """The mean of several saved runs per year (seeds, rankers), alone, with QL, and smoothed.
+
+    Args:
+        collection: the collection.
+        folders: of finished runs; those of one test year are averaged.
+        name: of the line in the table.
+        share: of validation topics, as the runs were trained with.
+        seed: of their draw.
+        neighbours: similar posts to smooth over; 0: no smoothing.
+        scale: what is averaged and interpolated, a key of `SCALES`.
+
+    Raises:
+        InputError: no folder.
+    """
+    if not folders:
+        raise InputError(f"{name}: there is no run to average; expected folders of finished runs")
+    by_year: dict[int, list[Path]] = {}
+    for folder in folders:
+        by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
+    systems = {suffix: System(f"{name}{suffix}") for suffix in SUFFIXES}
+    first = collection.peer("ql", sorted(set(collection.years.values())))
+    for year, own in sorted(by_year.items()):
+        dev, test = (
+            average([SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in own])
+            for part in ("dev", "test")
+        )
+        fold = make_fold(collection, year, share=share, seed=seed)
+        results = combine(
+            collection, fold, dev, test, first=first, scale=scale, neighbours=neighbours
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [system for system in systems.values() if system.runs]
+
+
+def full_table(
+    collection: RerankCollection,
+    systems: Sequence[System],
+    *,
+    figures: Mapping[str, str] | None = None,
+    level: float = 0.05,
+    samples: int = 20_000,
+) -> str:
+    """Markdown: every system, every year, with significance as the paper prints it.
+
+    A superscript names the systems that a figure is significantly above, a subscript those that it
+    is significantly below (Fisher's two-sided paired randomisation test by topic; several seeds
+    enter as their mean per topic). Uncorrected for the number of tests, as in the paper.
+
+    Args:
+        collection: for the years.
+        systems: the lines.
+        figures: column -> metric; AP and P30 by default.
+        level: of significance.
+        samples: random exchanges per test.
+    """
+    lines: list[dict[str, Any]] = [
+        {"": MARKS[number], "system": system.name, "seeds": max(system.runs.values())}
+        for number, system in enumerate(systems)
+    ]
+    for year in sorted(set(collection.years.values())):
+        for column, metric in (figures or FIGURES).items():
+            values = [_by_topic(system, metric, collection.of_year(year)) for system in systems]
+            for line, cell in zip(lines, _column(values, level, samples), strict=True):
+                line[f"{year} {column}"] = cell
+    return markdown_table(lines)
+
+
+def _column(
+    values: Sequence[Mapping[str, Sequence[float]]], level: float, samples: int
+) -> list[str | None]:
+    """One figure of one year for every system, with its marks."""
+    above, below = [""] * len(values), [""] * len(values)
+    means = [{topic: float(np.mean(seeds)) for topic, seeds in own.items()} for own in values]
+    for i, own in enumerate(means):
+        for j in range(i):
+            other = means[j]
+            if not own or own.keys() != other.keys():
+                continue
+            first, second = list(own.values()), [other[topic] for topic in own]
+            if randomisation_test(first, second, samples=samples) < level:
+                high, low = (i, j) if sum(first) > sum(second) else (j, i)
+                above[high] += MARKS[low]
+                below[low] += MARKS[high]
+    cells: list[str | None] = []
+    for number, own_values in enumerate(values):
+        if not own_values:
+            cells.append(None)
+            continue
+        cell = spread(np.array(list(own_values.values())).mean(axis=0).tolist()) or ""
+        if above[number]:
+            cell += f" <sup>{''.join(sorted(above[number]))}</sup>"
+        if below[number]:
+            cell += f" <sub>{''.join(sorted(below[number]))}</sub>"
+        cells.append(cell)
+    return cells
+
+
+def _by_topic(system: System, metric: str, topics: Sequence[str]) -> dict[str, list[float]]:
+    values = system.topics.get(metric, {})
+    return {topic: values[topic] for topic in topics if topic in values}
+
+
+def _qrels(collection: RerankCollection, year: int) -> dict[str, dict[str, int]]:
+    return {query: collection.qrels.get(query, {}) for query in collection.of_year(year)}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected the folder of a finished rerank run")
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value

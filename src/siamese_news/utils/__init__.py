@@ -1,0 +1,1 @@
+"""Files, tables, the terminal and where a result came from."""

@@ -1,0 +1,139 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from siamese_news.baselines import BM25, RM3, QueryLikelihood, TfIdf
+from siamese_news.errors import InputError
+from siamese_news.text import stop_words
+from siamese_news.text.content_words import content_words
+
+G = np.random.default_rng(0)
+WORDS = [f"w{i}" for i in range(15)]
+POSTS = [[WORDS[i] for i in G.integers(0, 12, n)] for n in G.integers(1, 9, 30)] + [[]]
+BACK = [[WORDS[i] for i in G.integers(3, 15, 8)] for _ in range(20)]
+QUERIES = [["w1", "w1", "w5", "never"], ["w2"], [], ["never"]]
+
+
+def idf(token, texts):
+    n = sum(token in text for text in texts)
+    return math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("back", [None, BACK])
+def test_bm25_equals_its_formula(back, repeats):
+    found = BM25(repeats=repeats).fit(POSTS, back).scores(QUERIES, 0, len(POSTS))
+    mean = np.mean([len(p) for p in POSTS])
+    for q, row in zip(QUERIES, found, strict=True):
+        q = q if repeats else set(q)
+        for p, score in zip(POSTS, row, strict=True):
+            norm = 0.9 * (1 - 0.4 + 0.4 * len(p) / mean)
+            want = sum(idf(t, back or POSTS) * p.count(t) / (p.count(t) + norm) for t in q)
+            assert score == pytest.approx(want, abs=1e-5)
+
+
+def test_bm25_leaves_stop_words_of_the_query_out():
+    posts = [["the", "fire"], ["the"]]
+    assert BM25().fit(posts).scores([["the"]], 0, 2).tolist() == [[0.0, 0.0]]
+    assert BM25(stop_words=True).fit(posts).scores([["the"]], 0, 2).min() > 0
+
+
+def test_tfidf_equals_its_formula():
+    model = TfIdf(idf="background", lead=0.5, max_article_tokens=110).fit(POSTS, BACK)
+    article = ["w1"] * 3 + ["w4", "the"] * 60
+
+    def vector(tokens):
+        weight = {}
+        for t, n in Counter(t for t in tokens if t != "the").items():
+            df = sum(t in text for text in BACK)
+            weight[t] = (1 + math.log(n)) * (math.log((1 + len(BACK)) / (1 + df)) + 1)
+        norm = math.sqrt(sum(v * v for v in weight.values())) or 1.0
+        return {t: v / norm for t, v in weight.items()}
+
+    a, lead = vector(article[:110]), vector(article[:100])
+    for p, score in zip(POSTS, model.scores([article], 0, len(POSTS))[0], strict=True):
+        v = vector(p)
+        want = sum(v[t] * (a.get(t, 0) + 0.5 * lead.get(t, 0)) for t in v)
+        assert score == pytest.approx(want, abs=1e-5)
+
+
+def naive_likelihood(weights, post, collection, mu):
+    total, score = sum(collection.values()), 0.0
+    for t, w in weights.items():
+        if collection.get(t):
+            mass = mu * collection[t] / total
+            score += w * math.log((post.count(t) + mass) / (len(post) + mu))
+    return score
+
+
+def test_likelihood_and_rm3_equal_naive_loops():
+    collection = Counter(t for p in POSTS for t in p)
+    plain = QueryLikelihood(mu=50).fit(POSTS).scores(QUERIES, 0, len(POSTS))
+    rm3 = RM3(mu=50, fb_docs=4, fb_terms=3, original_weight=0.3).fit(POSTS)
+    expanded = rm3.scores(QUERIES, 0, len(POSTS))
+    for i, q in enumerate(QUERIES):
+        q = [t for t in q if t in collection]
+        first = [naive_likelihood(Counter(q), p, collection, 50) for p in POSTS]
+        assert plain[i] == pytest.approx(first, abs=1e-4)
+        if not q:
+            continue
+        best = sorted(range(len(POSTS)), key=lambda j: -first[j])[:4]
+        model = Counter()
+        for j in best:
+            for t in POSTS[j]:
+                model[t] += math.exp(first[j]) / len(POSTS[j])
+        top = dict(model.most_common(3))
+        mixed = Counter({t: 0.7 * v / sum(top.values()) for t, v in top.items()})
+        for t in q:
+            mixed[t] += 0.3 / len(q)
+        want = [naive_likelihood(mixed, p, collection, 50) for p in POSTS]
+        assert expanded[i] == pytest.approx(want, abs=1e-4)
+        assert rm3.rerank(QUERIES[i], range(len(POSTS))) == pytest.approx(want, abs=1e-4)
+
+
+def test_given_collection():
+    given = {"w1": 5, "w2": 3, "never": 2}
+    found = QueryLikelihood(mu=10, collection=given).fit(POSTS).scores([["w1", "w7"]], 2, 9)[0]
+    want = [naive_likelihood({"w1": 1, "w7": 1}, p, given, 10) for p in POSTS[2:9]]
+    assert found == pytest.approx(want, abs=1e-4)
+
+
+@pytest.mark.parametrize("model", [BM25(), TfIdf(lead=1.0), QueryLikelihood(), RM3()])
+def test_blocks_join(model):
+    model.fit(POSTS)
+    whole = model.scores(QUERIES, 0, len(POSTS))
+    parts = [model.scores(QUERIES, 0, 10), model.scores(QUERIES, 10, len(POSTS))]
+    assert np.concatenate(parts, axis=1) == pytest.approx(whole)
+    assert whole.dtype == np.float32 and np.isfinite(whole).all() and model.kind
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="k1"):
+        BM25(k1=-1)
+    with pytest.raises(InputError, match="token"):
+        BM25().fit([[]])
+    with pytest.raises(InputError, match="background"):
+        TfIdf(idf="background").fit(POSTS)
+    with pytest.raises(InputError, match="mu"):
+        QueryLikelihood(mu=0)
+    with pytest.raises(InputError, match="fb_docs"):
+        RM3(fb_docs=0)
+
+
+def test_the_stop_words_are_those_of_scikit_learn():
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    assert stop_words.ENGLISH_STOP_WORDS == ENGLISH_STOP_WORDS
+    assert content_words([*sorted(ENGLISH_STOP_WORDS), "flood", "!", "n't"]) == ["flood"]
+
+
+def test_a_package_says_what_it_lacks():
+    import siamese_news.baselines as lexical
+    import siamese_news.metrics as metrics
+
+    for package in (lexical, metrics):
+        assert all(getattr(package, name) for name in package.__all__)
+        with pytest.raises(AttributeError, match="nothing_like_it"):
+            package.nothing_like_it  # noqa: B018

@@ -1,0 +1,37 @@
+"""Scores smoothed over similar posts."""
+
+import numpy as np
+import pytest
+
+from siamese_news.baselines.neighbours import Neighbours
+
+POSTS = [["flood", "town"], ["flood", "town", "bridge"], ["mayor", "vote"], ["vote"], [], ["the"]]
+
+
+def test_neighbours_are_the_most_similar_other_posts():
+    found = Neighbours.of(POSTS, 2)
+    assert found.rows.shape == (6, 2)
+    assert all(row not in own for row, own in enumerate(found.rows.tolist()))
+    assert found.rows[[0, 1, 2, 3], 0].tolist() == [1, 0, 3, 2]
+    assert found.similarity[4].tolist() == [0, 0] and found.similarity[5].tolist() == [0, 0]
+
+
+def test_smoothing_equals_the_formula_post_by_post():
+    found = Neighbours.of(POSTS, 3)
+    scores = np.array([3.0, 1.0, -2.0, 0.5, 4.0, 0.0])
+    z = (scores - scores.mean()) / scores.std()
+    expected = []
+    for post in range(len(POSTS)):
+        pairs = list(zip(found.similarity[post].tolist(), found.rows[post].tolist(), strict=True))
+        around = sum(w * z[r] for w, r in pairs) / (sum(w for w, _ in pairs) + 1)
+        expected.append(0.7 * z[post] + 0.3 * around)
+    np.testing.assert_allclose(found.smooth(scores, 0.3), expected, rtol=1e-6)
+    assert np.argsort(found.smooth(scores, 0.0)).tolist() == np.argsort(scores).tolist()
+
+
+@pytest.mark.parametrize("posts", [[["flood"]], [[], []], [["the"], ["of"]]])
+def test_pools_without_a_neighbour_keep_their_order(posts):
+    found = Neighbours.of(posts, 5)
+    scores = np.arange(len(posts), dtype=float)
+    assert np.argsort(found.smooth(scores, 0.9)).tolist() == list(range(len(posts)))
+    assert np.isfinite(found.smooth(np.zeros(len(posts)), 0.5)).all()

@@ -1,0 +1,250 @@
+"""The rankers against naive loops over the paper's equations, and their contract."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cosine_similarity
+
+from siamese_news.rerankers.aggregate import Aggregate
+from siamese_news.rerankers.conv import ConvEncoder
+from siamese_news.rerankers.pair import Pair
+from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt
+from siamese_news.rerankers.windows import window_max, window_valid
+
+RANKERS = [BiCNN, QAtt, PAtt, Combined]
+OPTIONS = {
+    "input_dim": 6, "filters": 5, "widths": [2], "padding": "full", "dropout": 0.0, "hidden": 4,
+    "head_hidden": 3, "head_order": "relu-norm", "head_dropout": 0.0,
+}  # fmt: skip
+
+
+def make(ranker, **options):
+    torch.manual_seed(0)
+    return ranker(**{**OPTIONS, **options}).double()
+
+
+def make_pair(lengths=((2, 3), (1, 5), (3, 1)), *, left=0, right=0, size=6, seed=1, **more):
+    """One row per (query length, post length), padded with NaN on both sides."""
+    generator = torch.Generator().manual_seed(seed)
+    queries = [torch.randn(q, size, generator=generator).double() for q, _ in lengths]
+    posts = [torch.randn(p, size, generator=generator).double() for _, p in lengths]
+
+    def padded(rows):
+        width = max(len(row) for row in rows)
+        values = torch.full((len(rows), left + width + right, size), torch.nan).double()
+        mask = torch.zeros(values.shape[:2], dtype=torch.bool)
+        for i, row in enumerate(rows):
+            values[i, left : left + len(row)] = row
+            mask[i, left : left + len(row)] = True
+        return values, mask
+
+    query, query_mask = padded(queries)
+    post, post_mask = padded(posts)
+    pair = Pair(query=query, query_mask=query_mask, post=post, post_mask=post_mask, **more)
+    return pair, queries, posts
+
+
+def naive_windows(length, width, full):
+    if full:
+        return [list(range(s, s + width)) for s in range(-(width - 1), length)] if length else []
+    if 0 < length < width:
+        return [list(range(width))]
+    return [list(range(s, s + width)) for s in range(length - width + 1)]
+
+
+def naive_pool(encoder, tokens, kernel):
+    """max over windows of ReLU(sum_j kernel(j, token) p + b), then the linear map.
+
+    `kernel(W_j, token index)` is the kernel row used at that token: the equations' W'.
+    """
+    features = []
+    for conv, bias, width in zip(encoder.kernels, encoder.biases, encoder.widths, strict=True):
+        rows = conv.weight.view(width, encoder.filters, -1)
+        values = []
+        for window in naive_windows(len(tokens), width, encoder.full):
+            value = bias.clone()
+            for j, t in enumerate(window):
+                if 0 <= t < len(tokens):
+                    value = value + kernel(rows[j], t) @ tokens[t]
+            values.append(torch.relu(value))
+        features.append(torch.stack(values).amax(0) if values else torch.relu(bias))
+    return encoder.linear(torch.cat(features))
+
+
+def naive_hidden(ranker, query, post):
+    parts = [naive_pool(ranker.encoder, query, lambda w, t: w)]
+    parts.append(naive_pool(ranker.encoder, post, lambda w, t: w))
+    if hasattr(ranker, "query_context"):
+        parts.append(
+            torch.stack(
+                [naive_pool(ranker.query_context, post, lambda w, t, q=q: w * q) for q in query]
+            ).mean(0)
+        )
+    if hasattr(ranker, "post_context"):
+        parts.append(
+            torch.stack(
+                [
+                    naive_pool(
+                        ranker.post_context,
+                        post,
+                        lambda w, t, q=q: w * cosine_similarity(q, post[t], dim=0),
+                    )
+                    for q in query
+                ]
+            ).mean(0)
+        )
+    return torch.cat(parts)
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("padding", ["full", "none"])
+@pytest.mark.parametrize("widths", [[2], [1, 2, 3]])
+def test_equals_the_equations(ranker, padding, widths):
+    model = make(ranker, padding=padding, widths=widths)
+    pair, queries, posts = make_pair()
+    expected = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
+    torch.testing.assert_close(model.hidden_states(pair), expected)
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_gradients_equal_those_of_the_naive_loop(ranker):
+    model = make(ranker)
+    pair, queries, posts = make_pair()
+    probe = torch.randn(3, 4 * (2 + model.contexts)).double()
+    (model.hidden_states(pair) * probe).sum().backward()
+    ours = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    naive = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
+    (naive * probe).sum().backward()
+    assert set(ours) == {n for n, _ in model.named_parameters() if not n.startswith("head")}
+    for name, parameter in model.named_parameters():
+        if name in ours:
+            torch.testing.assert_close(ours[name], parameter.grad)
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("padding", ["full", "none"])
+def test_padding_on_either_side_changes_nothing(ranker, padding):
+    model = make(ranker, padding=padding, widths=[2, 3]).eval()
+    base = model(make_pair()[0])
+    assert bool(base.isfinite().all())
+    for left, right in [(0, 4), (3, 0), (2, 5)]:
+        torch.testing.assert_close(model(make_pair(left=left, right=right)[0]), base)
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_one_query_for_all_posts_equals_one_per_post_and_groups(ranker):
+    model = make(ranker).eval()
+    pair, *_ = make_pair(((2, 3), (2, 4), (2, 2)))
+    rows = Pair(
+        query=pair.query[:1].expand(3, -1, -1), query_mask=pair.query_mask[:1].expand(3, -1),
+        post=pair.post, post_mask=pair.post_mask,
+    )  # fmt: skip
+    one = Pair(
+        query=pair.query[:1], query_mask=pair.query_mask[:1], post=pair.post,
+        post_mask=pair.post_mask,
+    )  # fmt: skip
+    grouped = Pair(
+        query=pair.query[:2], query_mask=pair.query_mask[:2], post=pair.post,
+        post_mask=pair.post_mask, group=torch.zeros(3, dtype=torch.int64),
+    )  # fmt: skip
+    torch.testing.assert_close(model(one), model(rows))
+    torch.testing.assert_close(model(grouped), model(rows))
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_texts_without_tokens_have_a_defined_score(ranker):
+    model = make(ranker).eval()
+    pair, *_ = make_pair(((0, 3), (2, 0), (0, 0), (200, 1)))
+    result = model(pair)
+    assert bool(result.isfinite().all())
+    torch.testing.assert_close(result.exp().sum(1), torch.ones(4).double())
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("order", ["relu-norm", "norm-tanh"])
+def test_every_parameter_gets_a_gradient(ranker, order):
+    model = make(ranker, head_order=order, features=2)
+    pair, *_ = make_pair(features=torch.rand(3, 2).double())
+    model(pair)[:, 1].sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "clamped", "dot"])
+def test_similarities_of_patt(similarity):
+    model = make(PAtt, similarity=similarity)
+    pair, queries, posts = make_pair()
+    values = []
+    for query, post in zip(queries, posts, strict=True):
+        for_tokens = []
+        for q in query:
+            weight = post @ q
+            if similarity != "dot":
+                weight = weight / (q.norm() * post.norm(dim=1))
+            if similarity == "clamped":
+                weight = weight.clamp(min=0)
+            for_tokens.append(naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t]))
+        values.append(torch.stack(for_tokens).mean(0))
+    torch.testing.assert_close(model.hidden_states(pair)[:, 8:], torch.stack(values))
+
+
+def test_aggregations():
+    pair, *_ = make_pair(query_weights=torch.tensor([[1.0, 3, 9], [2, 9, 9], [1, 1, 2]]))
+    mean = Aggregate(kind="mean", input_dim=6)(pair)
+    torch.testing.assert_close(mean[0], torch.tensor([0.5, 0.5, 0]))
+    weighted = Aggregate(kind="weights", input_dim=6)(pair)
+    torch.testing.assert_close(weighted[0], torch.tensor([0.25, 0.75, 0]))
+    torch.testing.assert_close(weighted[1], torch.tensor([1.0, 0, 0]))
+    learned = Aggregate(kind="learned", input_dim=6).double()
+    torch.testing.assert_close(learned(pair).sum(1), torch.ones(3))
+    expected = torch.softmax(learned.gate(pair.query[2]).squeeze(-1), 0)
+    torch.testing.assert_close(learned(pair)[2].double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_window_max_gradcheck():
+    torch.manual_seed(0)
+    mask = torch.tensor([[True] * 4, [True, True, False, False], [False] * 4])
+    for width in (1, 2, 3):
+        projected = torch.randn(3, 4, width, 3).double().requires_grad_()
+        weights = torch.randn(3, 2, 4).double() * mask[:, None]
+        weights.requires_grad_()
+        for full in (True, False):
+            valid = window_valid(mask, width, full=full)
+            torch.autograd.gradcheck(window_max, (projected, weights, valid))
+
+
+def test_conv_encoder_equals_conv1d():
+    torch.manual_seed(0)
+    encoder = ConvEncoder(
+        input_dim=6, output_dim=4, filters=5, widths=[3], padding="full", dropout=0.0
+    )
+    texts = torch.randn(2, 7, 6)
+    conv = nn.Conv1d(6, 5, 3, padding=2)
+    weight = encoder.kernels[0].weight.view(3, 5, 6)
+    conv.weight.data = weight.permute(1, 2, 0).contiguous()
+    conv.bias.data = encoder.biases[0].data
+    expected = encoder.linear(torch.relu(conv(texts.transpose(1, 2))).amax(2))
+    torch.testing.assert_close(encoder(texts, torch.ones(2, 7, dtype=torch.bool)), expected)
+
+
+def test_errors_name_what_came():
+    with pytest.raises(ValueError, match="widths is \\[\\]"):
+        make(BiCNN, widths=[])
+    with pytest.raises(ValueError, match="padding is 'same'"):
+        make(BiCNN, padding="same")
+    with pytest.raises(ValueError, match="order is 'tanh'"):
+        make(BiCNN, head_order="tanh")
+    with pytest.raises(ValueError, match="similarity is 'l2'"):
+        make(PAtt, similarity="l2")
+    with pytest.raises(ValueError, match="aggregation is 'max'"):
+        make(QAtt, aggregation="max")
+    with pytest.raises(ValueError, match="needs query_weights"):
+        make(QAtt, aggregation="weights")(make_pair()[0])
+    with pytest.raises(ValueError, match="built for 2"):
+        make(BiCNN, features=2)(make_pair()[0])
+    with pytest.raises(ValueError, match="without `group`"):
+        Pair(
+            query=torch.zeros(2, 1, 6), query_mask=torch.ones(2, 1, dtype=torch.bool),
+            post=torch.zeros(3, 1, 6), post_mask=torch.ones(3, 1, dtype=torch.bool),
+        )  # fmt: skip
