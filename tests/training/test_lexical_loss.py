@@ -76,7 +76,7 @@ def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
     np.testing.assert_allclose(left @ right.T, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("bigram_weight", [0.0, 0.3])
+@pytest.mark.parametrize("phrases", [0.0, 0.3])
 def test_gradcheck(phrases):
     articles = pad(arrays([[0, 1, 0, 3], [2], []]))
     posts = pad(arrays([[3, 0], [9, 2, 9]]))
