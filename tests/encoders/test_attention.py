@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from siamese_news import attention
+from siamese_news.attention import ring as ring_module
 from siamese_news.attention import RingAttention, StarAttention
 from siamese_news.encoders.transformer import DenseAttention
 from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
@@ -169,7 +169,7 @@ def test_tiles_change_nothing(monkeypatch, tile, radius):
     ring = make(RingAttention, radius=radius)
     nodes, mask, relay = batch((7, 1, 0, 4, 9, 3))
     whole = ring(nodes, mask, relay, nodes)
-    monkeypatch.setattr(attention, "TILE", tile)
+    monkeypatch.setattr(ring_module, "TILE", tile)
     with torch.no_grad():
         tiled = ring(nodes, mask, relay, nodes)
     torch.testing.assert_close(tiled, whole, rtol=0, atol=1e-13)
