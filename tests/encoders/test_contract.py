@@ -177,7 +177,7 @@ def test_tables_are_those_of_conf():
     targets = {options["_target_"] for options in FILES.values()}
     assert targets == {f"siamese_news.encoders.{name}" for name in ENCODERS}
     targets = {OmegaConf.load(CONF / f"sparsity/{kind}.yaml")["_target_"] for kind in KINDS}
-    assert targets == {f"siamese_news.sparsity.maps.{name}" for name in SPARSITIES}
+    assert targets == {f"siamese_news.sparsity.{name}" for name in SPARSITIES}
 
 
 @pytest.mark.parametrize(
