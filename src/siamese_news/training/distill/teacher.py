@@ -1,5 +1,10 @@
-"""Vectors of a sentence-transformers teacher, cached text by text."""
+"""Vectors of a sentence-transformers teacher, cached text by text.
 
+The cache is of one model: it is found by the content of the model's files, so another model in a
+folder of the same name, or a newer version of a package, never answers with the vectors of before.
+"""
+
+import hashlib
 import importlib.util
 import logging
 from collections.abc import Sequence
@@ -33,12 +38,14 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
         InputError: sentence-transformers or the source is not there.
     """
     keys = np.array([_key(text) for text in texts], np.uint64)
-    folder = cache_folder() / "teacher" / (Path(source).name + ("-bf16" if bf16 else ""))
+    model_folder = _find(source)
+    name = f"{Path(source).name}-{_content(model_folder)}{'-bf16' if bf16 else ''}"
+    folder = cache_folder() / "teacher" / name
     known = _read(folder)
     first = {int(key): row for row, key in reversed(list(enumerate(keys)))}
     missing = sorted((row for key, row in first.items() if key not in known), key=lambda r: keys[r])
     if missing:
-        model = _load(source)
+        model = _load(model_folder)
         # By length, so that little padding is computed.
         missing.sort(key=lambda row: len(texts[row]))
         for start in range(0, len(missing), CHUNK):
@@ -62,7 +69,36 @@ def _key(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _load(source: str) -> Any:
+def _find(source: str) -> Path:
+    """The folder of a model, given by itself or by the package that holds it."""
+    folder = Path(source)
+    if folder.is_dir():
+        return folder
+    spec = importlib.util.find_spec(source) if source.isidentifier() else None
+    places = list(spec.submodule_search_locations or []) if spec else []
+    marks = [mark for place in places for mark in sorted(Path(place).rglob("modules.json"))]
+    if not marks:
+        raise InputError(
+            f"task.teacher.source={source}: no such folder, and no installed package with a "
+            "sentence-transformers model in it"
+        )
+    return marks[0].parent
+
+
+def _content(folder: Path) -> str:
+    """A hash of the names and bytes of a model's files; those of Python and hidden ones aside."""
+    digest = blake2b(digest_size=8)
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith((".", "__")) for part in name.parts)
+        if path.is_file() and not hidden:
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{name.as_posix()}\0{found}\n".encode())
+    return digest.hexdigest()
+
+
+def _load(folder: Path) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -70,17 +106,6 @@ def _load(source: str) -> Any:
             "the teacher needs sentence-transformers; install the extra: "
             'pip install "siamese-news[bench]"'
         ) from error
-    folder = Path(source)
-    if not folder.is_dir():
-        spec = importlib.util.find_spec(source) if source.isidentifier() else None
-        places = list(spec.submodule_search_locations or []) if spec else []
-        marks = [mark for place in places for mark in sorted(Path(place).rglob("modules.json"))]
-        if not marks:
-            raise InputError(
-                f"task.teacher.source={source}: no such folder, and no installed package with a "
-                "sentence-transformers model in it"
-            )
-        folder = marks[0].parent
     return SentenceTransformer(str(folder), device="cpu")
 
 
