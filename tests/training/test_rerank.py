@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 from siamese_news.data.records import Post
@@ -76,6 +77,9 @@ def configuration(folder, ranker="patt", **task):
         small["hidden"] = [6, 3]
     options = {key: small.get(key, value) for key, value in options.items()}
     settings = yaml.safe_load((conf / "task" / "rerank.yaml").read_text())
+    (chosen,) = (entry for entry in settings.pop("defaults") if entry != "_self_")
+    optimizer = conf / "task" / "optimizer" / f"{chosen['optimizer']}.yaml"
+    settings["optimizer"] = yaml.safe_load(optimizer.read_text())
     settings |= {"collection": "small", "epochs": 2, "batch_size": 32, **task}
     return {
         "task": settings,
@@ -98,6 +102,26 @@ def folder_of_conf():
     from pathlib import Path
 
     return Path(str(files("siamese_news.conf")))
+
+
+def test_several_devices_are_refused(folder, tmp_path):
+    config = configuration(folder)
+    config["trainer"] |= {"devices": 2, "strategy": "ddp_spawn"}
+    with pytest.raises(InputError, match=r"task=rerank trains on one device.*2 processes"):
+        rerank.run(config, tmp_path / "out")
+
+
+def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(folder, tmp_path):
+    rmsprop = {"_target_": "torch.optim.RMSprop", "_partial_": True, "lr": 0.01}
+    schedule = {
+        "_target_": "torch.optim.lr_scheduler.ExponentialLR", "_partial_": True, "gamma": 0.5,
+    }  # fmt: skip
+    config = configuration(folder, optimizer=rmsprop, schedule=schedule)
+    rerank.run(config, tmp_path / "out")
+    saved = torch.load(tmp_path / "out" / "checkpoints" / "last.ckpt", weights_only=True)
+    (state,) = saved["optimizer_states"]
+    assert "alpha" in state["param_groups"][0]  # RMSprop's smoothing constant
+    assert state["param_groups"][0]["lr"] == pytest.approx(0.01 * 0.5**2)
 
 
 def saved_ap(systems, topic):

@@ -1,12 +1,12 @@
 """The LightningModule of the reranking task."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
 from siamese_news.metrics import evaluate_run, means
@@ -26,7 +26,8 @@ class RerankModule(pl.LightningModule):
         model: TextRanker,
         dev: Pairs,
         qrels: Mapping[str, Mapping[str, int]],
-        optimizer: Mapping[str, Any],
+        optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
+        schedule: Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler],
         positive_weight: float,
         seed: int = 0,
     ) -> None:
@@ -36,8 +37,8 @@ class RerankModule(pl.LightningModule):
             model: what is trained.
             dev: the pairs that validation ranks.
             qrels: their judgements.
-            optimizer: ``name`` (sgd or adam), ``lr``, ``momentum``, ``weight_decay``,
-                ``decay_every`` epochs, ``decay`` factor.
+            optimizer: parameters to optimiser.
+            schedule: optimiser to learning-rate schedule, which moves once an epoch.
             positive_weight: weight of the relevant class in the loss.
             seed: of the dropout, drawn anew from (seed, epoch), so that a resumed run goes on as
                 it would have.
@@ -45,7 +46,7 @@ class RerankModule(pl.LightningModule):
         super().__init__()
         self.model, self.dev = model, dev
         self.qrels = {query: qrels.get(query, {}) for query in {q for q, _ in dev.names}}
-        self.options, self.seed = dict(optimizer), seed
+        self._optimizer, self._schedule, self.seed = optimizer, schedule, seed
         self.class_weights: Tensor
         self.register_buffer(
             "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
@@ -83,23 +84,13 @@ class RerankModule(pl.LightningModule):
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        """SGD or Adam with the step decay of the released code."""
-        options = self.options
-        trained = [p for p in self.parameters() if p.requires_grad]
-        optimizer: torch.optim.Optimizer
-        if options["name"] == "sgd":
-            optimizer = torch.optim.SGD(
-                trained, lr=options["lr"], momentum=options["momentum"],
-                weight_decay=options["weight_decay"], nesterov=options["nesterov"],
-            )  # fmt: skip
-        else:
-            optimizer = torch.optim.Adam(
-                trained, lr=options["lr"], weight_decay=options["weight_decay"]
-            )
-        decay = torch.optim.lr_scheduler.StepLR(
-            optimizer, step_size=options["decay_every"], gamma=options["decay"]
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": decay, "interval": "epoch"}}
+        """Only what trains is given to the optimiser; the schedule moves once an epoch."""
+        optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
+        schedule = self._schedule(optimizer)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "epoch"},
+        }
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from hydra.utils import instantiate
 from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
@@ -34,6 +35,7 @@ from siamese_news.training.rerank.data import (
 from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
+from siamese_news.training.trainer import make_trainer, refuse_several_devices
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -62,6 +64,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         One row of the comparison table.
     """
     task = config["task"]
+    refuse_several_devices(config["trainer"], "rerank")
     if task["select"] not in SELECT:
         raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
     if task["interpolation"] not in SCALES:
@@ -89,8 +92,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         negatives=task["negatives"], seed=config["seed"],
     )  # fmt: skip
     module = RerankModule(
-        model=model, dev=data.dev, qrels=collection.qrels, optimizer=task["optimizer"],
-        positive_weight=task["positive_weight"], seed=config["seed"],
+        model=model, dev=data.dev, qrels=collection.qrels, optimizer=instantiate(task["optimizer"]),
+        schedule=instantiate(task["schedule"]), positive_weight=task["positive_weight"],
+        seed=config["seed"],
     )  # fmt: skip
     prepared = time.monotonic()
     epochs = _fit(module, data, config, out)
@@ -178,8 +182,7 @@ def _build(
 
 def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any], out: Path) -> int:
     """Fit and load the weights that validation selects; returns the epochs trained."""
-    task, options = config["task"], dict(config["trainer"])
-    options.pop("threads")
+    task = config["task"]
     monitor = f"dev/{task['select']}"
     folder = out / "checkpoints"
     best = ModelCheckpoint(
@@ -193,8 +196,8 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(EarlyStopping(monitor, mode="max", patience=task["patience"]))
-    trainer = pl.Trainer(
-        **options,
+    trainer = make_trainer(
+        config["trainer"],
         max_epochs=task["epochs"],
         val_check_interval=task["validate_every"],
         gradient_clip_val=task["gradient_clip"],

@@ -1,0 +1,107 @@
+"""The processes of one command: which of them writes, and the folder that they share.
+
+Several processes run one command when Lightning starts them (``trainer=ddp4``), when ``torchrun``
+does, or when SLURM does (``srun``). All this is read from the environment, before anything heavy is
+imported.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from siamese_news.errors import InputError
+
+STAMP = "SIAMESE_NEWS_STAMP"
+# Options that were renamed, and what replaced them.
+_RETIRED = {
+    "task.optimizer.name": "task/optimizer=sgd or task/optimizer=adam",
+    "task.optimizer.decay_every": "task.schedule.step_size",
+    "task.optimizer.decay": "task.schedule.gamma",
+}
+_store: Any = None
+
+
+def prepare_command() -> None:
+    """Call this before Hydra composes: settle the stamp and keep other processes from writing.
+
+    Raises:
+        InputError: for an option that was renamed.
+    """
+    for argument in sys.argv[1:]:
+        name = argument.lstrip("+~").partition("=")[0]
+        if name in _RETIRED:
+            raise InputError(f"the option {name} was replaced by {_RETIRED[name]}")
+    share_stamp()
+    if not is_first_process():
+        for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):
+            if override not in sys.argv:
+                sys.argv.append(override)
+
+
+def share_stamp() -> None:
+    """Set the stamp that names the folder of results, the same in all processes of the command.
+
+    It is the date and time, as the first process read it. A SLURM step (``srun``) takes the numbers
+    of its job and step instead, which a requeued job keeps, so that it goes on in its folder.
+
+    Raises:
+        InputError: this is one of several nodes that share nothing.
+    """
+    if STAMP in os.environ:  # a process that Lightning started inherits it
+        return
+    environment = os.environ
+    now = time.strftime("%Y-%m-%d_%H-%M-%S")
+    if _slurm_step(environment):
+        now = f"slurm-{environment['SLURM_JOB_ID']}.{environment['SLURM_STEP_ID']}"
+    elif "TORCHELASTIC_RUN_ID" in environment and int(environment["WORLD_SIZE"]) > 1:
+        now = _from_first_process(now)
+    elif int(environment.get("NODE_RANK", 0)) > 0:
+        raise InputError(
+            f"NODE_RANK is {environment['NODE_RANK']}, but neither torchrun nor srun started this "
+            f"process, so the nodes share no folder; start it with torchrun, or export the same "
+            f"{STAMP} on every node"
+        )
+    os.environ[STAMP] = now
+
+
+def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is the process of global rank 0, which alone writes."""
+    if "RANK" in environment:
+        return int(environment["RANK"]) == 0
+    if _slurm_step(environment):
+        return int(environment["SLURM_PROCID"]) == 0
+    return int(environment.get("NODE_RANK", 0)) == 0 and int(environment.get("LOCAL_RANK", 0)) == 0
+
+
+def launched_processes(environment: Mapping[str, str] = os.environ) -> int:
+    """How many processes torchrun or SLURM started for this command; 1 where neither did."""
+    if "TORCHELASTIC_RUN_ID" in environment:
+        return int(environment["WORLD_SIZE"])
+    return int(environment["SLURM_NTASKS"]) if _slurm_step(environment) else 1
+
+
+def was_restarted(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether SLURM requeued the job or torchrun started its processes again."""
+    names = ("SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT")
+    return any(int(environment.get(name, 0)) > 0 for name in names)
+
+
+def _slurm_step(environment: Mapping[str, str]) -> bool:
+    """As Lightning tells it: started by srun, and not at an interactive prompt."""
+    needed = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NTASKS", "SLURM_PROCID")
+    interactive = environment.get("SLURM_JOB_NAME") in ("bash", "interactive")
+    return all(name in environment for name in needed) and not interactive
+
+
+def _from_first_process(stamp: str) -> str:
+    """The stamp of global rank 0, through the store of torchrun, over all nodes."""
+    global _store
+    import torch.distributed as dist
+
+    # Kept: where no agent of torchrun holds the store, the first process does.
+    _store, _, _ = next(dist.rendezvous("env://"))
+    if is_first_process():
+        _store.set("siamese_news/stamp", stamp)
+    return str(_store.get("siamese_news/stamp").decode())

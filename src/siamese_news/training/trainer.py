@@ -1,0 +1,64 @@
+"""The Lightning trainer of a configuration, on one device or on several."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.plugins.environments import SLURMEnvironment
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from siamese_news.errors import InputError
+from siamese_news.training.launch import launched_processes
+
+
+def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
+    """Build the trainer.
+
+    Args:
+        options: an option of ``conf/trainer``; ``threads`` is not the trainer's.
+        settings: further arguments of `pytorch_lightning.Trainer`.
+
+    Raises:
+        InputError: the machine does not have these devices, or torchrun or SLURM started another
+            number of processes than the trainer expects.
+    """
+    own = {name: value for name, value in options.items() if name != "threads"}
+    if SLURMEnvironment.detect():
+        # Lightning's own requeueing saves in the middle of a step, where ranks wait for each other.
+        settings["plugins"] = [SLURMEnvironment(auto_requeue=False)]
+    try:
+        trainer = pl.Trainer(**own, **settings)
+    except (MisconfigurationException, ValueError) as error:
+        raise InputError(
+            f"trainer.accelerator={own['accelerator']} trainer.devices={own['devices']}: {error}; "
+            "trainer=cpu runs everywhere"
+        ) from error
+    started = launched_processes()
+    if started not in (1, trainer.world_size):
+        raise InputError(
+            f"{started} processes were started, but trainer.devices={own['devices']} and "
+            f"trainer.num_nodes={own['num_nodes']} expect {trainer.world_size}; with torchrun and "
+            "srun use trainer=ddp_nodes, trainer.devices=<processes of a node> and "
+            "trainer.num_nodes=<nodes>"
+        )
+    return trainer
+
+
+def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:
+    """Stop a task that trains on one device where the trainer has several.
+
+    Args:
+        options: an option of ``conf/trainer``.
+        task: its name.
+
+    Raises:
+        InputError: there are several.
+    """
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
+    processes = make_trainer(options, **quiet).world_size
+    if processes > 1:
+        raise InputError(
+            f"task={task} trains on one device, but trainer.devices={options['devices']} and "
+            f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
+            "trainer=cpu or trainer=gpu, and start one command for each device"
+        )

@@ -1,0 +1,93 @@
+"""Which process writes, where, and what is refused, by the environment of each launcher."""
+
+import sys
+
+import pytest
+
+from siamese_news.errors import InputError
+from siamese_news.training import launch
+from siamese_news.training.trainer import make_trainer
+
+SLURM = {
+    "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "8", "SLURM_PROCID": "0",
+    "SLURM_JOB_NAME": "train",
+}  # fmt: skip
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0"}
+LIGHTNING = {"LOCAL_RANK": "0", "NODE_RANK": "0", "WORLD_SIZE": "8"}
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    for name in {*SLURM, *TORCHRUN, *LIGHTNING, launch.STAMP}:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "first"),
+    [
+        ({}, True),
+        (SLURM, True),
+        ({**SLURM, "SLURM_PROCID": "4", "SLURM_LOCALID": "0"}, False),  # first of the second node
+        (TORCHRUN, True),
+        ({**TORCHRUN, "RANK": "4"}, False),  # first of the second node
+        (LIGHTNING, True),
+        ({**LIGHTNING, "LOCAL_RANK": "1"}, False),
+        ({**LIGHTNING, "NODE_RANK": "1"}, False),
+        ({**SLURM, "SLURM_JOB_NAME": "bash", "SLURM_PROCID": "1"}, True),  # at a prompt
+    ],
+)
+def test_one_process_of_all_nodes_writes(environment, first):
+    assert launch.is_first_process(environment) is first
+
+
+def test_a_slurm_step_names_its_folder_and_a_stamp_that_is_there_stays(monkeypatch):
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    launch.share_stamp()
+    assert launch.os.environ[launch.STAMP] == "slurm-4711.3"
+    monkeypatch.setenv(launch.STAMP, "mine")
+    launch.share_stamp()
+    assert launch.os.environ[launch.STAMP] == "mine"
+
+
+def test_nodes_that_share_nothing_are_refused(monkeypatch):
+    monkeypatch.setenv("NODE_RANK", "1")
+    with pytest.raises(InputError, match="torchrun"):
+        launch.share_stamp()
+    monkeypatch.setenv(launch.STAMP, "mine")
+    launch.share_stamp()
+
+
+def test_another_process_neither_logs_to_a_file_nor_writes_the_configuration(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv(launch.STAMP, "mine")
+    monkeypatch.setattr(sys, "argv", ["train", "hydra.output_subdir=null"])
+    launch.prepare_command()
+    assert sys.argv == ["train", "hydra.output_subdir=null", "hydra/job_logging=stdout"]
+
+
+@pytest.mark.parametrize("argument", ["task.optimizer.name=adam", "+task.optimizer.decay=0.5"])
+def test_a_renamed_option_is_answered_with_the_new_one(monkeypatch, argument):
+    monkeypatch.setattr(sys, "argv", ["train", argument])
+    with pytest.raises(InputError, match="was replaced by task[/.]"):
+        launch.prepare_command()
+
+
+def test_processes_that_the_trainer_does_not_expect_are_refused(monkeypatch):
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+    options = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+    with pytest.raises(InputError, match="8 processes were started.*expect 1; .*ddp_nodes"):
+        make_trainer(options, logger=False)
+
+
+def test_devices_that_are_not_there_are_an_error_of_one_line():
+    options = {"accelerator": "tpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+    with pytest.raises(InputError, match="trainer.accelerator=tpu.*trainer=cpu"):
+        make_trainer(options, logger=False)
+
+
+def test_a_restart_is_told_by_either_launcher():
+    assert not launch.was_restarted({"SLURM_RESTART_COUNT": "0"})
+    assert launch.was_restarted({"SLURM_RESTART_COUNT": "2"})
+    assert launch.was_restarted({"TORCHELASTIC_RESTART_COUNT": "1"})
