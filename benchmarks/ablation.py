@@ -39,6 +39,7 @@ from siamese_news.utils.files import atomic_write
 CONFIG = (
     "data=mixed",
     "encoder=two_head",
+    "objective=ntxent",
     "vectors=glove100",
     "vectors.unknown=hash",
     "vectors.remove_components=3",

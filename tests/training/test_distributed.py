@@ -13,8 +13,9 @@ from siamese_news.training.distributed import gather_rows
 from siamese_news.training.linking.objective import SiameseObjective
 
 
-def _objective():
+def _objective(gather=True):
     return SiameseObjective(
+        gather_across_devices=gather,
         loss=losses.TripletMarginLoss(
             margin=1.0,
             distance=distances.LpDistance(p=2, power=2, normalize_embeddings=False),
@@ -45,10 +46,10 @@ def _global_batch():
 SHARES = [(slice(0, 4), slice(0, 8)), (slice(4, 6), slice(8, 12))]
 
 
-def _loss(network, share):
+def _loss(network, share, gather=True):
     articles, posts, labels, post_labels = _global_batch()
     a, p = share
-    objective = _objective()
+    objective = _objective(gather)
     loss = objective(network(articles[a]), network(posts[p]), labels[a], post_labels[p])
     return loss, loss * objective.backward_scale()
 
@@ -61,9 +62,19 @@ def _rank(rank, port, folder):
         network = torch.nn.parallel.DistributedDataParallel(_network())
         loss, scaled = _loss(network, SHARES[rank])
         scaled.backward()
+        grads = [p.grad.clone() for p in network.parameters()]
+        network.zero_grad()
+        own, scaled = _loss(network, SHARES[rank], gather=False)
+        scaled.backward()
         rows = gather_rows(torch.full((rank + 1, 2), float(rank)))
         torch.save(
-            {"loss": loss.detach(), "grads": [p.grad for p in network.parameters()], "rows": rows},
+            {
+                "loss": loss.detach(),
+                "grads": grads,
+                "rows": rows,
+                "own": own.detach(),
+                "own_grads": [p.grad for p in network.parameters()],
+            },
             f"{folder}/{rank}.pt",
         )
         # Both have what they wait for. The interpreter's end is skipped: there gloo's threads were
@@ -86,11 +97,18 @@ def test_two_gloo_processes_give_the_gradient_of_the_global_batch(tmp_path):
     loss, scaled = _loss(network, (slice(None), slice(None)))
     scaled.backward()
     assert loss.item() > 0
+    apart = _network()
+    shares = [_loss(apart, share)[0] for share in SHARES]
+    (sum(shares) / 2).backward()
     for rank in range(2):
         saved = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
         # The value too: not world_size times it.
         assert saved["loss"].item() == pytest.approx(loss.item(), rel=1e-12)
         for ours, theirs in zip(saved["grads"], network.parameters(), strict=True):
+            torch.testing.assert_close(ours, theirs.grad, rtol=1e-10, atol=1e-12)
+        # Mined by device: each its own loss, and the mean of the devices' gradients.
+        assert saved["own"].item() == pytest.approx(shares[rank].item(), rel=1e-12)
+        for ours, theirs in zip(saved["own_grads"], apart.parameters(), strict=True):
             torch.testing.assert_close(ours, theirs.grad, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(
             saved["rows"], torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
@@ -100,4 +118,4 @@ def test_two_gloo_processes_give_the_gradient_of_the_global_batch(tmp_path):
 def test_without_a_process_group_nothing_is_gathered():
     rows = torch.randn(3, 2, requires_grad=True)
     assert gather_rows(rows) is rows
-    assert SiameseObjective.backward_scale() == 1
+    assert _objective().backward_scale() == 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pytorch_metric_learning import distances, losses, miners
@@ -127,3 +128,79 @@ def test_collapsed_and_zero_vectors_stay_finite(path):
     assert torch.isfinite(loss)
     assert torch.isfinite(a.grad).all()
     assert torch.isfinite(p.grad).all()
+
+
+@pytest.mark.parametrize("anchors", ["articles", "posts", "both"])
+@pytest.mark.parametrize("kind", ["pairs", "triplets"])
+def test_what_was_mined_is_counted(anchors, kind):
+    a, p, y, z = _batch(articles=6, posts_each=3)
+    miner = (
+        miners.MultiSimilarityMiner(epsilon=0.1)
+        if kind == "pairs"
+        else miners.TripletMarginMiner(margin=0.5, type_of_triplets="all")
+    )
+    objective = _triplet(2.0, 2, False, miner=miner, anchors=anchors)
+    objective(a, p, y, z)
+    if anchors == "both":
+        sides = torch.cat([a, p]), torch.cat([y, z])
+        found = miner(*sides)
+        labels, others = sides[1], sides[1]
+    else:
+        order = [(a, y), (p, z)] if anchors == "articles" else [(p, z), (a, y)]
+        (x, labels), (w, others) = order
+        found = miner(x, labels, w, others)
+    triplets, pairs = set(), (set(), set())
+    if kind == "triplets":
+        triplets = set(zip(*(side.tolist() for side in found), strict=True))
+        for anchor, near, far in triplets:
+            pairs[0].add((anchor, near))
+            pairs[1].add((anchor, far))
+    else:
+        pairs = tuple(
+            set(zip(found[k].tolist(), found[k + 1].tolist(), strict=True)) for k in (0, 2)
+        )
+        triplets = {(i, j, k) for i, j in pairs[0] for m, k in pairs[1] if m == i}
+    possible = sum(
+        labels[i] == others[j] and labels[i] != others[k] and (anchors != "both" or i != j)
+        for i in range(len(labels))
+        for j in range(len(others))
+        for k in range(len(others))
+    )
+    counts = [int(count) for count in objective.mined]
+    assert counts == [len(pairs[0]), len(pairs[1]), len(triplets), int(possible)]
+    assert 0 < len(triplets) < possible
+
+
+def test_the_miner_of_the_paper_is_active():
+    """``experiment=usatoday_paper`` as composed: it mines some of the triplets, not all."""
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        config = compose("train", overrides=["experiment=usatoday_paper"])
+    assert config.objective.miner._target_.endswith("MultiSimilarityMiner")
+    objective = instantiate(OmegaConf.to_container(config.objective))
+    a, p, y, z = _batch(articles=12, posts_each=1)
+    objective(a, p, y, z)
+    assert objective.mined.possible == 12 * 11
+    assert 0 < objective.mined.triplets < objective.mined.possible
+    # Every triplet that was not mined is absent from the loss.
+    mined = objective.miner(a, y, p, z)
+    kept = {
+        (i, j, k)
+        for i, j in zip(*(side.tolist() for side in mined[:2]), strict=True)
+        for m, k in zip(*(side.tolist() for side in mined[2:]), strict=True)
+        if m == i
+    }
+    margin = config.objective.loss.margin
+    violations = [
+        (a[i] - p[j]).square().sum() - (a[i] - p[k]).square().sum() + margin for i, j, k in kept
+    ]
+    active = [float(v) for v in violations if v > 0]
+    assert objective(a, p, y, z).item() == pytest.approx(sum(active) / len(active), rel=1e-9)
+
+
+def test_the_default_objective_is_that_of_the_paper():
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        default = compose("train").objective
+        demo = compose("train", overrides=["experiment=demo"]).objective
+        best = compose("train", overrides=["experiment=usatoday_best"]).objective
+    assert default == OmegaConf.load(CONF / "paper.yaml")
+    assert demo == best == OmegaConf.load(CONF / "ntxent.yaml")

@@ -1,6 +1,6 @@
 """The siamese objective: a metric-learning loss over articles and posts, mined in the batch."""
 
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +8,22 @@ from torch import Tensor, nn
 from siamese_news.training.distributed import gather_rows, world_size
 
 Anchors = Literal["articles", "posts", "both"]
+
+
+class Mined(NamedTuple):
+    """What the miner kept of a batch, and what there was.
+
+    Attributes:
+        positives: pairs of an anchor and one of its positives.
+        negatives: pairs of an anchor and one of its negatives.
+        triplets: triplets that these pairs make.
+        possible: triplets that the batch holds.
+    """
+
+    positives: Tensor
+    negatives: Tensor
+    triplets: Tensor
+    possible: Tensor
 
 
 class SiameseObjective(nn.Module):
@@ -18,20 +34,31 @@ class SiameseObjective(nn.Module):
     pytorch-metric-learning fits. Eq. 7 of the AST paper is
     ``TripletMarginLoss(distance=LpDistance(p=2, power=2, normalize_embeddings=False))``.
 
-    Under DDP the loss is that of the global batch, the same on every rank.
+    Under DDP the loss is that of the global batch, the same on every rank, or with
+    ``gather_across_devices=False`` that of each rank's own rows.
 
     Args:
         loss: a pytorch-metric-learning loss.
         miner: a pytorch-metric-learning miner, or None for all pairs or triplets.
         anchors: who anchors: ``"articles"`` against posts (the paper), ``"posts"`` against
             articles, or ``"both"``: every embedding against every other (the released code).
+        gather_across_devices: mine the global batch of all devices; if False every device mines
+            its own rows, as the released code did on several devices.
+
+    Attributes:
+        mined: what the miner kept of the last batch; None without a miner.
 
     Raises:
         ValueError: for another value of `anchors`.
     """
 
     def __init__(
-        self, *, loss: nn.Module, miner: nn.Module | None = None, anchors: Anchors = "articles"
+        self,
+        *,
+        loss: nn.Module,
+        miner: nn.Module | None = None,
+        anchors: Anchors = "articles",
+        gather_across_devices: bool = True,
     ) -> None:
         super().__init__()
         if anchors not in ("articles", "posts", "both"):
@@ -39,11 +66,13 @@ class SiameseObjective(nn.Module):
         self.loss = loss
         self.miner = miner
         self.anchors = anchors
+        self.gather_across_devices = gather_across_devices
+        self.mined: Mined | None = None
 
     def forward(
         self, articles: Tensor, posts: Tensor, article_labels: Tensor, post_labels: Tensor
     ) -> Tensor:
-        """Compute the loss of the global batch.
+        """Compute the loss of the global batch, or of this rank's rows.
 
         Args:
             articles: (A, D) article vectors of this rank.
@@ -54,12 +83,14 @@ class SiameseObjective(nn.Module):
         Returns:
             A scalar. For the backward pass under DDP use `backward_scale`.
         """
-        articles, posts = gather_rows(articles), gather_rows(posts)
-        article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
+        if self.gather_across_devices:
+            articles, posts = gather_rows(articles), gather_rows(posts)
+            article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
         if self.anchors == "both":
             embeddings = torch.cat([articles, posts])
             labels = torch.cat([article_labels, post_labels])
             mined = self.miner(embeddings, labels) if self.miner is not None else None
+            self._count(mined, labels, None)
             return self.loss(embeddings, labels, mined)
         sides = [(articles, article_labels), (posts, post_labels)]
         if self.anchors == "posts":
@@ -72,9 +103,27 @@ class SiameseObjective(nn.Module):
         mined = (
             self.miner(anchors, labels, others, other_labels) if self.miner is not None else None
         )
+        self._count(mined, labels, other_labels)
         return self.loss(anchors, labels, mined, others, other_labels)
 
-    @staticmethod
-    def backward_scale() -> int:
+    def backward_scale(self) -> int:
         """The factor for the backward pass: DDP averages over ranks what should be summed."""
-        return world_size()
+        return world_size() if self.gather_across_devices else 1
+
+    @torch.no_grad()
+    def _count(self, mined: Any, labels: Tensor, other_labels: Tensor | None) -> None:
+        """Keep what a miner gave: pairs (a, p, a, n), or triplets (a, p, n)."""
+        self.mined = None
+        if mined is None:
+            return
+        same = labels[:, None] == (labels if other_labels is None else other_labels)[None]
+        negatives = (~same).sum(1)
+        positives = same.sum(1) - int(other_labels is None)  # no anchor is its own positive
+        if len(mined) == 3:
+            anchors, near, far = mined
+            pairs = [torch.stack([anchors, side]).unique(dim=1).shape[1] for side in (near, far)]
+            kept = [torch.tensor(n) for n in (*pairs, len(anchors))]
+        else:
+            near, far = (torch.bincount(side, minlength=len(labels)) for side in mined[::2])
+            kept = [near.sum(), far.sum(), (near * far).sum()]
+        self.mined = Mined(*kept, possible=(positives * negatives).sum())
