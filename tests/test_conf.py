@@ -80,7 +80,7 @@ def test_trainer_options_are_the_trainers_own(option):
 
     import pytorch_lightning as pl
 
-    config = OmegaConf.load(CONF / "trainer" / f"{option}.yaml")
+    config = compose("train", overrides=[f"trainer={option}"]).trainer
     assert set(config) - {"threads"} <= set(inspect.signature(pl.Trainer).parameters)
 
 

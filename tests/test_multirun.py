@@ -29,6 +29,13 @@ def test_a_mistake_is_one_line_not_a_traceback(tmp_path):
     assert "Traceback" not in done.stderr + done.stdout
 
 
+def test_an_option_that_was_renamed_is_answered_with_the_new_one(tmp_path):
+    done = train(tmp_path, "task=rerank", "task.optimizer.name=adam")
+    assert done.returncode == 2
+    assert "task/optimizer=adam" in done.stderr
+    assert not (tmp_path / "outputs").exists()
+
+
 @pytest.mark.slow
 def test_the_sweep_ends_in_one_table(tmp_path):
     names = ["bag", "cnn", "gru", "bigru", "star", "transformer"]
@@ -50,4 +57,5 @@ def test_the_sweep_ends_in_one_table(tmp_path):
 def test_two_processes_train_in_a_sweep(tmp_path):
     done = train(tmp_path, "-m", "encoder=bag_idf", "trainer=ddp_spawn", "hydra.sweep.dir=sweep")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(list((tmp_path / "sweep").glob("*/row.json"))) == 1
+    (row,) = (json.loads(p.read_text()) for p in (tmp_path / "sweep").glob("*/row.json"))
+    assert row["epochs"] == 1

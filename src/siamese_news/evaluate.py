@@ -4,9 +4,7 @@ Writes a TREC run a system, ``evaluation.json`` and ``evaluation.md`` to ``outpu
 """
 
 import logging
-import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
+from siamese_news.training.launch import is_first_process, share_stamp
 
 log = logging.getLogger(__name__)
-os.environ.setdefault("SIAMESE_NEWS_STAMP", time.strftime("%Y-%m-%d_%H-%M-%S"))
 
 MEAN_GLOVE = "mean_glove"
 
@@ -139,13 +137,24 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
-def main(config: DictConfig) -> None:
-    """Entry point; a user's mistake ends in one line, not a traceback."""
+def _compose_and_evaluate(config: DictConfig) -> None:
+    """A user's mistake ends in one line, not a traceback."""
     try:
         evaluate(config, Path(HydraConfig.get().runtime.output_dir))
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        share_stamp()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    if is_first_process():
+        _compose_and_evaluate()
 
 
 if __name__ == "__main__":

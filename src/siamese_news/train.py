@@ -5,9 +5,7 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 """
 
 import logging
-import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +15,22 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
+from siamese_news.training.launch import (
+    is_first_process,
+    launched_processes,
+    prepare_command,
+    was_restarted,
+)
 from siamese_news.training.sweep import ROW, write_row
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
-# Before Hydra composes: processes that DDP starts inherit it and write to the same folder.
-os.environ.setdefault("SIAMESE_NEWS_STAMP", time.strftime("%Y-%m-%d_%H-%M-%S"))
 
-
-def train(config: DictConfig, out: Path) -> dict[str, Any]:
+def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
     """Run the configured task and return its row of the comparison table.
+
+    Of several processes the first one alone writes and returns a row.
 
     Args:
         config: the composed configuration.
@@ -36,8 +39,9 @@ def train(config: DictConfig, out: Path) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(config, resolve=True)
     if HydraConfig.initialized():  # what the options are called on the command line
         plain["labels"] = dict(HydraConfig.get().runtime.choices)
-    with atomic_write(out / "config.yaml") as stream:
-        stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
+    if is_first_process():
+        with atomic_write(out / "config.yaml") as stream:
+            stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     if plain["task"]["name"] == "rerank":
         from siamese_news.training.rerank import run as rerank
 
@@ -52,31 +56,47 @@ def train(config: DictConfig, out: Path) -> dict[str, Any]:
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
-def main(config: DictConfig) -> None:
-    """Entry point; a user's mistake ends in one line, not a traceback."""
+def _compose_and_train(config: DictConfig) -> None:
+    """A user's mistake ends in one line, not a traceback."""
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
     try:
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
-            if (out / ROW).is_file():
-                log.info("%s has its result; job skipped", out)
-                return
+        if (settings.mode == RunMode.MULTIRUN or was_restarted()) and (out / ROW).is_file():
+            log.info("%s has its result; job skipped", out)
+            return
         row = train(config, out)
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)
-    if int(os.environ.get("LOCAL_RANK", 0)) == 0:
+    if row is not None:
         write_row(out, row)
 
 
 def _refuse_ddp(config: DictConfig) -> None:
-    """Each process that strategy ddp starts would run the whole sweep again."""
+    """Each process that strategy ddp, torchrun or srun starts would run the whole sweep again."""
+    if launched_processes() > 1:
+        raise InputError(
+            f"a multirun was started {launched_processes()} times (torchrun or srun), and each "
+            "process would run the whole sweep; start one command for each job of the sweep"
+        )
     if config.trainer.strategy == "ddp" and config.trainer.devices != 1:
         raise InputError(
             "trainer.strategy=ddp cannot run in a multirun: every process it starts would run "
-            "the whole sweep again; use trainer=ddp_spawn, or launch one job a process"
+            "the whole sweep again; use trainer=ddp_spawn (CPU) or trainer=ddp4_spawn (GPUs), or "
+            "start one command for each job"
         )
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        prepare_command()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    _compose_and_train()
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
     assert int(model.terms.frequencies[0]) > model.terms.texts * 0.3, word
 
 
+def test_several_devices_are_refused(run, tmp_path):
+    with pytest.raises(InputError, match=r"task=distil trains on one device.*2 processes"):
+        run(tmp_path, "trainer=ddp4", "trainer.accelerator=cpu", "trainer.devices=2")
+
+
 def _head(texts, words=50):
     counts = np.zeros(words, np.int64)
     for ids in texts:
@@ -220,8 +225,17 @@ def test_the_model_points_where_the_student_did(run, tmp_path, monkeypatch):
     np.testing.assert_allclose(model.encode_posts([text])[0], wanted, atol=1e-5)
 
 
-def test_what_the_teacher_has_said_is_not_asked_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+@pytest.fixture
+def teacher_folder(tmp_path, monkeypatch):
+    """A model of one file; its vectors are what the file says."""
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "a" / "teacher"
+    folder.mkdir(parents=True)
+    (folder / "weights").write_text("1.0")
+    return folder
+
+
+def test_what_the_teacher_has_said_is_not_asked_again(teacher_folder, monkeypatch):
     asked = []
 
     class Loaded:
@@ -229,24 +243,49 @@ def test_what_the_teacher_has_said_is_not_asked_again(tmp_path, monkeypatch):
             asked.extend(texts)
             return np.array([[len(text), 1.0] for text in texts], np.float32)
 
-    monkeypatch.setattr(teacher, "_load", lambda source: Loaded())
-    first = teacher.teacher_vectors(["a", "bbb", "a"], source="x")
+    monkeypatch.setattr(teacher, "_load", lambda folder: Loaded())
+    first = teacher.teacher_vectors(["a", "bbb", "a"], source=str(teacher_folder))
     assert first[:, 0].tolist() == [1, 3, 1]
-    again = teacher.teacher_vectors(["bbb", "cc", "a"], source="x")
+    again = teacher.teacher_vectors(["bbb", "cc", "a"], source=str(teacher_folder))
     assert again[:, 0].tolist() == [3, 2, 1]
     assert sorted(asked) == ["a", "bbb", "cc"]
 
 
-def test_bfloat16_vectors_are_not_taken_for_others(tmp_path, monkeypatch):
-    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
-
+def test_bfloat16_vectors_are_not_taken_for_others(teacher_folder, monkeypatch):
     class Loaded:
         def encode(self, texts, **_):
             return np.full((len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32)
 
-    monkeypatch.setattr(teacher, "_load", lambda source: Loaded())
+    monkeypatch.setattr(teacher, "_load", lambda folder: Loaded())
     for bf16 in (False, True, False):
-        assert (teacher.teacher_vectors(["a"], source="x", bf16=bf16) == bf16).all()
+        found = teacher.teacher_vectors(["a"], source=str(teacher_folder), bf16=bf16)
+        assert (found == bf16).all()
+
+
+def test_another_teacher_in_a_folder_of_the_same_name_is_asked_itself(
+    teacher_folder, tmp_path, monkeypatch
+):
+    class Loaded:
+        def __init__(self, folder):
+            self.value = float((folder / "weights").read_text())
+
+        def encode(self, texts, **_):
+            return np.full((len(texts), 2), self.value, np.float32)
+
+    def ask(folder):
+        return teacher.teacher_vectors(["a"], source=str(folder))[0, 0]
+
+    monkeypatch.setattr(teacher, "_load", Loaded)
+    other = tmp_path / "b" / "teacher"
+    other.mkdir(parents=True)
+    (other / "weights").write_text("2.0")
+    assert (ask(teacher_folder), ask(other)) == (1.0, 2.0)
+    # A newer version in the old place; and the old one wherever it lies.
+    (teacher_folder / "weights").write_text("3.0")
+    assert ask(teacher_folder) == 3.0
+    (other / "weights").write_text("1.0")
+    monkeypatch.setattr(teacher, "_load", None)
+    assert ask(other) == 1.0
 
 
 def test_a_missing_teacher_is_named(tmp_path, monkeypatch):

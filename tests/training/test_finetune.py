@@ -8,7 +8,9 @@ import pytest
 import torch
 from hydra import compose, initialize_config_module
 
+from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.encoders import TwoHeadEncoder, build_encoder
+from siamese_news.errors import InputError
 from siamese_news.lexical_head import FocusedPool, TermHead, TermOptions, empty_bigram_counters
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
@@ -111,10 +113,48 @@ def test_what_is_better_is_kept_and_knows_its_pairs(shipped, tmp_path, monkeypat
 
 
 def test_the_comparison_is_by_article(shipped):
-    from siamese_news.data.sources import evaluation_set, open_source
-
     held_out = evaluation_set(open_source("stories"), {"split": "test"})
-    same = compare(shipped, shipped, held_out)
+    same = compare(shipped, shipped, [held_out])
     assert (same.gain, same.low, same.high) == (0, 0, 0)
     assert same.articles == len(held_out.articles)
     assert not same.better
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_what_decides_is_neither_trained_on_nor_reported(shipped, tmp_path, monkeypatch, better):
+    seen = {}
+
+    def judge(tuned, start, held_out):
+        seen["articles"] = {article.id for part in held_out for article in part.articles}
+        return Verdict(0.1, 0.05 if better else -0.05, 0.2, 9)
+
+    monkeypatch.setattr(link, "compare", judge)
+    row = _run(shipped, tmp_path, "task.optimizer.lr=0.01")
+    assert row["better"] is better
+    document = json.loads((tmp_path / "run/evaluation/evaluation.json").read_text())
+    (system,) = document["systems"].values()
+    tested = set(system["per_article"]["AP"])
+    assert seen["articles"]
+    assert seen["articles"].isdisjoint(tested)
+    trained = Model.load(tmp_path / "run/model").trained_on["articles"].get("stories", [])
+    assert seen["articles"].isdisjoint(trained)
+    assert tested.isdisjoint(trained)
+    if better:
+        assert len(trained) > len(seen["articles"])
+
+
+def test_a_held_out_part_keeps_events_together_and_takes_nothing_else():
+    from siamese_news.data.splits import HELD_OUT, hold_out
+
+    stories = open_source("stories")
+    cut = hold_out(stories, "train", 0.25, seed=3)
+    before, train, held = stories.qrels["train"], cut.qrels["train"], cut.qrels[HELD_OUT]
+    assert {**train, **held} == before
+    assert train and held and not set(train) & set(held)
+    events = [{stories.articles[a].metadata["event"] for a in part} for part in (train, held)]
+    assert events[0].isdisjoint(events[1])
+    assert len(events[1]) == round(0.25 * len(events[0] | events[1]))
+    assert cut.qrels["dev"] == stories.qrels["dev"] and cut.qrels["test"] == stories.qrels["test"]
+    assert hold_out(stories, "train", 0.25, seed=3).qrels == cut.qrels
+    with pytest.raises(InputError, match="between 0 and 1"):
+        hold_out(stories, "train", 0.0, seed=3)

@@ -1,5 +1,6 @@
 """The link task end to end on the bundled stories: fit, select, evaluate, save, resume."""
 
+import csv
 import json
 import os
 
@@ -81,7 +82,13 @@ def test_two_heads_are_trained_and_ranked_with(tmp_path, encoder):
     from siamese_news.data.beir import bundled
     from siamese_news.scoring import open_scorer
 
-    row = _run(tmp_path, f"encoder={encoder}", "vectors.unknown=hash", "task.optimizer.lr=0.01")
+    row = _run(
+        tmp_path,
+        f"encoder={encoder}",
+        "vectors.unknown=hash",
+        "task.optimizer.lr=0.01",
+        "objective=ntxent",
+    )
     assert row["epochs"] == 1
     assert row["MAP"] > 0.3
     model = Model.load(tmp_path / "model")
@@ -160,3 +167,47 @@ def test_mistakes_are_named(tmp_path, override, message):
         return
     with pytest.raises(InputError, match=message):
         _run(tmp_path, "encoder=bag_idf", override)
+
+
+def test_the_trainers_own_validate_and_test_give_the_figures_of_the_run(tmp_path):
+    import pytorch_lightning as pl
+    from hydra.utils import instantiate
+    from omegaconf import OmegaConf
+
+    from siamese_news.training.linking.datamodule import LinkDataModule
+    from siamese_news.training.linking.module import LinkModule
+
+    row = _run(tmp_path, "encoder=cnn", "encoder.filters=20")
+    config = OmegaConf.to_container(OmegaConf.load(tmp_path / "config.yaml"))
+    module = LinkModule(
+        model=Model.load(tmp_path / "model"),
+        objective=instantiate(config["objective"]),
+        optimizer=instantiate(config["task"]["optimizer"]),
+    )
+    trainer = pl.Trainer(
+        accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+    )
+    data = LinkDataModule(data=config["data"], seed=0)
+    (dev,) = trainer.validate(module, datamodule=data, verbose=False)
+    (test,) = trainer.test(module, datamodule=data, verbose=False)
+    assert dev == pytest.approx({f"dev/{k}": row[f"dev {k}"] for k in ("map", "micro_ap", "auc")})
+    expected = {"test/map": row["MAP"], "test/micro_ap": row["AP"], "test/auc": row["AUC"]}
+    assert test == pytest.approx(expected)
+    data = LinkDataModule(data={**config["data"], "test": None}, seed=0)
+    with pytest.raises(InputError, match="has no test set"):
+        trainer.test(module, datamodule=data, verbose=False)
+
+
+def test_alphas_and_mined_triplets_are_logged_by_epoch(tmp_path):
+    options = ["encoder=star_paper", "objective=paper", "encoder.cycles=1", "task.epochs=2"]
+    _run(tmp_path, *options, "task.patience=null")
+    with next((tmp_path / "logs" / "csv").glob("*/metrics.csv")).open() as stream:
+        rows = [row for row in csv.DictReader(stream) if row["mined/triplets"]]
+    assert [int(row["epoch"]) for row in rows] == [0, 1]
+    alphas = [name for name in rows[0] if name.startswith("alpha/")]
+    assert alphas
+    for row in rows:
+        assert 0 < float(row["mined/triplets"]) < float(row["mined/possible"])
+        assert float(row["mined/positives"]) > 0 and float(row["mined/negatives"]) > 0
+        assert all(1 < float(row[name]) <= 2 for name in alphas)
+    assert any(rows[0][name] != rows[1][name] for name in alphas)

@@ -74,6 +74,45 @@ def resplit(
     return replace(collection, qrels=kept)
 
 
+HELD_OUT = "held_out"
+
+
+def hold_out(collection: Collection, split: str, share: float, seed: int) -> Collection:
+    """The same collection with a part of one split moved to the split ``held_out``.
+
+    Articles of one event stay together where every article of the split names its event.
+
+    Args:
+        collection: not changed.
+        split: what the part is taken from.
+        share: of the split's events or articles; at least one is taken and at least one is left.
+        seed: of the draw.
+
+    Raises:
+        InputError: the share is not between 0 and 1, or there is only one event or article.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"the share to hold out is {share}, expected a number between 0 and 1")
+    pairs = collection.split(split)
+    events = {article: collection.articles[article].metadata.get("event") for article in pairs}
+    by_event = all(event is not None for event in events.values())
+    unit = {article: str(events[article]) if by_event else article for article in pairs}
+    units = sorted(set(unit.values()))
+    if len(units) < 2:
+        raise InputError(
+            f"split '{split}' of '{collection.name}' has {len(units)} "
+            f"{'events' if by_event else 'articles'}, expected at least 2 to hold one out"
+        )
+    count = min(len(units) - 1, max(1, round(share * len(units))))
+    order = np.random.default_rng([seed, len(units)]).permutation(len(units))
+    taken = {units[place] for place in order[:count]}
+    qrels = dict(collection.qrels)
+    qrels[split] = {a: judged for a, judged in pairs.items() if unit[a] not in taken}
+    held = {a: judged for a, judged in pairs.items() if unit[a] in taken}
+    qrels[HELD_OUT] = pool_qrels({"before": qrels.get(HELD_OUT, {}), "now": held})
+    return replace(collection, qrels=qrels)
+
+
 def pool_qrels(splits: Mapping[str, Qrels]) -> Qrels:
     """All splits' pairs as one; where two splits grade one pair, the higher grade counts."""
     pooled: Qrels = {}

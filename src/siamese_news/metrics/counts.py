@@ -29,14 +29,22 @@ class RankingCounts(Metric):
     article_counts: Tensor
     seen: Tensor
 
-    def __init__(self, *, relevance: Relevance, relevant_keys: np.ndarray | Tensor) -> None:
+    def __init__(
+        self,
+        *,
+        relevance: Relevance,
+        relevant_keys: np.ndarray | Tensor,
+        sync_on_compute: bool = True,
+    ) -> None:
         """Make an empty state.
 
         Args:
             relevance: the matrix and its relevant pairs.
             relevant_keys: (R,) keys of these pairs, `RankingTop.relevant_keys` after its pass.
+            sync_on_compute: where several processes train together, join their states before
+                computing; False where each has seen all blocks.
         """
-        super().__init__()
+        super().__init__(sync_on_compute=sync_on_compute)
         self.relevance = relevance
         keys = np.asarray(relevant_keys)
         rows = relevance.shape[0]

@@ -55,7 +55,12 @@ class RankingTop(Metric):
     seen: Tensor
 
     def __init__(
-        self, *, relevance: Relevance, thresholds: Sequence[int] = ALL_ROWS, depth: int = 1000
+        self,
+        *,
+        relevance: Relevance,
+        thresholds: Sequence[int] = ALL_ROWS,
+        depth: int = 1000,
+        sync_on_compute: bool = True,
     ) -> None:
         """Make an empty state.
 
@@ -63,11 +68,13 @@ class RankingTop(Metric):
             relevance: the matrix and its relevant pairs.
             thresholds: the r of P@r.
             depth: length of the top lists.
+            sync_on_compute: where several processes train together, join their states before
+                computing; False where each has seen all blocks.
 
         Raises:
             ValueError: for a threshold or depth below 1.
         """
-        super().__init__()
+        super().__init__(sync_on_compute=sync_on_compute)
         if depth < 1 or min(thresholds, default=0) < 1:
             raise ValueError(f"thresholds={thresholds}, depth={depth}; expected whole numbers >= 1")
         self.relevance, self.thresholds = relevance, tuple(thresholds)

@@ -1,5 +1,8 @@
 """The global batch under distributed training; without a process group everything is a no-op."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -8,6 +11,21 @@ from torch import Tensor
 def world_size() -> int:
     """The number of training processes; 1 without a process group."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def on_first_process(compute: Callable[[], Any]) -> Any:
+    """What `compute` returns on global rank 0, which alone calls it, on every rank."""
+    if world_size() == 1:
+        return compute()
+    found = [compute() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(found, src=0)
+    return found[0]
+
+
+def leave_group() -> None:
+    """End the process group: from now on every process is alone."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def gather_rows(rows: Tensor) -> Tensor:

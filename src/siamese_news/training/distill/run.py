@@ -27,9 +27,10 @@ from siamese_news.training.distill.card import shipped_card
 from siamese_news.training.distill.lists import ListsToRank, list_loader
 from siamese_news.training.distill.student import Student, StudentModule
 from siamese_news.training.distill.teacher import teacher_vectors
-from siamese_news.training.linking.callbacks import dev_figures
 from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.linking.module import ranking_figures
 from siamese_news.training.linking.run import remember_training
+from siamese_news.training.trainer import make_trainer, refuse_several_devices
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         One row of the comparison table.
     """
     task = config["task"]
+    refuse_several_devices(config["trainer"], "distil")
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
@@ -133,7 +135,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     model.save(out / "model", card=shipped_card(config, row))
     model = Model.load(out / "model")  # what is measured is what is on disk
     if data.dev is not None:
-        row |= {k.replace("/", " "): v for k, v in dev_figures(model, data.dev).items()}
+        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
     if data.test is not None:
         result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
         row |= figures(result)
@@ -259,10 +261,8 @@ def _fit(
         steps=task["epochs"] * len(batches),
         temperature=task["lists"]["temperature"],
     )
-    options = dict(config["trainer"])
-    options.pop("threads")
-    trainer = pl.Trainer(
-        **options,
+    trainer = make_trainer(
+        config["trainer"],
         max_epochs=task["epochs"],
         callbacks=[RichProgressBar(leave=False)],
         logger=False,

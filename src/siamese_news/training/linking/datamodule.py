@@ -15,7 +15,7 @@ from siamese_news.data.options import check_options
 from siamese_news.data.records import Collection
 from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
 from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
-from siamese_news.data.splits import resplit
+from siamese_news.data.splits import HELD_OUT, hold_out, resplit
 from siamese_news.data.training_set import TrainingSet, training_set
 from siamese_news.errors import InputError
 
@@ -42,17 +42,27 @@ class LinkDataModule(pl.LightningDataModule):
             ``split`` (`resplit`); ``batching``; ``limits``.
         seed: of the batches. (The splits have their own, ``data.split.seed``.)
         num_workers: processes that pad batches; 0 does it in this one.
+        held_out: share of the training events (or articles) that neither trains nor is dev or
+            test; see `held_out`.
 
     Raises:
         InputError: for unknown, missing or impossible options.
     """
 
-    def __init__(self, *, data: Mapping[str, Any], seed: int, num_workers: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        data: Mapping[str, Any],
+        seed: int,
+        num_workers: int = 0,
+        held_out: float = 0.0,
+    ) -> None:
         super().__init__()
         check_options(data)
         self.data = dict(data)
         self.seed = seed
         self.num_workers = num_workers
+        self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
         self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
@@ -64,12 +74,17 @@ class LinkDataModule(pl.LightningDataModule):
         """A source after splitting; read once."""
         if folder not in self._collections:
             split = self.data["split"]
-            self._collections[folder] = resplit(
+            collection = resplit(
                 open_source(folder),
                 by=split["by"],
                 fractions=split["fractions"],
                 seed=split["seed"],
             )
+            if self._held_out:
+                trained = {e["split"] for e in self.data["train"] if e["folder"] == folder}
+                for name in sorted(trained):
+                    collection = hold_out(collection, name, self._held_out, split["seed"])
+            self._collections[folder] = collection
         return self._collections[folder]
 
     @cached_property
@@ -98,6 +113,14 @@ class LinkDataModule(pl.LightningDataModule):
     def test(self) -> EvaluationSet | None:
         """What the results are measured on; None where there is none."""
         return self._evaluation("test")
+
+    @cached_property
+    def held_out(self) -> list[EvaluationSet]:
+        """The part of each training source that was held out, with the pool of test or dev."""
+        judged = self.data["test"] or self.data["dev"] or {}
+        entry = {"split": HELD_OUT, "pool": judged.get("pool", "linked")}
+        folders = dict.fromkeys(entry["folder"] for entry in self.data["train"])
+        return [evaluation_set(self.collection(folder), entry) for folder in folders]
 
     @cached_property
     def _text_groups(self) -> list[int]:
@@ -170,6 +193,20 @@ class LinkDataModule(pl.LightningDataModule):
             generator=torch.Generator().manual_seed(self.seed),
         )
 
+    def val_dataloader(self) -> DataLoader[EvaluationSet] | list[Any]:
+        """The dev set, whole, as one batch; nothing where there is no dev set."""
+        return [] if self.dev is None else self._whole(self.dev)
+
+    def test_dataloader(self) -> DataLoader[EvaluationSet]:
+        """The test set, whole, as one batch.
+
+        Raises:
+            InputError: there is none.
+        """
+        if self.test is None:
+            raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
+        return self._whole(self.test)
+
     # Position.
 
     def state_dict(self) -> dict[str, Any]:
@@ -210,6 +247,11 @@ class LinkDataModule(pl.LightningDataModule):
                 "LinkDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
             )
         return self._dataset
+
+    def _whole(self, ranked: EvaluationSet) -> DataLoader[EvaluationSet]:
+        """One batch: the pool is ranked as a whole. It draws no random number."""
+        generator = torch.Generator().manual_seed(self.seed)
+        return DataLoader([ranked], batch_size=None, generator=generator)  # type: ignore[arg-type]
 
     def _evaluation(self, side: str) -> EvaluationSet | None:
         entry = self.data[side]

@@ -1,6 +1,7 @@
 """Fine-tuning on one's own pairs: from exactly the model one has, and kept only if it is better."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,18 +67,21 @@ class Verdict:
         return f"not better: kept the model it started from; {figures} ({held_out})"
 
 
-def compare(tuned: Model, start: Model, held_out: EvaluationSet) -> Verdict:
+def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Verdict:
     """Compare by AP, article by article, on pairs that chose nothing.
 
     Args:
         tuned: the fine-tuned model.
         start: what it started from.
-        held_out: articles and posts that neither trained it nor stopped its training.
+        held_out: articles and posts that neither trained it nor stopped its training, and that no
+            reported figure is measured on.
     """
-    by_article = [
-        evaluate_model(model, "model", held_out, bootstrap=0).evaluation.per_article["AP"]
-        for model in (tuned, start)
-    ]
-    gains = np.array([by_article[0][article] - value for article, value in by_article[1].items()])
-    low, high = bootstrap_interval(gains, samples=2000)
-    return Verdict(float(gains.mean()), low, high, len(gains))
+    gains: list[float] = []
+    for part in held_out:
+        after, before = (
+            evaluate_model(model, "model", part, bootstrap=0).evaluation.per_article["AP"]
+            for model in (tuned, start)
+        )
+        gains += [after[article] - value for article, value in before.items()]
+    low, high = bootstrap_interval(np.array(gains), samples=2000)
+    return Verdict(float(np.mean(gains)), low, high, len(gains))

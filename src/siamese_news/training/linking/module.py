@@ -10,11 +10,14 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from siamese_news.data.collate import length_batches
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.evaluation.results import evaluate_model
 from siamese_news.model.siamese import Model, Side
 from siamese_news.model.term_factors import heads
 from siamese_news.text import PAD
+from siamese_news.training.distributed import on_first_process
 from siamese_news.training.linking.lexical_loss import TermVectors
-from siamese_news.training.linking.objective import SiameseObjective
+from siamese_news.training.linking.objective import Mined, SiameseObjective
 
 SIDES: tuple[Side, Side] = ("article", "post")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -70,16 +73,60 @@ class LinkModule(pl.LightningModule):
         if self.terms is None:
             articles, posts = (self._encode(side, self._vectors)[0] for side in ids)
             loss = self.objective(articles[row_of], posts, *labels)
+            mined = [self.objective.mined]
         else:
             (articles, factors), (posts, post_factors) = (
                 self._encode(side, partial(heads, self.model, side=name))
                 for side, name in zip(ids, SIDES, strict=True)
             )
             loss = self.objective(articles[row_of], posts, *labels)
+            mined = [self.objective.mined]
             articles, posts = self.terms(*ids, factors, post_factors)
             loss = loss + self.objective(articles[row_of], posts, *labels)
-        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts))
+            mined.append(self.objective.mined)
+        own = not self.objective.gather_across_devices
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
+        self._log_mined(mined)
         return loss * self.objective.backward_scale()
+
+    def _log_mined(self, mined: Iterable[Mined | None]) -> None:
+        """Pairs and triplets that the miner kept, summed over the heads and the epoch."""
+        kept = [counts for counts in mined if counts is not None]
+        for name, counts in zip(Mined._fields, zip(*kept, strict=True), strict=False):
+            self.log(
+                f"mined/{name}",
+                torch.stack(counts).sum().float(),
+                on_step=False,
+                on_epoch=True,
+                reduce_fx="sum",
+                sync_dist=not self.objective.gather_across_devices,
+                batch_size=1,
+            )
+
+    def on_train_epoch_end(self) -> None:
+        """Log the alpha of every head whose sparsity is learned."""
+        for name, alphas in self.model.encoder.alphas().items():
+            if any(p.requires_grad for p in self.model.encoder.get_submodule(name).parameters()):
+                for head, alpha in enumerate(alphas):
+                    self.log(f"alpha/{name}/{head}", alpha)
+
+    def validation_step(self, batch: EvaluationSet, batch_idx: int) -> None:
+        """Rank the dev set and log dev/map, dev/micro_ap and dev/auc."""
+        self._evaluate("dev", batch)
+
+    def test_step(self, batch: EvaluationSet, batch_idx: int) -> None:
+        """Rank the test set and log test/map, test/micro_ap and test/auc."""
+        self._evaluate("test", batch)
+
+    def _evaluate(self, name: str, ranked: EvaluationSet) -> None:
+        """Global rank 0 encodes and ranks; all ranks log its figures."""
+        figures = on_first_process(lambda: ranking_figures(self.model, ranked))
+        self.log_dict(
+            {f"{name}/{key}": value for key, value in figures.items()},
+            prog_bar=name == "dev",
+            batch_size=1,
+            sync_dist=True,
+        )
 
     def _vectors(self, ids: Tensor) -> tuple[Tensor]:
         return (self.model(ids),)
@@ -106,6 +153,16 @@ class LinkModule(pl.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Only what trains is given to the optimiser."""
         return self._optimizer([p for p in self.parameters() if p.requires_grad])
+
+
+def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
+    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
+    result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
+    return {
+        "map": result.macro["AP"],
+        "micro_ap": result.pooled["AP"],
+        "auc": result.pooled["AUC"],
+    }
 
 
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:

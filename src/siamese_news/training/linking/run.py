@@ -11,15 +11,20 @@ import torch
 from hydra.utils import instantiate
 from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
 from siamese_news.model.siamese import Model
 from siamese_news.training.build import add_terms, build_model, build_text, fingerprint
-from siamese_news.training.linking.callbacks import DevEvaluation, dev_figures
+from siamese_news.training.distributed import leave_group
+from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.finetune import Verdict, compare, make_trainable
-from siamese_news.training.linking.module import LinkModule
+from siamese_news.training.linking.module import LinkModule, ranking_figures
+from siamese_news.training.rank_monitor import RankMonitor
+from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
+from siamese_news.training.trainer import make_trainer
 
 log = logging.getLogger(__name__)
 # Devices, tips and life cycles are no news; warnings are.
@@ -27,8 +32,10 @@ for _library in ("pytorch_lightning", "gensim"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 
 
-def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """Train, select, evaluate and save.
+
+    On several devices all processes train; the first one alone evaluates and writes.
 
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and the CSV and TensorBoard logs to ``out/logs``.
@@ -38,14 +45,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         out: the folder of the run.
 
     Returns:
-        One row of the comparison table.
+        One row of the comparison table; None on other processes than the first, and where SLURM is
+        to run the job again.
     """
     task = config["task"]
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
     started = time.monotonic()
-    data = LinkDataModule(data=config["data"], seed=config["seed"])
     start: Model | None = None
     if config["init"]:
         model = Model.pretrained() if config["init"] == "pretrained" else Model.load(config["init"])
@@ -53,7 +60,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             model.limits = dict(config["data"]["limits"])
         else:
             start, model = model, make_trainable(model)
-    else:
+    # What decides whether the fine-tuned model is kept is neither dev nor test.
+    held_out = task["held_out"] if start is not None else 0.0
+    data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
+    if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
         model = build_model(config, text, data.train_collection_texts())
         if model.encoder.has_factors:
@@ -73,15 +83,17 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         settings=dict(config),
     )
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    epochs = 0
-    if trained:
-        epochs = _fit(module, data, config, out)
-        remember_training(model, data)
-    else:
+    if not trained:
         log.info("the encoder has nothing to fit; it is evaluated as it is")
+    epochs = _fit(module, data, config, out) if trained else 0
+    leave_group()
+    if epochs is None or not is_first_process():
+        return None
+    if trained:
+        remember_training(model, data)
     verdict: Verdict | None = None
-    if trained and start is not None and data.test is not None:
-        verdict = compare(model, start, data.test)
+    if trained and start is not None:
+        verdict = compare(model, start, data.held_out)
         model = model if verdict.better else start
     sparse = "sparsity" in model.config and not config["init"]
     row: dict[str, Any] = {
@@ -94,9 +106,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
     if data.dev is not None:
-        row |= {
-            name.replace("/", " "): value for name, value in dev_figures(model, data.dev).items()
-        }
+        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
     if data.test is not None:
         result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
         row |= figures(result)
@@ -108,14 +118,20 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     return row
 
 
-def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path) -> int:
-    """Fit and put the selected weights into the module; returns the epochs trained."""
-    task, options = config["task"], dict(config["trainer"])
-    options.pop("threads")
-    callbacks: list[Callback] = [RichProgressBar(leave=False)]
+def _fit(
+    module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path
+) -> int | None:
+    """Fit and put the selected weights into the module.
+
+    Returns:
+        The epochs trained; None on other processes than the first, and where SLURM is to run the
+        job again.
+    """
+    task = config["task"]
+    callbacks: list[Callback] = [RankMonitor(), RichProgressBar(leave=False)]
+    if SLURMEnvironment.detect():
+        callbacks.append(RequeueOnSignal())
     monitor = task["monitor"] if data.dev is not None else None
-    if data.dev is not None:
-        callbacks.append(DevEvaluation(data.dev))
     if monitor:
         if task["patience"]:
             callbacks.append(
@@ -141,8 +157,8 @@ def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], ou
         enable_version_counter=False,
     )
     callbacks += [best, last]
-    trainer = pl.Trainer(
-        **options,
+    trainer = make_trainer(
+        config["trainer"],
         max_epochs=task["epochs"],
         limit_train_batches=task["batches"],
         gradient_clip_val=task["gradient_clip"],
@@ -158,16 +174,29 @@ def _fit(module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], ou
         default_root_dir=str(out),
     )
     resume = _checked_resume(config["resume"], folder)
-    trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
-    if trainer.interrupted:
-        raise KeyboardInterrupt(
-            f"training stopped; go on with resume={folder}/last.ckpt hydra.run.dir={out}"
-        )
+    if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
+        resume = str(folder / "last.ckpt")
+        log.info("the job was restarted; going on from %s", resume)
+    try:
+        trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+    except Requeued:
+        if is_first_process():
+            requeue()
+        return None
+    except SystemExit:  # Lightning's answer to Ctrl-C
+        log.error("training stopped; go on with resume=%s/last.ckpt hydra.run.dir=%s", folder, out)
+        raise
+    if not is_first_process():
+        return None
     if best.best_model_path:
         saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
         module.load_state_dict(saved["state_dict"])
     module.to("cpu")
-    return trainer.current_epoch
+    if not (folder / "last.ckpt").is_file():
+        return trainer.current_epoch
+    # Under ddp_spawn the trainer of this process has counted no epoch.
+    newest = torch.load(folder / "last.ckpt", weights_only=True, map_location="cpu")
+    return int(newest["epoch"]) + 1
 
 
 def _checked_resume(resume: str | None, folder: Path) -> str | None:

