@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import torch
 
 from siamese_news.errors import InputError
 from siamese_news.training import launch
@@ -81,9 +82,10 @@ def test_processes_that_the_trainer_does_not_expect_are_refused(monkeypatch):
         make_trainer(options, logger=False)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the devices are there")
 def test_devices_that_are_not_there_are_an_error_of_one_line():
-    options = {"accelerator": "tpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
-    with pytest.raises(InputError, match="trainer.accelerator=tpu.*trainer=cpu"):
+    options = {"accelerator": "cuda", "devices": 4, "num_nodes": 1, "strategy": "auto"}
+    with pytest.raises(InputError, match="trainer.accelerator=cuda.*trainer=cpu"):
         make_trainer(options, logger=False)
 
 
