@@ -289,5 +289,9 @@ def export_options(
 
 
 def rejected_file(out: Path | None) -> Path | None:
-    """Where bad rows go: beside the output."""
-    return None if out is None else out.with_name(out.name + ".rejected.jsonl")
+    """Where bad rows go: beside the output, where it is a file."""
+    from siamese_news.utils.files import is_stream
+
+    if out is None or is_stream(out):
+        return None
+    return out.with_name(out.name + ".rejected.jsonl")

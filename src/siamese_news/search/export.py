@@ -19,7 +19,7 @@ from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.report.places import places
 from siamese_news.search.scan import blocks
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, is_stream
 from siamese_news.utils.provenance import command, provenance
 
 CLUSTERED = 100_000
@@ -186,6 +186,8 @@ def write_meta(
 ) -> None:
     """Write ``<out>.meta.json``: what the search knew beyond its results.
 
+    Beside a pipe or a device there is no place for it, and nothing is written.
+
     Args:
         out: the results.
         kind: what the scores are.
@@ -196,6 +198,8 @@ def write_meta(
         threshold: from which posts were kept.
         remarks: what a reader of the results must know.
     """
+    if is_stream(out):
+        return
     meta = {
         "command": command(),
         "provenance": {**provenance(), "model": dict(model)},

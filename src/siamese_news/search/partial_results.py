@@ -11,20 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, is_stream
 
 _SECONDS = 1.0  # between two records of how far it is
 
 
 @contextmanager
 def output_lock(out: Path) -> Iterator[None]:
-    """Hold an output file, so that no other run writes it.
+    """Hold an output file, so that no other run writes it; a pipe or a device is not held.
 
     Raises:
         InputError: another run holds it.
     """
     from filelock import FileLock, Timeout
 
+    if is_stream(out):
+        yield
+        return
     out.parent.mkdir(parents=True, exist_ok=True)
     path = out.with_name(f".{out.name}.lock")
     lock = FileLock(path)

@@ -3,6 +3,8 @@
 import gzip
 import io
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +18,27 @@ _BUFFER = 2**20
 _ZSTD_FEED = 2**9
 
 
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is, or links to, a pipe, a socket or a device: nothing to put a file beside.
+
+    A link in ``/dev`` (``/dev/stdout``, ``/dev/fd/3``) is a stream whatever is behind it.
+    """
+    target = Path(path)
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return target.is_symlink() and target.absolute().is_relative_to("/dev")
+    return True
+
+
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    r"""Open a temporary file beside `path` that takes its place only if the block succeeds.
+    r"""Open a temporary file that takes the place of `path` only if the block succeeds.
+
+    A link is followed and stays a link. A pipe or a device is not replaced: once the block has
+    succeeded, all that was written goes through it.
 
     Args:
         path: the file to write; its folder is made. A name ending in ``.gz`` is compressed.
@@ -29,26 +49,23 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"atomic_write got mode {mode!r}; expected 'w' or 'wb'")
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    through = is_stream(path)
+    target = Path(path) if through else Path(os.path.realpath(path))
+    folder = None if through else target.parent
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=folder)
     try:
         with os.fdopen(handle, "wb") as raw:
-            # mtime=0: the same content gives the same bytes.
-            binary: Any = raw
-            if target.suffix == ".gz":
-                binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
-            stream: Any = binary
-            if mode == "w":
-                stream = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
-            yield stream
-            stream.flush()
-            if mode == "w":
-                stream.detach()
-            if binary is not raw:
-                binary.close()
+            with _packed(raw, mode, compressed=Path(path).suffix == ".gz") as stream:
+                yield stream
             raw.flush()
             os.fsync(raw.fileno())
+        if through:
+            with open(name, "rb") as source, target.open("ab") as sink:
+                shutil.copyfileobj(source, sink, _BUFFER)
+            os.unlink(name)
+            return
         # mkstemp makes 0600; give what a plain open() would have given.
         umask = os.umask(0)
         os.umask(umask)
@@ -58,6 +75,24 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
+
+
+@contextmanager
+def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]:
+    """A stream over `raw` for text or bytes, plain or gzip; it leaves `raw` open."""
+    # mtime=0: the same content gives the same bytes.
+    binary: Any = raw
+    if compressed:
+        binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
+    stream: Any = binary
+    if mode == "w":
+        stream = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+    yield stream
+    stream.flush()
+    if mode == "w":
+        stream.detach()
+    if binary is not raw:
+        binary.close()
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
