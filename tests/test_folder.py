@@ -1,12 +1,15 @@
 """The model folder: whole, checked, and no code in it."""
 
+import hashlib
 import json
 import pickle
 
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
@@ -62,13 +65,15 @@ def _rewrite_config(folder, change):
     change(config)
     document = {"format": 1, **config}
     (folder / "config.json").write_text(json.dumps(document))
-    import hashlib
+    _rewrite_sums(folder)
+    return tensors, words
 
+
+def _rewrite_sums(folder):
     sums = ""
     for name in ("README.md", "config.json", "model.safetensors", "vocab.txt"):
         sums += f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
     (folder / "SHA256SUMS").write_text(sums)
-    return tensors, words
 
 
 def test_a_target_is_refused_even_with_right_sums(folder):
@@ -96,6 +101,42 @@ def test_weights_of_another_shape_are_refused(folder, tiny_model):
     write_folder(folder, config, tensors, words, "# card")
     with pytest.raises(InputError, match="do not fit"):
         Model.load(folder)
+
+
+@pytest.mark.parametrize("name", ["steps", "scale", "token_weights"])
+def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name):
+    """The bits of a weight under another type are other numbers: every score was zero."""
+    tiny_model.embedding.stored = "int8"
+    tiny_model.save(tmp_path / "model", card="")
+    config, tensors, words = read_folder(tmp_path / "model")
+    other = {"steps": torch.uint8, "scale": torch.bfloat16, "token_weights": torch.int32}[name]
+    tensors[f"embedding.{name}"] = tensors[f"embedding.{name}"].view(other)
+    write_folder(tmp_path / "model", config, tensors, words, "")
+    (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood"}\n')
+    command = ["rank", "--model", tmp_path / "model", "--articles", tmp_path / "a.txt", "--posts",
+               tmp_path / "p.jsonl"]  # fmt: skip
+    result = CliRunner().invoke(app, list(map(str, command)))
+    assert result.exit_code == 2
+    assert f"embedding.{name}' is {other}, expected" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("levels", [600, 100_000])
+def test_a_config_of_endless_brackets_is_refused(folder, levels):
+    document = '{"format": 1, "kind": ' + "[" * levels + "]" * levels + "}"
+    (folder / "config.json").write_text(document)
+    _rewrite_sums(folder)
+    with pytest.raises(InputError, match=r"config\.json: lists or objects lie too deep|holds a"):
+        Model.load(folder)
+
+
+def test_a_link_to_a_model_folder_stays_a_link(tmp_path, tiny_model):
+    (tmp_path / "big-disk").mkdir()
+    (tmp_path / "model").symlink_to(tmp_path / "big-disk" / "model")
+    for _ in range(2):
+        tiny_model.save(tmp_path / "model", card="# card")
+        assert (tmp_path / "model").is_symlink()
+    assert [p.name for p in (tmp_path / "big-disk").iterdir()] == ["model"]
 
 
 def test_a_folder_of_something_else_is_not_overwritten(tmp_path, tiny_model):

@@ -117,3 +117,37 @@ def test_a_folder_of_no_library_and_a_missing_library_are_named(tmp_path, monkey
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(InputError, match="pip install sentence-transformers"):
         ExternalModel(tmp_path)
+
+
+class Prompted(Counting):
+    """A model that asks for other words before a query than before a document."""
+
+    def encode_query(self, texts, show_progress_bar):
+        return self.encode([f"flood {text}" for text in texts], show_progress_bar)
+
+    def encode_document(self, texts, show_progress_bar):
+        return self.encode([f"smoke {text}" for text in texts], show_progress_bar)
+
+
+def test_a_searcher_puts_the_models_prompts_before_articles_and_posts(tmp_path, monkeypatch):
+    """Articles are queries and posts are documents, for a model that tells them apart."""
+    fake = types.ModuleType("sentence_transformers")
+    fake.SentenceTransformer = Prompted
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    (tmp_path / "modules.json").write_text("[]")
+    found = Searcher(tmp_path).rank(["river"], ["river", "river flood", "fire"], top=3)
+    # The article is read as "flood river", the posts as "smoke river", and so on.
+    assert [row["post"] for row in found] == ["1", "0", "2"]
+    scores = [row["score"] for row in found]
+    assert scores == pytest.approx([2 / 6**0.5, 1 / 2, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["encode_articles", "encode_posts"])
+def test_one_text_is_not_read_letter_by_letter(folder, method):
+    with pytest.raises(InputError, match=r"got one string; expected a list of texts"):
+        getattr(ExternalModel(folder), method)("flood")
+
+
+def test_a_config_of_endless_brackets_is_no_model(tmp_path):
+    (tmp_path / "config.json").write_text("[" * 100_000 + "]" * 100_000)
+    assert library_of(tmp_path) is None

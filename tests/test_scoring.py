@@ -508,3 +508,21 @@ def test_a_folder_from_before_feedback_has_none():
 def test_impossible_feedback_is_named():
     with pytest.raises(InputError, match="least=4"):
         TermOptions(feedback=RocchioFeedback(posts=3, least=4))
+
+
+@pytest.mark.parametrize("kind", ["tiny_model", "two_heads"])
+def test_one_text_is_not_read_letter_by_letter(request, kind):
+    model = request.getfixturevalue(kind)
+    with pytest.raises(InputError, match=r"articles.* got one string; expected a list of texts"):
+        open_scorer(model, "flood")
+    scorer = open_scorer(model, ["flood"])
+    for method in (scorer.scores, scorer.matched_terms):
+        with pytest.raises(InputError, match=r"posts.* got one string; expected a list of texts"):
+            method("flood")
+
+
+@pytest.mark.parametrize("positives", [0, -1, 3, 1.5])
+def test_a_number_of_positives_that_cannot_be_is_refused(tiny_model, two_heads, positives):
+    for model in (tiny_model, two_heads):
+        with pytest.raises(InputError, match=r"positives is .*; expected a whole number from 1"):
+            open_scorer(model, ["flood", "fire"], positives=positives)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
+from siamese_news.text.checks import check_texts
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
 ARTICLE_WORDS = 150
@@ -68,12 +69,26 @@ class ExternalModel:
         return digest.hexdigest()
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (A, D) float32 of the articles' first 150 words."""
-        return self.encode_posts([" ".join(text.split()[:ARTICLE_WORDS]) for text in texts])
+        """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""
+        check_texts(texts, "encode_articles")
+        cut = [" ".join(text.split()[:ARTICLE_WORDS]) for text in texts]
+        return self._unit_vectors(cut, "encode_query")
 
     def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (P, D) float32; zeros stay zeros."""
-        vectors = np.asarray(self._model.encode(list(texts), show_progress_bar=False), np.float32)
+        """Unit vectors (P, D) float32 of posts, read as documents; zeros stay zeros."""
+        check_texts(texts, "encode_posts")
+        return self._unit_vectors(texts, "encode_document")
+
+    def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
+        """Unit vectors by the model's own method for a side, which puts its prompt before a text.
+
+        Args:
+            texts: of one side.
+            method: ``encode_query`` or ``encode_document`` of sentence-transformers 5; a model
+                that lacks it reads both sides alike.
+        """
+        encode = getattr(self._model, method, self._model.encode)
+        vectors = np.asarray(encode(list(texts), show_progress_bar=False), np.float32)
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
         unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
         return unit
@@ -88,7 +103,7 @@ def library_of(folder: str | Path) -> str | None:
     if config.is_file():
         try:
             found = json.loads(config.read_text(encoding="utf-8"))
-        except (ValueError, OSError):
+        except (ValueError, OSError, RecursionError):
             return None
         if isinstance(found, dict) and found.get("model_type") == "model2vec":
             return "model2vec"

@@ -45,7 +45,7 @@ def write_folder(
         InputError: `path` exists and is not a model folder.
         ValueError: `config` holds a key that starts with an underscore (``_target_`` and the like).
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not (target / _SUMS).is_file():
         raise InputError(f"{target}: exists and is not a model folder; name another folder")
     hidden = _hidden_key(config)
@@ -92,14 +92,19 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
     _verify(folder)
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        hidden = _hidden_key(config)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{folder / 'config.json'}: not JSON ({error})") from error
+    except RecursionError as error:
+        raise InputError(
+            f"{folder / 'config.json'}: lists or objects lie too deep inside each other; expected "
+            "the few levels that training writes: copy the model folder again"
+        ) from error
     if not isinstance(config, dict) or config.pop("format", None) != FORMAT:
         raise InputError(
             f'{folder / "config.json"}: expected an object with "format": {FORMAT}; '
             "the folder was written by another version"
         )
-    hidden = _hidden_key(config)
     if hidden:
         raise InputError(
             f"{folder / 'config.json'}: holds {hidden!r}; a model folder names no code to run, "
@@ -110,6 +115,31 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
     except SafetensorError as error:
         raise InputError(f"{folder / 'model.safetensors'}: not safetensors ({error})") from error
     return config, tensors, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
+
+
+def check_dtypes(
+    path: str | Path, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
+) -> None:
+    """Refuse numbers that are declared to be of another type than the model writes.
+
+    They would be converted without a word, and bits that stand for other numbers score nonsense.
+
+    Args:
+        path: the model folder.
+        tensors: what lies in it, by name.
+        expected: a tensor of the right type for each name; names that are not in both are left to
+            `torch.nn.Module.load_state_dict`.
+
+    Raises:
+        InputError: the first tensor of another type.
+    """
+    for name in sorted(tensors.keys() & expected.keys()):
+        found, right = tensors[name].dtype, expected[name].dtype
+        if found != right:
+            raise InputError(
+                f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {found}, expected {right}; "
+                "the weights were changed: train the model again or copy it anew"
+            )
 
 
 def folder_sha256(path: str | Path) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model.folder import read_folder, write_folder
+from siamese_news.model.folder import check_dtypes, read_folder, write_folder
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
 from siamese_news.rerankers.texts import EncodedTexts
@@ -263,6 +263,9 @@ class TextRanker(nn.Module):
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )
+            own = model.state_dict()
+            table = {name: torch.empty(0) for name in own if name.startswith("embedding.")}
+            check_dtypes(path, tensors, {**own, **table})  # the table came from the folder
             model.load_state_dict(tensors)
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{path}: config and tensors do not fit ({error})") from error

@@ -22,8 +22,9 @@ from siamese_news.encoders import (
 )
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead
-from siamese_news.model.folder import read_folder, write_folder
+from siamese_news.model.folder import check_dtypes, read_folder, write_folder
 from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
 
 Side = Literal["article", "post"]
@@ -152,13 +153,7 @@ class Model(nn.Module):
     def _encode(
         self, texts: Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:
-        if isinstance(texts, str):
-            raise InputError(f"encode_{side}s got one string; expected a list of texts: [text]")
-        for row, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"encode_{side}s: item {row} is {type(text).__name__}, expected str"
-                )
+        check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         for start in range(0, len(texts), BLOCK):
             block = [self.ids(text) for text in texts[start : start + BLOCK]]
@@ -266,8 +261,13 @@ class Model(nn.Module):
             "limits": self.limits,
             "trained_on": self.trained_on,
         }
-        tensors = self.embedding.compressed(self.state_dict(), "embedding.")
-        write_folder(folder, config, tensors, self.vocabulary.words, card)
+        write_folder(folder, config, self._stored(), self.vocabulary.words, card)
+
+    def _stored(self, rows: int | None = None) -> dict[str, Tensor]:
+        """The state as a folder keeps it; of the table of words only so many rows."""
+        state = self.state_dict()
+        state["embedding.matrix"] = state["embedding.matrix"][:rows]
+        return self.embedding.compressed(state, "embedding.")
 
     @classmethod
     def pretrained(cls) -> "Model":
@@ -307,6 +307,7 @@ class Model(nn.Module):
                 trained_on=config["trained_on"],
                 terms=TermHead.rebuilt(config.get("terms"), len(words)),
             )
+            check_dtypes(folder, tensors, model._stored(rows=1))
             model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{folder}: config and weights do not fit ({error})") from error

@@ -5,6 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
+from siamese_news.text.checks import check_texts
+
 
 class Encodes(Protocol):
     """What a dense model must do: `Model`, or `ExternalModel`."""
@@ -40,6 +42,7 @@ class CosineScorer:
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """None: a vector has no words."""
+        check_texts(posts, "matched_terms: posts")
         return [[] for _ in posts]
 
     def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:

@@ -18,6 +18,7 @@ from siamese_news.lexical_head import (
 )
 from siamese_news.model.siamese import Model
 from siamese_news.model.term_factors import TextHeads
+from siamese_news.text.checks import check_texts
 
 _ABOUT_THE_STORY = "the posts are mostly about the story, so what is rare among them counts"
 _FEEDBACK = "the best posts speak for the articles as well"
@@ -88,6 +89,7 @@ class MixtureScorer:
         Returns:
             Twice (A, P) float32 for P posts.
         """
+        check_texts(posts, "scores: posts")
         ids = [self._model.ids(post) for post in posts]
         vectors, factors = None, None
         if self._share or self._model.encoder.has_factors:
@@ -163,6 +165,7 @@ class MixtureScorer:
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
+        check_texts(posts, "matched_terms: posts")
         names, vectors = self._words(posts)
         best = np.asarray((self._lexical @ vectors.T).toarray()).argmax(axis=0)
         products = sparse.csr_matrix(self._lexical[best].multiply(vectors))

@@ -12,6 +12,7 @@ from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.text.checks import check_texts
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
 
@@ -39,10 +40,17 @@ def open_scorer(
             None: as the model's folder says.
 
     Raises:
-        InputError: a fusion or feedback that needs words, of a model that has vectors alone.
+        InputError: a fusion or feedback that needs words, of a model that has vectors alone;
+            `articles` is one string; `positives` is not from 1 to A.
     """
     if fusion not in (None, *get_args(Fusion)):
         raise InputError(f"fusion is {fusion!r}; expected one of {', '.join(get_args(Fusion))}")
+    check_texts(articles, "open_scorer: articles")
+    if positives is not None and positives not in range(1, len(articles) + 1):
+        raise InputError(
+            f"positives is {positives!r}; expected a whole number from 1 to the number of "
+            f"articles, {len(articles)}"
+        )
     if not isinstance(model, Model) or model.terms is None:
         if fusion not in (None, "vectors") or expand:
             asked_for = "feedback" if fusion in (None, "vectors") else f"the fusion '{fusion}'"
