@@ -367,7 +367,7 @@ def test_terms_of_two_words_stay_apart_in_a_csv(tmp_path):
     with path.open("w") as stream:
         write_rows(stream, [row], "csv")
     assert "old bridge; fell" in path.read_text()
-    assert read_results(path).posts[0].terms == ["old", "bridge", "fell"]
+    assert read_results(path).posts[0].terms == ["old bridge", "fell"]
 
 
 @pytest.fixture

@@ -385,7 +385,7 @@ def test_columns_that_are_there_are_used(tmp_path):
     assert (found.cluster_size, found.lang, found.place) == (9, "en", (1.5, 2.0))
     assert (found.created_at, list(found.terms)) == ("2026-03-04T18:00:00Z", ["old", "bridge"])
     path = tmp_path / "r.csv"
-    path.write_text("article,rank,score,post,text,terms,lang\na,1,0.5,p,old bridge,old bridge,\n")
+    path.write_text("article,rank,score,post,text,terms,lang\na,1,0.5,p,old bridge,old;bridge,\n")
     (found,) = read_results(path).posts
     assert (list(found.terms), found.lang) == (["old", "bridge"], None)
 

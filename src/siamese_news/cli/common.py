@@ -266,8 +266,12 @@ def read_seeds(
     over: bool,
     aggregate: Aggregate,
     posts: list[str],
+    strict: bool = False,
 ) -> "Seeds":
-    """The seed articles of a command."""
+    """The seed articles of a command.
+
+    Without `strict` an article that has neither title nor text is named and left out.
+    """
     from siamese_news.data.articles import read_articles
     from siamese_news.errors import InputError
     from siamese_news.search.seeds import Seeds
@@ -275,8 +279,15 @@ def read_seeds(
     given = [*articles, *(more or [])]
     if sum("-" in names for names in (given, negatives or [], posts)) > 1:
         raise InputError("standard input (-) is named twice; expected one of articles and posts")
-    pushing: list[Article] = read_articles(negatives) if negatives else []
-    return Seeds(read_articles(given), pushing, over, aggregate.value)
+    aside = None if strict else _set_aside
+    pushing: list[Article] = read_articles(negatives, set_aside=aside) if negatives else []
+    return Seeds(read_articles(given, set_aside=aside), pushing, over, aggregate.value)
+
+
+def _set_aside(reason: str) -> None:
+    from siamese_news.utils.terminal import clean
+
+    typer.echo(f"article set aside (--strict stops here): {clean(reason)}", err=True)
 
 
 def export_options(

@@ -105,7 +105,8 @@ def filter(
         chosen = format_of(format, out, None).value
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
-        seeds = read_seeds(articles, more, negatives, over=True, aggregate=aggregate, posts=posts)
+        seeds = read_seeds(articles, more, negatives, over=True, aggregate=aggregate, posts=posts,
+                           strict=strict)  # fmt: skip
         with output_lock(out):
             encoder, which = load_model(model)
             fields = {
@@ -159,6 +160,7 @@ def filter(
                             part.path,
                             dedupe=dedupe,
                             encode=encoder.encode_posts if share.map else None,
+                            one_name=chosen == "trec" and len(seeds.articles) > 1,
                         ),
                         chosen,
                         columns=share.columns,

@@ -85,7 +85,7 @@ def keywords(
             accepted = _ids(results)
         else:
             assert articles is not None
-            accepted = _best(articles, pool, posts, model, top)
+            accepted = _best(articles, pool, posts, model, top, strict)
         found = find_keywords(Watched(pool), accepted, limit=limit)
         if out is None:
             write_keywords(sys.stdout, found, format.value, terminal=sys.stdout.isatty())
@@ -114,13 +114,20 @@ def _ids(results: Path) -> set[str]:
 
 
 def _best(
-    articles: list[str], pool: "PostStream", posts: list[str], model: Path | None, top: int
+    articles: list[str],
+    pool: "PostStream",
+    posts: list[str],
+    model: Path | None,
+    top: int,
+    strict: bool,
 ) -> set[str]:
     """The ids of the best posts over all articles."""
     from siamese_news.scoring import open_scorer
     from siamese_news.search.rank import search
 
-    seeds = read_seeds(articles, None, None, over=True, aggregate=Aggregate.max, posts=posts)
+    seeds = read_seeds(
+        articles, None, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
+    )
     encoder, _ = load_model(model)
     watched = Watched(pool)
     ranking = search(

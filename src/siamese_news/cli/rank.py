@@ -100,7 +100,13 @@ def rank(
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         seeds = read_seeds(
-            articles, more, negatives, over=over_seeds, aggregate=aggregate, posts=posts
+            articles,
+            more,
+            negatives,
+            over=over_seeds,
+            aggregate=aggregate,
+            posts=posts,
+            strict=strict,
         )
         if out is not None:
             held.enter_context(output_lock(out))

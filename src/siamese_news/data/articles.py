@@ -1,7 +1,7 @@
 """Seed articles from text files, saved web pages, JSON, tables and standard input."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,13 @@ _TITLES = ("title", "headline")
 _METADATA = {name: METADATA[name] for name in ("created_at", "lang", "author", "url")}
 
 
-def read_articles(sources: Iterable[str | Path]) -> list[Article]:
+class EmptyArticle(InputError):
+    """An article with neither a title nor a text."""
+
+
+def read_articles(
+    sources: Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
+) -> list[Article]:
     """Read articles, in the order given; each file may be plain, ``.gz`` or ``.zst``.
 
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
@@ -39,22 +45,32 @@ def read_articles(sources: Iterable[str | Path]) -> list[Article]:
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
     - ``-``: standard input, a text, or JSON lines where it begins with ``{``.
 
-    There are few articles and each of them matters, so one that cannot be read is an error.
+    There are few articles and each of them matters, so one that cannot be read is an error. One
+    that has a title alone is used by its title.
 
     Args:
         sources: files, folders (read by name), globs, ``-``.
+        set_aside: called with the reason for each article that has neither title nor text, which
+            is then left out; None makes it an error.
 
     Raises:
-        InputError: for unreadable files and records, another kind of file, an article without
-            text, an id used twice, no article at all.
+        InputError: for unreadable files and records, another kind of file, an id used twice, no
+            article at all, none that is not empty, and without `set_aside` the first that is.
     """
     articles: list[Article] = []
     seen: dict[str, str] = {}
+    empty = 0
     given = list(sources)
     if not given:
         raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     for source in find_inputs(given, _SUFFIXES):
         for where, article in _read(source):
+            if isinstance(article, EmptyArticle):
+                if set_aside is None:
+                    raise article
+                set_aside(str(article))
+                empty += 1
+                continue
             if article.id in seen:
                 raise InputError(
                     f"{where}: field '_id' is '{article.id}', already used at {seen[article.id]}; "
@@ -62,6 +78,8 @@ def read_articles(sources: Iterable[str | Path]) -> list[Article]:
                 )
             seen[article.id] = where
             articles.append(article)
+    if not articles and empty:
+        raise InputError(f"all {empty} articles are empty, expected at least one with a text")
     return articles
 
 
@@ -69,7 +87,8 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     """One article from a JSON object or a row; `where` (``path:line``) starts every message.
 
     Raises:
-        InputError: for a missing or wrong field, and an article without text.
+        InputError: for a missing or wrong field; an `EmptyArticle` for one with neither title nor
+            text.
     """
     # trafilatura writes every field, with null where it knows nothing.
     known = {key: value for key, value in record.items() if value is not None}
@@ -80,11 +99,15 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     for name in _present(names, _TITLES):
         title = text_of(known, [name], where)
         break
-    bodies = _present(names, _BODIES) or ["text", "article"]
-    text = text_of(known, bodies, where)
-    if not text.strip():
-        raise InputError(
-            f"{where}: field '{bodies[0]}' is empty, expected the article; remove the line"
+    bodies = _present(names, _BODIES)
+    text = ""
+    if bodies or not title.strip():
+        bodies = bodies or ["text", "article"]
+        text = text_of(known, bodies, where)
+    if not text.strip() and not title.strip():
+        raise EmptyArticle(
+            f"{where}: field '{bodies[0]}' is empty, and so is the title; expected the article: "
+            "remove the line"
         )
     metadata = metadata_of(known, where)
     for target, options in _METADATA.items():
@@ -110,7 +133,18 @@ def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
     return id_of(record, ["_id", "id", "url"], where)
 
 
-def _read(source: Input) -> Iterator[tuple[str, Article]]:
+Found = Article | EmptyArticle
+
+
+def _found(record: Mapping[str, Any], where: str) -> Found:
+    """An article, or why it is none, so that the next one can still be read."""
+    try:
+        return article_of(record, where)
+    except EmptyArticle as empty:
+        return empty
+
+
+def _read(source: Input) -> Iterator[tuple[str, Found]]:
     suffix = plain_suffix(source.name)
     if source.path is None:
         source.spool()
@@ -148,13 +182,13 @@ def _sniffed(source: Input) -> str:
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 
-def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Article]]:
+def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Found]]:
     for number, record in read_jsonl(path, name=name):
         where = f"{name}:{number}"
-        yield where, article_of(record, where)
+        yield where, _found(record, where)
 
 
-def _json_file(path: Path, name: str) -> Iterator[tuple[str, Article]]:
+def _json_file(path: Path, name: str) -> Iterator[tuple[str, Found]]:
     """One object or a list of them over many lines; else an object a line."""
     data = _whole(path, name)
     try:
@@ -162,13 +196,13 @@ def _json_file(path: Path, name: str) -> Iterator[tuple[str, Article]]:
     except BadRow:
         content = None
     if isinstance(content, dict):
-        yield name, article_of(content, name)
+        yield name, _found(content, name)
     elif isinstance(content, list):
         for number, record in enumerate(content, 1):
             where = f"{name}, article {number}"
             if not isinstance(record, dict):
                 raise InputError(f"{where}: expected an object with fields")
-            yield where, article_of(record, where)
+            yield where, _found(record, where)
     else:
         yield from _json_lines(path, name)
 
@@ -192,7 +226,9 @@ def _own_id(name: str) -> str:
     return check_id(re.sub(r"\s+", "-", stem), f"{name}: the file's name")
 
 
-def _text_file(path: Path, name: str) -> Article:
+def _text_file(path: Path, name: str) -> Found:
+    if not path.stat().st_size:
+        return EmptyArticle(f"{name}: the file is empty, expected an article")
     lines: list[str] = []
     size = 0
     for number, line in read_lines(path, name=name):
@@ -204,7 +240,7 @@ def _text_file(path: Path, name: str) -> Article:
         lines.append(clean_text(line))
     text = "\n".join(lines).strip()
     if not text:
-        raise InputError(f"{name}: the article is empty, expected its text")
+        return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")
     title, body = (first.strip(), rest.strip()) if rest.strip() else ("", first)
     return Article(id=_own_id(name), text=body, title=title)
@@ -218,7 +254,7 @@ def _page(path: Path, name: str) -> Article:
     return Article(_own_id(name), found["text"], found["title"], metadata)
 
 
-def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Article]]:
+def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Found]]:
     with open_binary(path) as stream:
         lines = [
             line.decode("utf-8", "surrogateescape")
@@ -232,7 +268,7 @@ def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Article]]:
             yield _row(record, f"{name}:{number}")
 
 
-def _parquet(source: Input) -> Iterator[tuple[str, Article]]:
+def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
     from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
     options = {*_IDS, *_BODIES, *_TITLES, *(n for names in _METADATA.values() for n in names)}
@@ -241,9 +277,9 @@ def _parquet(source: Input) -> Iterator[tuple[str, Article]]:
         yield _row(record, f"{source.name}:{number}")
 
 
-def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Article]:
+def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Found]:
     if isinstance(record, BadRow):
         raise InputError(f"{where}: {record.message}")
     # An empty cell says nothing, except that the article itself is missing.
     kept = {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
-    return where, article_of(kept, where)
+    return where, _found(kept, where)

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from siamese_news.errors import InputError
 from siamese_news.text.vocabulary import Vocabulary
+from siamese_news.utils.files import reading
 
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
@@ -87,9 +88,10 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
             config carries a ``_target_``.
     """
     folder = Path(path)
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such model folder; give a folder that training wrote")
-    _verify(folder)
+    with reading(folder):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such model folder; give a folder that training wrote")
+        _verify(folder)
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         hidden = _hidden_key(config)
@@ -137,8 +139,8 @@ def check_dtypes(
         found, right = tensors[name].dtype, expected[name].dtype
         if found != right:
             raise InputError(
-                f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {found}, expected {right}; "
-                "the weights were changed: train the model again or copy it anew"
+                f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {found}, expected "
+                f"{right}; the weights were changed: train the model again or copy it anew"
             )
 
 

@@ -115,7 +115,11 @@ def _lines(
 
 
 def filtered_rows(
-    path: Path, *, dedupe: bool, encode: Callable[[Sequence[str]], np.ndarray] | None = None
+    path: Path,
+    *,
+    dedupe: bool,
+    encode: Callable[[Sequence[str]], np.ndarray] | None = None,
+    one_name: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
@@ -126,6 +130,8 @@ def filtered_rows(
         path: of the part file.
         dedupe: of each cluster only the best post.
         encode: texts to vectors, for a map.
+        one_name: call the article of every row ``all``: a TREC run has one list of ranks for each
+            name.
     """
     starts, scores = array("q"), array("q")
     with path.open("rb") as stream:
@@ -155,6 +161,8 @@ def filtered_rows(
                     continue
                 seen.add(row["cluster"])
             rank += 1
+            if one_name:
+                row["article"] = "all"
             score = row["score"] / MILLION
             yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}
 

@@ -99,16 +99,37 @@ def open_binary(path: str | Path) -> IO[bytes]:
     """Open a plain, ``.gz`` or ``.zst`` file for reading bytes.
 
     Raises:
-        InputError: where the file is missing, a folder, or empty.
+        InputError: where the file is missing, a folder, empty, or may not be read.
     """
     source = Path(path)
-    if not source.exists():
-        raise InputError(f"{source}: no such file; check the path")
-    if source.is_dir():
-        raise InputError(f"{source}: is a folder, expected a file; name a file in it")
-    if source.stat().st_size == 0:
-        raise InputError(f"{source}: the file is empty, expected at least one line")
-    return unpack(source.open("rb"), source)
+    with reading(source):
+        if not source.exists():
+            raise InputError(f"{source}: no such file; check the path")
+        if source.is_dir():
+            raise InputError(f"{source}: is a folder, expected a file; name a file in it")
+        if source.stat().st_size == 0:
+            raise InputError(f"{source}: the file is empty, expected at least one line")
+        stream = source.open("rb")
+    return unpack(stream, source)
+
+
+@contextmanager
+def reading(name: str | Path) -> Iterator[None]:
+    """Turn what the machine says while an input is opened into an `InputError`.
+
+    Args:
+        name: of the input; an error that names a file itself is told with that name.
+
+    Raises:
+        InputError: the input cannot be read, and why.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or name}: cannot be read ({error.strerror or error}); check that you "
+            "may read it, or name another file"
+        ) from error
 
 
 def packing(raw: io.BufferedReader, name: str | Path) -> str:

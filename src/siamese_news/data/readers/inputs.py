@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from siamese_news.errors import InputError
+from siamese_news.utils.files import reading
 
 STDIN = "-"
 _PACKED = (".gz", ".zst")
@@ -122,12 +123,14 @@ def find_inputs(sources: Iterable[str | Path], suffixes: Sequence[str]) -> list[
                 inputs.append(Input("standard input", None, sys.stdin.buffer))
             seen.add(STDIN)
             continue
-        for path in _files(source, suffixes):
-            real = path.resolve()
-            if real not in seen:
-                seen.add(real)
-                regular = path.is_file()
-                inputs.append(Input(str(path), path if regular else None, _pipe(path, regular)))
+        with reading(source):
+            for path in _files(source, suffixes):
+                real = path.resolve()
+                if real not in seen:
+                    seen.add(real)
+                    regular = path.is_file()
+                    pipe = _pipe(path, regular)
+                    inputs.append(Input(str(path), path if regular else None, pipe))
     return inputs
 
 

@@ -14,12 +14,12 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import cluster_posts, summarise
+from siamese_news.search.output import unguarded
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
-from siamese_news.utils.files import open_binary
+from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.provenance import command, provenance
 
 NEEDED = ("article", "rank", "score", "post", "text")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def read_results(
@@ -142,7 +142,7 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             known[name] = _number(row[name], f"{where}: '{name}'")
     terms = row.get("terms") or ()
     if isinstance(terms, str):  # a CSV has them between semicolons
-        terms = terms.replace(";", " ").split()
+        terms = [term for part in terms.split(";") if (term := part.strip())]
     known["terms"] = [str(term) for term in terms]
     return known
 
@@ -170,18 +170,11 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             # Cells without a column have the key None; columns without a cell are None.
             if None in row:
                 raise InputError(f"{where}: more cells than the header has columns")
-            yield where, {name: _unguarded(cell) for name, cell in row.items()}
+            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
     except csv.Error as error:
         raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
     finally:
         csv.field_size_limit(limit)
-
-
-def _unguarded(cell: str | None) -> str | None:
-    """A cell without the apostrophe that keeps spreadsheets from running it as a formula."""
-    if cell and cell[0] == "'" and cell[1:].startswith(_FORMULA):
-        return cell[1:]
-    return cell
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -205,7 +198,8 @@ def _meta(path: Path) -> dict[str, Any]:
     if not beside.exists():
         return {}
     try:
-        meta = json.loads(beside.read_text(encoding="utf-8"))
+        with reading(beside):
+            meta = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
     kinds = {"provenance": dict, "counts": dict, "histogram": dict, "alphas": dict, "titles": dict}
