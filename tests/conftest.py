@@ -38,6 +38,7 @@ def tiny_model():
 
     from siamese_news.encoders import BagEncoder, TokenEmbedding
     from siamese_news.model import Model
+    from siamese_news.model.trained_on import TrainingRecord
     from siamese_news.text import Tokenizer, Vocabulary
 
     generator = torch.Generator().manual_seed(0)
@@ -54,5 +55,5 @@ def tiny_model():
         encoder=BagEncoder(input_dim=8, weighting="idf", output_dim=None),
         limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
         config=options,
-        trained_on={"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}, "fingerprints": []},
+        trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
     ).eval()

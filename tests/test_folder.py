@@ -3,6 +3,8 @@
 import hashlib
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from typer.testing import CliRunner
 from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.model import Model
+from siamese_news.model.convert import convert
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
+from siamese_news.model.trained_on import TrainingRecord
 
 TEXTS = ["Flood in the river town", "the mayor and the vote", "", "zzzz", "🔥🔥", "fire " * 100]
 
@@ -26,7 +30,8 @@ def folder(tmp_path, tiny_model):
 def test_a_model_comes_back_as_it_was(folder, tiny_model):
     loaded = Model.load(folder)
     assert sorted(p.name for p in folder.iterdir()) == [
-        "README.md", "SHA256SUMS", "config.json", "model.safetensors", "vocab.txt",
+        "README.md", "SHA256SUMS", "config.json", "model.safetensors", "trained_on.bin",
+        "vocab.txt",
     ]  # fmt: skip
     np.testing.assert_array_equal(loaded.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
     np.testing.assert_array_equal(loaded.encode_articles(TEXTS), tiny_model.encode_articles(TEXTS))
@@ -38,7 +43,8 @@ def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
     assert folder_sha256(folder) == folder_sha256(tmp_path / "again")
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.txt", "README.md"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "trained_on.bin",
+                                  "vocab.txt", "README.md"])  # fmt: skip
 def test_a_changed_byte_is_noticed(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -47,7 +53,8 @@ def test_a_changed_byte_is_noticed(folder, name):
         Model.load(folder)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.txt", "SHA256SUMS"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "trained_on.bin",
+                                  "vocab.txt", "SHA256SUMS"])  # fmt: skip
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
     with pytest.raises(InputError, match=name):
@@ -71,7 +78,7 @@ def _rewrite_config(folder, change):
 
 def _rewrite_sums(folder):
     sums = ""
-    for name in ("README.md", "config.json", "model.safetensors", "vocab.txt"):
+    for name in sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS"):
         sums += f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
     (folder / "SHA256SUMS").write_text(sums)
 
@@ -98,6 +105,7 @@ def test_a_config_without_a_part_is_refused(folder, key):
 def test_weights_of_another_shape_are_refused(folder, tiny_model):
     tensors = {name: torch.zeros(3, 3) for name in tiny_model.state_dict()}
     config, _, words = read_folder(folder)
+    config["trained_on"] = {}
     write_folder(folder, config, tensors, words, "# card")
     with pytest.raises(InputError, match="do not fit"):
         Model.load(folder)
@@ -109,6 +117,7 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     tiny_model.embedding.stored = "int8"
     tiny_model.save(tmp_path / "model", card="")
     config, tensors, words = read_folder(tmp_path / "model")
+    config["trained_on"] = {}
     other = {"steps": torch.uint8, "scale": torch.bfloat16, "token_weights": torch.int32}[name]
     tensors[f"embedding.{name}"] = tensors[f"embedding.{name}"].view(other)
     write_folder(tmp_path / "model", config, tensors, words, "")
@@ -145,6 +154,57 @@ def test_a_folder_of_something_else_is_not_overwritten(tmp_path, tiny_model):
     with pytest.raises(InputError, match="not a model folder"):
         tiny_model.save(tmp_path / "mine", card="")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
+
+
+IDS = {"articles": {"x": ["a2", "a1"]}, "posts": {"x": ["p1"]}, "fingerprints": ["00" * 8]}
+
+
+def _old(folder):
+    """The folder as it was written when the ids lay in its config."""
+    _rewrite_config(folder, lambda config: config.update(trained_on=IDS))
+    (folder / "trained_on.bin").unlink()
+    _rewrite_sums(folder)
+
+
+def test_a_folder_with_ids_in_its_config_loads_and_is_converted(folder, tiny_model):
+    """Old folders go on working; the command moves the ids, and nothing else changes."""
+    _old(folder)
+    old = Model.load(folder)
+    assert old.trained_on == TrainingRecord.of(IDS)
+    kept = {name: (folder / name).read_bytes() for name in ("model.safetensors", "vocab.txt")}
+    command = [sys.executable, "-m", "siamese_news.model.convert", str(folder)]
+    assert "converted" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert json.loads((folder / "config.json").read_text())["trained_on"] == {
+        "articles": {"x": 2}, "posts": {"x": 1}, "fingerprints": 1,
+    }  # fmt: skip
+    assert kept == {name: (folder / name).read_bytes() for name in kept}
+    new = Model.load(folder)
+    assert new.trained_on == old.trained_on
+    np.testing.assert_array_equal(new.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
+    assert new.trained_on.has_articles("x", ["a1", "a3"]).tolist() == [True, False]
+    digest = folder_sha256(folder)
+    assert not convert(folder) and folder_sha256(folder) == digest
+
+
+def test_training_ids_that_do_not_fit_the_counts_are_refused(folder):
+    (folder / "trained_on.bin").write_bytes(b"1234567")
+    _rewrite_sums(folder)
+    with pytest.raises(InputError, match=r"trained_on\.bin: has 7 bytes, expected 16"):
+        Model.load(folder)
+    (folder / "trained_on.bin").unlink()
+    _rewrite_sums(folder)
+    with pytest.raises(InputError, match=r"trained_on\.bin is missing"):
+        Model.load(folder)
+
+
+def test_what_is_trained_on_grows(tiny_model):
+    seen = tiny_model.trained_on
+    seen.add("x", articles=["a2", "a1"], posts=["p1"])
+    seen.add("y", articles=["a9"])
+    seen.add_fingerprints(["ff" * 8, "00" * 8])
+    assert seen.plain()["articles"] == {"x": 2, "y": 1}
+    assert seen.has_articles("y", ["a9", "a1"]).tolist() == [True, False]
+    assert seen.has_fingerprints(["ff" * 8, "01" * 8]).tolist() == [True, False]
 
 
 def test_a_failed_save_leaves_the_old_model(folder, tiny_model):

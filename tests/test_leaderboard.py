@@ -25,6 +25,7 @@ from siamese_news.data import bundled
 from siamese_news.errors import InputError
 from siamese_news.evaluation.dev_pools import event_pools
 from siamese_news.model.folder import folder_sha256
+from siamese_news.model.trained_on import TrainingRecord
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {
@@ -162,7 +163,8 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
 
 
 def test_a_model_that_saw_the_test_is_refused(place, tiny_model):
-    tiny_model.trained_on = {"articles": {"stories": [open_test("stories").articles[0].id]}}
+    ids = [open_test("stories").articles[0].id]
+    tiny_model.trained_on = TrainingRecord.of({"articles": {"stories": ids}})
     tiny_model.save(place / "models" / "tiny" / "2" / "model", card=CARD)
     with pytest.raises(SystemExit, match="tiny was trained on 1 of the"):
         run(place, "--rows", "tiny")

@@ -123,11 +123,10 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
     seen = model.trained_on
     collection = test.name.partition("/")[0]
-    ids = set(seen.get("articles", {}).get(collection, ()))
-    prints = set(seen.get("fingerprints", ()))
-    articles = sum(a.id in ids or fingerprint(a.full_text) in prints for a in test.articles)
-    known = set(seen.get("posts", {}).get(collection, ()))
-    posts = sum(post.id in known for post in test.posts)
+    same = seen.has_articles(collection, (article.id for article in test.articles))
+    same |= seen.has_fingerprints(fingerprint(article.full_text) for article in test.articles)
+    articles = int(same.sum())
+    posts = int(seen.has_posts(collection, (post.id for post in test.posts)).sum())
     if articles or posts:
         raise InputError(
             f"{folder} was trained on {articles} of the {len(test.articles)} articles and {posts} "

@@ -55,7 +55,7 @@ def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
     assert model.terms is not None
     assert model.output_dim == 16
     assert model.embedding.stored == "int8"
-    assert model.trained_on["articles"]["stories"]
+    assert len(model.trained_on.articles["stories"])
     # A word's count is that of the training texts.
     word = model.vocabulary.words[0]
     assert int(model.terms.frequencies[0]) > model.terms.texts * 0.3, word

@@ -109,7 +109,7 @@ def test_what_is_better_is_kept_and_knows_its_pairs(shipped, tmp_path, monkeypat
     assert isinstance(model.encoder, TwoHeadEncoder)
     assert model.encoder.query.abs().sum() > 0
     assert model.limits == shipped.limits
-    assert len(model.trained_on["articles"]["stories"]) > 3
+    assert len(model.trained_on.articles["stories"]) > 3
 
 
 def test_the_comparison_is_by_article(shipped):

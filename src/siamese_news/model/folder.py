@@ -1,7 +1,8 @@
 """The model folder: plain values, safetensors, words, a card and checksums; loading runs no code.
 
 Layout: ``config.json`` (plain values), ``model.safetensors``, ``vocab.txt``, ``README.md`` (model
-card) and ``SHA256SUMS``, in the format of ``sha256sum``.
+card), ``SHA256SUMS``, in the format of ``sha256sum``, and where a model remembers what it was
+trained on ``trained_on.bin`` (`siamese_news.model.trained_on`).
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from siamese_news.errors import InputError
+from siamese_news.model.trained_on import TRAINED_ON
 from siamese_news.text.vocabulary import Vocabulary
 from siamese_news.utils.files import reading
 
@@ -32,6 +34,8 @@ def write_folder(
     tensors: Mapping[str, Tensor],
     words: Sequence[str],
     card: str,
+    *,
+    trained_on: bytes | None = None,
 ) -> None:
     """Write a model folder; it appears whole or not at all, and replaces an earlier one.
 
@@ -41,6 +45,7 @@ def write_folder(
         tensors: the state, name to tensor.
         words: the vocabulary in the order of its ids.
         card: the model card, Markdown.
+        trained_on: what `TrainingRecord.tobytes` gives; None writes no such file.
 
     Raises:
         InputError: `path` exists and is not a model folder.
@@ -62,7 +67,10 @@ def write_folder(
         os.chmod(staged / "model.safetensors", 0o644)  # safetensors gives others nothing
         Vocabulary(words, unknown="drop").save(staged / "vocab.txt")
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
-        sums = "".join(f"{_sha256(staged / name)}  {name}\n" for name in _FILES)
+        if trained_on is not None:
+            (staged / TRAINED_ON).write_bytes(trained_on)
+        names = sorted(item.name for item in staged.iterdir())
+        sums = "".join(f"{_sha256(staged / name)}  {name}\n" for name in names)
         (staged / _SUMS).write_text(sums, encoding="utf-8")
         os.chmod(staged, 0o755)
         if target.exists():
@@ -155,14 +163,14 @@ def _verify(folder: Path) -> None:
     listed: dict[str, str] = {}
     for number, line in enumerate((folder / _SUMS).read_text(encoding="utf-8").splitlines(), 1):
         digest, _, name = line.partition("  ")
-        if name not in _FILES or len(digest) != 64:
+        if name not in (*_FILES, TRAINED_ON) or len(digest) != 64:
             raise InputError(f"{folder / _SUMS}:{number}: unexpected line {line!r}")
         listed[name] = digest
-    for name in _FILES:
+    for name in sorted({*_FILES, *listed}):
         if name not in listed or not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; copy the model folder again")
     for item in sorted(folder.iterdir()):
-        if item.name not in (*_FILES, _SUMS):
+        if item.name not in (*listed, _SUMS):
             raise InputError(
                 f"{item}: does not belong in a model folder (pickles are never loaded); remove it"
             )

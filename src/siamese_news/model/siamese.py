@@ -23,6 +23,7 @@ from siamese_news.encoders import (
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead
 from siamese_news.model.folder import check_dtypes, read_folder, write_folder
+from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
@@ -49,8 +50,7 @@ class Model(nn.Module):
         limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
             and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
         config: plain values that name the encoder's class and options; kept in the folder.
-        trained_on: what the weights have seen: ``articles`` and ``posts`` by collection name and
-            ``fingerprints`` of the articles' text. Evaluation refuses a test that overlaps.
+        trained_on: what the weights have seen. Evaluation refuses a test that overlaps.
         terms: the lexical head; None for a dense model. With it both heads read content words
             alone, and scores are a mixture (`siamese_news.scoring`).
     """
@@ -64,7 +64,7 @@ class Model(nn.Module):
         encoder: Encoder,
         limits: Mapping[str, Any],
         config: Mapping[str, Any],
-        trained_on: Mapping[str, Any] | None = None,
+        trained_on: TrainingRecord | None = None,
         terms: TermHead | None = None,
     ) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Model(nn.Module):
         self.encoder = encoder
         self.limits = dict(limits)
         self.config = dict(config)
-        self.trained_on: dict[str, Any] = dict(trained_on or {})
+        self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
 
     @property
@@ -259,9 +259,10 @@ class Model(nn.Module):
             "embedding": self.embedding.config(),
             "encoder": self.config,
             "limits": self.limits,
-            "trained_on": self.trained_on,
+            "trained_on": self.trained_on.plain(),
         }
-        write_folder(folder, config, self._stored(), self.vocabulary.words, card)
+        seen = self.trained_on.tobytes()
+        write_folder(folder, config, self._stored(), self.vocabulary.words, card, trained_on=seen)
 
     def _stored(self, rows: int | None = None) -> dict[str, Tensor]:
         """The state as a folder keeps it; of the table of words only so many rows."""
@@ -304,12 +305,12 @@ class Model(nn.Module):
                 encoder=build_encoder({"input_dim": embedding.output_dim, **config["encoder"]}),
                 limits=config["limits"],
                 config=config["encoder"],
-                trained_on=config["trained_on"],
+                trained_on=TrainingRecord.in_folder(folder, config["trained_on"]),
                 terms=TermHead.rebuilt(config.get("terms"), len(words)),
             )
             check_dtypes(folder, tensors, model._stored(rows=1))
             model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
-        except (KeyError, TypeError, RuntimeError) as error:
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise InputError(f"{folder}: config and weights do not fit ({error})") from error
         if compile:
             model.compile_attention()

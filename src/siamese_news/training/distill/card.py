@@ -50,10 +50,10 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"`{about['command']}`, seed {config['seed']}, {about['date']}, revision "
             f"{about['revision']}, {about['machine']}.",
             "## What is inside, and licences",
-            "Words with their document frequencies, hashed counters of pairs, weights, and the ids "
-            "and fingerprints of the training texts: no text of a third party. The code and this "
-            "table are MIT. The training texts are research data of their publishers, some without "
-            "a stated licence; GloVe is PDDL, all-MiniLM-L6-v2 is Apache-2.0.",
+            "Words with their document frequencies, hashed counters of pairs, weights, and hashes "
+            "of the ids and the words of the training texts: no text of a third party. The code "
+            "and this table are MIT. The training texts are research data of their publishers, "
+            "some without a stated licence; GloVe is PDDL, all-MiniLM-L6-v2 is Apache-2.0.",
             "## Where it fails",
             "- **Other languages**: words match only where they are spelled alike.\n"
             "- **No shared word**: a paraphrase without a common word has the dense cosine alone, "

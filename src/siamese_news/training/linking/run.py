@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -215,19 +215,14 @@ def _checked_resume(resume: str | None, folder: Path) -> str | None:
 
 def remember_training(model: Model, data: LinkDataModule) -> None:
     """Add what was trained on to what the model already knew."""
-    seen = model.trained_on
-    articles, posts = seen.setdefault("articles", {}), seen.setdefault("posts", {})
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])
         pairs = collection.split(entry["split"])
-        _add(articles, collection.name, pairs)
-        _add(posts, collection.name, (post for judged in pairs.values() for post in judged))
-    prints = (fingerprint(article.full_text) for article in data.train_set.articles)
-    seen["fingerprints"] = sorted({*seen.get("fingerprints", []), *prints})
-
-
-def _add(known: dict[str, list[str]], collection: str, ids: Iterable[str]) -> None:
-    known[collection] = sorted({*known.get(collection, []), *ids})
+        posts = (post for judged in pairs.values() for post in judged)
+        model.trained_on.add(collection.name, articles=pairs, posts=posts)
+    model.trained_on.add_fingerprints(
+        fingerprint(article.full_text) for article in data.train_set.articles
+    )
 
 
 def _label(config: Mapping[str, Any], group: str) -> str:
