@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from siamese_news.errors import InputError
+from siamese_news.text.idf import smoothed_idf
 
 LEAD = 100
 """How many tokens the lead of an article has."""
@@ -78,7 +79,7 @@ class TfIdf:
             if any(map(_content, other)):
                 reference.fit(other)
                 known = dict(zip(reference.get_feature_names_out(), reference.idf_, strict=True))
-            greatest = np.log(1.0 + len(other)) + 1.0
+            greatest = smoothed_idf(0.0, len(other), add=1.0)
             words = self._vectorizer.get_feature_names_out()
             self._vectorizer.idf_ = np.array([known.get(w, greatest) for w in words], np.float32)
         self._posts = self._vectorizer.transform(posts).tocsr()

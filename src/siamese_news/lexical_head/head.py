@@ -21,6 +21,7 @@ from siamese_news.lexical_head.features import (
 )
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.lexical_head.weights import TermWeights
+from siamese_news.text.idf import smoothed_idf
 
 # A model folder keeps the logarithm of a pair's counter in a byte.
 _STEPS = 16
@@ -99,7 +100,7 @@ class TermHead(nn.Module):
         """Weights for a pool that is mostly about the story."""
         share = self.options.focused_pool.pool
         idfs = [
-            mine ** (1 - share) * _idf(own, pool.posts) ** share
+            mine ** (1 - share) * smoothed_idf(own, pool.posts, add=1.0) ** share
             for mine, own in zip(self._idfs(), pool.counts, strict=True)
         ]
         weights = self._weights(idfs, [1.0, 1.0], headline=self.options.focused_pool.headline)
@@ -108,14 +109,14 @@ class TermHead(nn.Module):
     def _weights(
         self, idfs: Sequence[NDArray[Any]], typical: Sequence[float], *, headline: int
     ) -> TermWeights:
-        known, unknown, pairs = (idf**self.options.power for idf in idfs)
+        known, unknown, pairs = (own**self.options.power for own in idfs)
         return TermWeights(known, unknown, pairs, list(typical), self.options, headline)
 
     def _idfs(self) -> list[NDArray[Any]]:
         """Background IDF of the words, of an unknown word, and of the pairs' counters."""
         logarithms = self.pairs.cpu().numpy().astype(np.float64) / _STEPS
         counts = (self.frequencies.cpu().numpy(), np.zeros(1), np.expm1(logarithms))
-        return [_idf(count, self.texts) for count in counts]
+        return [smoothed_idf(count, self.texts, add=1.0) for count in counts]
 
     def set_typical(self, posts: Iterable[Ids]) -> None:
         """Reckon the typical lengths from background posts."""
@@ -138,8 +139,3 @@ def bigram_counters(texts: Iterable[Ids]) -> Tensor:
         counts += np.bincount(pairs % BIGRAM_BUCKETS, minlength=BIGRAM_BUCKETS)
     steps = np.rint(np.log1p(counts) * _STEPS).clip(0, 255)
     return torch.from_numpy(steps.astype(np.uint8))
-
-
-def _idf(frequencies: NDArray[Any], texts: int) -> NDArray[Any]:
-    """ln((1 + N) / (1 + df)) + 1, scikit-learn's smoothed IDF."""
-    return np.log((1.0 + texts) / (1.0 + frequencies)) + 1.0

@@ -27,8 +27,8 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
+from siamese_news.text.truncation import Side, truncate
 
-Side = Literal["article", "post"]
 Precision = Literal["float32", "bfloat16"]
 
 # Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
@@ -107,13 +107,10 @@ class Model(nn.Module):
 
     def cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
         """The token ids that the encoder reads, of all token ids of each text."""
-        limit, last = self.limits[f"{side}_tokens"], self.limits["keep"] == "last"
         if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
             words = len(self.vocabulary)  # unknown words would count nothing
             texts = [ids[ids < words] for ids in texts]
-        if limit is None:
-            return list(texts)
-        return [ids[-limit:] if last else ids[:limit] for ids in texts]
+        return [truncate(ids, self.limits, side) for ids in texts]
 
     def encode_articles(
         self,

@@ -39,9 +39,20 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
     vectors, factors = model.encoder.heads(*inputs)
     limit = model.limits[f"{side}_tokens"]
     if limit is not None and width > limit:
+        if model.limits["keep"] == "last":
+            start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
+            places = start + torch.arange(limit, device=ids.device)
+            inputs = tuple(_gather(part, places) for part in inputs)
         vectors = model.encoder(*(part[:, :limit] for part in inputs))
     ones = torch.ones_like(ids, dtype=factors.dtype)
-    return vectors, ones.scatter(1, order, torch.where(inputs[1], factors, 1.0))
+    return vectors, ones.scatter(1, order, torch.where(packed != PAD, factors, 1.0))
+
+
+def _gather(part: Tensor, places: Tensor) -> Tensor:
+    """The columns `places` (B, L) of a tensor (B, S) or (B, S, E)."""
+    if part.dim() == 2:
+        return part.gather(1, places)
+    return part.gather(1, places[:, :, None].expand(-1, -1, part.shape[2]))
 
 
 class TextHeads:

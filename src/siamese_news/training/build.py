@@ -23,6 +23,7 @@ from siamese_news.text import (
     unit_length,
 )
 from siamese_news.text.content_words import content_words
+from siamese_news.text.idf import smoothed_idf
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +73,8 @@ def idf_weights(
     frequencies = vocabulary.document_frequencies(tokens())
     if counted == 0:
         return torch.ones(len(vocabulary)), 1.0
-    weights = np.log((1.0 + counted) / (1.0 + frequencies))
-    return torch.from_numpy(weights.astype(np.float32)), float(np.log(1.0 + counted))
+    weights = smoothed_idf(frequencies, counted)
+    return torch.from_numpy(weights.astype(np.float32)), float(smoothed_idf(0.0, counted))
 
 
 def build_model(

@@ -22,6 +22,7 @@ from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, words_of
+from siamese_news.text.idf import smoothed_idf
 from siamese_news.training.build import build_text
 from siamese_news.training.distill.card import shipped_card
 from siamese_news.training.distill.lists import ListsToRank, list_loader
@@ -244,10 +245,9 @@ def _fit(
         if word in places:
             vectors[row] = matrix[places[word]]
     vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
-    idf = torch.log((1.0 + terms.texts) / (1.0 + terms.frequencies))
     student = Student(
         torch.from_numpy(vectors),
-        idf,
+        smoothed_idf(terms.frequencies, terms.texts),
         dim=task["dim"],
         teacher_dim=lists.teacher[0].shape[1],
         lead=task["lead"],

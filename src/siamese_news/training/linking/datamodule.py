@@ -18,6 +18,7 @@ from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
 from siamese_news.data.splits import HELD_OUT, hold_out, resplit
 from siamese_news.data.training_set import TrainingSet, training_set
 from siamese_news.errors import InputError
+from siamese_news.text.truncation import Side, truncate
 
 
 class IdsOf(Protocol):
@@ -149,21 +150,18 @@ class LinkDataModule(pl.LightningDataModule):
             tokenizer: text -> tokens.
             vocabulary: tokens -> ids.
         """
-        limits = self.data["limits"]
-        last = limits["keep"] == "last"
 
-        def ids(text: str, limit: int | None) -> np.ndarray:
+        def ids(text: str, side: Side) -> np.ndarray:
             found = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
-            if limit is not None:
-                found = found[-limit:] if last else found[:limit]
+            found = truncate(found, self.data["limits"], side)
             # Half the memory, unless hashed words need the range.
             small = not found.size or int(found.max()) < 2**31
             return found.astype(np.int32) if small else found.copy()
 
         train = self.train_set
         self._dataset = GroupDataset(
-            articles=[ids(a.full_text, limits["article_tokens"]) for a in train.articles],
-            posts=[ids(p.text, limits["post_tokens"]) for p in train.posts],
+            articles=[ids(a.full_text, "article") for a in train.articles],
+            posts=[ids(p.text, "post") for p in train.posts],
         )
 
     @property

@@ -1,0 +1,24 @@
+"""One way to cut a text's tokens."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+Side = Literal["article", "post"]
+Tokens = TypeVar("Tokens", list[str], np.ndarray)
+
+
+def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
+    """The tokens that are read of a text.
+
+    Args:
+        tokens: (S,) of the text, words or ids.
+        limits: ``article_tokens`` and ``post_tokens``, the most that are read (None: all), and
+            ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
+        side: whose limit counts.
+    """
+    limit = limits[f"{side}_tokens"]
+    if limit is None:
+        return tokens
+    return tokens[-limit:] if limits["keep"] == "last" else tokens[:limit]
