@@ -97,7 +97,6 @@ HOSTILE_PAGE = data(
     command=HOSTILE[1],
     provenance={HOSTILE[4]: HOSTILE[5], "versions": {HOSTILE[2]: [HOSTILE[6]]}},
     seeds=[Seed("s", HOSTILE[5]), Seed(HOSTILE[4], HOSTILE[7])],
-    alphas={HOSTILE[3]: [1.5], HOSTILE[6]: 2},
     counts={"read": 1, HOSTILE[0]: 2},
     remarks=[HOSTILE[8]],
     threshold=0.5,
@@ -200,7 +199,6 @@ def test_what_was_done_is_said():
             data(
                 [post(0, created_at="2026-03-04T18:00:00Z", score=0.5), post(1, created_at="soon")],
                 provenance={"date": "today", "versions": {"torch": "2.13"}, "sha256": "abc"},
-                alphas={"attention": [1.25, 1.5]},
                 counts={"read": 1234567, "kept": 2},
                 remarks=["One thing."],
                 threshold=0.6,
@@ -211,7 +209,7 @@ def test_what_was_done_is_said():
     words = page.words
     expected = (
         "1,234,567", "siamese-news filter", "versions: torch 2.13", "sha256 abc", "One thing.",
-        "attention 1.250 1.500", "threshold 0.6", "1 post in the results reaches it",
+        "threshold 0.6", "1 post in the results reaches it",
         "1 without a date is not in it", "04 Mar 18:00",
     )  # fmt: skip
     for part in expected:
@@ -396,7 +394,6 @@ META = {
     "counts": {"read": 10, "kept": 3},
     "histogram": {"edges": [0, 0.5, 1], "counts": [7, 3]},
     "threshold": 0.5,
-    "alphas": {"pool": [1.5]},
     "titles": {"a": "The bridge"},
 }
 
@@ -429,7 +426,6 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.jsonl.meta.json", "{", "meta.json: not JSON"),
         ("r.jsonl.meta.json", "[]", "expected a JSON object"),
         ("r.jsonl.meta.json", '{"counts": {"read": "many"}}', "'read' is 'many'"),
-        ("r.jsonl.meta.json", '{"alphas": {"pool": ["a"]}}', "'pool' is 'a'"),
         ("r.jsonl.meta.json", '{"threshold": NaN}', "'threshold' is 'nan'"),
         ("r.jsonl.meta.json", '{"histogram": {"edges": [0], "counts": [1]}}', "one edge more"),
         ("r.jsonl.meta.json", '{"histogram": {"counts": []}}', "needs the lists"),

@@ -66,7 +66,6 @@ class ReportData:
         histogram_note: which of the two.
         threshold: the score from which posts were kept.
         threshold_note: where it comes from.
-        alphas: the learned alphas of the model, by the name of the sparsity.
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, as the search counted.
         remarks: what a reader must know, one sentence each.
     """
@@ -80,6 +79,5 @@ class ReportData:
     histogram_note: str = ""
     threshold: float | None = None
     threshold_note: str = ""
-    alphas: Mapping[str, float | Sequence[float]] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     remarks: Sequence[str] = ()

@@ -102,7 +102,6 @@ def render(data: ReportData) -> str:
         timeline=timeline_chart(known),
         undated=len(dates) - len(known),
         map=map_chart(data.posts),
-        alphas=_alphas(data.alphas or {}),
         facts=_facts(data.provenance),
         whole=_WHOLE,
     )
@@ -163,13 +162,6 @@ def _above(data: ReportData) -> int:
     if data.threshold is None:
         return 0
     return len({post.id for post in data.posts if post.score >= data.threshold})
-
-
-def _alphas(alphas: Mapping[str, float | Sequence[float]]) -> list[tuple[str, list[float]]]:
-    return [
-        (name, [float(values)] if isinstance(values, int | float) else [float(v) for v in values])
-        for name, values in alphas.items()
-    ]
 
 
 def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -82,7 +82,6 @@ def read_results(
         histogram_note=note,
         threshold=threshold,
         threshold_note=given,
-        alphas=meta.get("alphas"),
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
     )
@@ -202,7 +201,7 @@ def _meta(path: Path) -> dict[str, Any]:
             meta = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
-    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "alphas": dict, "titles": dict}
+    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
     if not isinstance(meta, dict):
         raise InputError(f"{beside}: expected a JSON object")
     for name, kind in kinds.items():
@@ -210,9 +209,6 @@ def _meta(path: Path) -> dict[str, Any]:
             raise InputError(f"{beside}: field '{name}' is no object")
     for name, count in (meta.get("counts") or {}).items():
         _whole(count, f"{beside}: field 'counts': '{name}'")
-    for name, alphas in (meta.get("alphas") or {}).items():
-        for alpha in alphas if isinstance(alphas, list) else [alphas]:
-            _number(alpha, f"{beside}: field 'alphas': '{name}'")
     return meta
 
 
