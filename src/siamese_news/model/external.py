@@ -36,6 +36,7 @@ class ExternalModel:
 
     # It has a dense head alone.
     terms = None
+    kind = "cosine"
 
     def __init__(self, folder: str | Path) -> None:
         library = library_of(folder)
