@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import siamese_news.conf
 import torch
+from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from siamese_news.encoders import ENCODERS, build_encoder
+from siamese_news.encoders import ENCODERS, PRESETS, StarEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.sparsity import SPARSITIES
 
@@ -195,3 +196,81 @@ def test_tables_are_those_of_conf():
 def test_wrong_options_say_what_is_right(config, change, words):
     with pytest.raises(InputError, match=words):
         build_encoder({**config("star", "adaptive", 6), **change})
+
+
+@pytest.mark.parametrize("name", [*PRESETS, *ENCODERS])
+@pytest.mark.parametrize("input_dim", [6, 40, 300])
+def test_it_builds_from_input_dim_alone(name, input_dim, texts):
+    encoder = build_encoder(name, input_dim=input_dim)
+    inputs = texts([7, 1, 0, 4], dim=input_dim, dtype=torch.float32)
+    vectors = encoder(*inputs)
+    assert vectors.shape == (4, encoder.output_dim)
+    assert vectors.isfinite().all()
+
+
+@pytest.mark.parametrize("cls", ENCODERS.values())
+def test_a_class_builds_from_input_dim_alone(cls):
+    assert cls(input_dim=40).input_dim == 40
+
+
+def _parts(encoder):
+    """Every module of an encoder by name: its class and its plain attributes."""
+    plain = (int, float, str, bool, tuple, type(None))
+    return {
+        name: (type(module), {k: v for k, v in vars(module).items() if isinstance(v, plain)})
+        for name, module in encoder.named_modules()
+    }
+
+
+@pytest.mark.parametrize("input_dim", [50, 300])
+@pytest.mark.parametrize("name", FILES)
+def test_a_name_builds_what_conf_composes(name, input_dim):
+    options = OmegaConf.create({"encoder": FILES[name]})
+    options.sparsity = OmegaConf.load(CONF / "sparsity/adaptive.yaml")
+    options = OmegaConf.to_container(options, resolve=True)["encoder"]
+    torch.manual_seed(5)
+    composed = instantiate(options, input_dim=input_dim)
+    torch.manual_seed(5)
+    named = build_encoder(name, input_dim=input_dim)
+    assert _parts(named) == _parts(composed)
+    for key, tensor in composed.state_dict().items():
+        assert torch.equal(named.state_dict()[key], tensor), key
+
+
+def test_names_are_those_of_conf():
+    assert set(PRESETS) == set(FILES)
+
+
+def test_options_come_before_those_of_the_name():
+    encoder = build_encoder("bigru", input_dim=8, hidden_dim=3)
+    assert encoder.output_dim == 6
+    assert build_encoder({"class": "GRUEncoder", "hidden_dim": 9}, input_dim=8).output_dim == 9
+    star = build_encoder("star", input_dim=8, heads=2, sparsity=SPARSITIES["Sparsemax"])
+    assert star.alphas()["rings.0.sparsity"].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("lstm", "'lstm'; expected one of bag, .*star_paper"), ("", "star")]
+)
+def test_an_unknown_name_lists_the_names(name, words):
+    with pytest.raises(InputError, match=words):
+        build_encoder(name, input_dim=8)
+
+
+def test_without_input_dim_the_error_names_it():
+    with pytest.raises(InputError, match="input_dim"):
+        build_encoder("cnn")
+
+
+@pytest.mark.parametrize(("width", "heads"), [(300, 7), (64, 10), (6, 0), (6, 12)])
+def test_heads_that_do_not_divide_the_width(width, heads):
+    with pytest.raises(ValueError, match=rf"heads={heads} for input_dim={width}.*give head_dim"):
+        StarEncoder(input_dim=width, heads=heads)
+    if heads:
+        assert StarEncoder(input_dim=width, heads=heads, head_dim=5).output_dim == width
+
+
+def test_heads_divide_the_width():
+    encoder = StarEncoder(input_dim=60, heads=12)
+    assert (encoder.rings[0].heads, encoder.rings[0].head_dim) == (12, 5)
+    assert encoder.stars[0].head_dim == 5

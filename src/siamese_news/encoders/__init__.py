@@ -17,6 +17,7 @@ from siamese_news.sparsity.maps import SPARSITIES
 
 __all__ = [
     "ENCODERS",
+    "PRESETS",
     "BagEncoder",
     "CNNEncoder",
     "Encoder",
@@ -45,17 +46,56 @@ ENCODERS: dict[str, type[Encoder]] = {
 }
 
 
-def build_encoder(config: Mapping[str, Any]) -> Encoder:
-    """Build an encoder from plain values, such as those in a model folder.
+# What the options of conf/encoder are called, as the options that differ from the class's own; a
+# test proves that they build the same.
+_PAPER = {"residual": "none", "pooling": "max_relay"}
+PRESETS: dict[str, dict[str, Any]] = {
+    "bag": {"class": "BagEncoder"},
+    "bag_idf": {"class": "BagEncoder", "weighting": "idf", "output_dim": 300},
+    "bigru": {"class": "GRUEncoder", "hidden_dim": 150, "bidirectional": True},
+    "cnn": {"class": "CNNEncoder"},
+    "gru": {"class": "GRUEncoder"},
+    "star": {"class": "StarEncoder"},
+    "star_paper": {"class": "StarEncoder", "similarity": "cosine", **_PAPER},
+    "star_reference": {
+        "class": "StarEncoder",
+        "context_includes_embedding": True,
+        "relay_attends_itself": True,
+        **_PAPER,
+    },
+    "transformer": {"class": "TransformerEncoder"},
+    "two_head": {"class": "TwoHeadEncoder", "context": {"class": "StarEncoder"}},
+    "two_head_bag": {"class": "TwoHeadEncoder", "output_dim": 300, "relay": False},
+    "two_head_mean": {"class": "TwoHeadEncoder", "output_dim": 300},
+}
+
+
+def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
+    """Build an encoder by its name, or from plain values such as those in a model folder.
 
     Args:
-        config: ``class`` names the encoder, the rest are its options; ``sparsity`` and ``context``,
-            where there are, are such mappings themselves.
+        config: a name, such as ``"star"`` (`PRESETS`, the options of ``conf/encoder``) or that of a
+            class in `ENCODERS`; or a mapping in which ``class`` names the class and the rest are
+            its options. There ``sparsity`` and ``context`` are such mappings themselves.
+        **options: more options of the class; ``input_dim``, the size E of a word vector, is always
+            needed. They come before those of `config`.
+
+    Returns:
+        The encoder: embeddings (B, S, E) and mask (B, S) in, vectors (B, D) out.
 
     Raises:
-        InputError: a class is unknown or its options do not fit.
+        InputError: the name or a class is unknown, or its options do not fit.
+
+    Example:
+        >>> from siamese_news.encoders import build_encoder
+        >>> build_encoder("star", input_dim=300).output_dim
+        300
+        >>> build_encoder({"class": "GRUEncoder", "input_dim": 50}).output_dim
+        300
     """
-    encoder, options = _class_and_options(config)
+    if isinstance(config, str):
+        config = PRESETS.get(config, {"class": config})
+    encoder, options = _class_and_options({**config, **options})
     try:
         return encoder(**options)
     except (TypeError, ValueError) as error:
@@ -65,10 +105,10 @@ def build_encoder(config: Mapping[str, Any]) -> Encoder:
 def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(config)
     encoder = _named("encoder", options, ENCODERS)
-    if "sparsity" in options:
+    if isinstance(options.get("sparsity"), Mapping):
         inner = dict(options["sparsity"])
         options["sparsity"] = functools.partial(_named("sparsity", inner, SPARSITIES), **inner)
-    if options.get("context") is not None:
+    if isinstance(options.get("context"), Mapping):
         context, inner = _class_and_options(options["context"])
         options["context"] = functools.partial(context, **inner)
     return encoder, options
@@ -77,5 +117,6 @@ def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 def _named(kind: str, options: dict[str, Any], table: Mapping[str, type]) -> Any:
     name = options.pop("class", None)
     if name not in table:
-        raise InputError(f"{kind} class is {name!r}; expected one of {', '.join(sorted(table))}")
+        names = [*PRESETS, *sorted(table)] if table is ENCODERS else sorted(table)
+        raise InputError(f"{kind} class is {name!r}; expected one of {', '.join(names)}")
     return table[name]

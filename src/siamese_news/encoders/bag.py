@@ -23,8 +23,8 @@ class BagEncoder(Encoder):
         self,
         *,
         input_dim: int,
-        weighting: Literal["mean", "idf"],
-        output_dim: int | None,
+        weighting: Literal["mean", "idf"] = "mean",
+        output_dim: int | None = None,
         lead: float | None = None,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)

@@ -22,7 +22,12 @@ class CNNEncoder(Encoder):
     """
 
     def __init__(
-        self, *, input_dim: int, filters: int, ngrams: Sequence[int], output_dim: int
+        self,
+        *,
+        input_dim: int,
+        filters: int = 300,
+        ngrams: Sequence[int] = (1, 2, 3, 4),
+        output_dim: int = 300,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim)
         if not ngrams or min(ngrams) < 1 or filters < 1:

@@ -30,8 +30,9 @@ class StarEncoder(Encoder):
     Args:
         input_dim: E = D.
         sparsity: called with ``heads=H`` for each ring and each star.
-        heads: H.
-        head_dim: the size of a head; the paper and the code have E / H.
+        heads: H; None is 10, as in the paper.
+        head_dim: the size of a head, as in the paper E / H: None takes that where `heads` is given,
+            and else the paper's 30. With a number of its own H * head_dim need not be E.
         window: c, neighbours on each side.
         cycles: T; each has weights of its own.
         context_includes_embedding: whether e_i is a key too; in the released code, not in Eq. 5.
@@ -61,8 +62,8 @@ class StarEncoder(Encoder):
         *,
         input_dim: int,
         sparsity: Callable[..., Sparsity] = AdaptiveEntmax,
-        heads: int = 10,
-        head_dim: int = 30,
+        heads: int | None = None,
+        head_dim: int | None = None,
         window: int = 2,
         cycles: int = 1,
         context_includes_embedding: bool = False,
@@ -85,6 +86,7 @@ class StarEncoder(Encoder):
         _check("pooling", pooling, ("max_relay", "mean_relay", "idf_relay"))
         if cycles < 1:
             raise ValueError(f"StarEncoder got cycles={cycles}; expected at least 1")
+        heads, head_dim = _heads(input_dim, heads, head_dim)
         self.context_includes_embedding = context_includes_embedding
         self.activation = ACTIVATIONS[activation]
         self.positions = positions
@@ -180,6 +182,20 @@ class Residual(nn.Module):
         if self.kind == "none":
             return update
         return state + (update if self.factor is None else update * self.factor)
+
+
+def _heads(width: int, heads: int | None, head_dim: int | None) -> tuple[int, int]:
+    """H and the size of a head; where neither is given, the paper's."""
+    if head_dim is not None or heads is None:
+        return 10 if heads is None else heads, 30 if head_dim is None else head_dim
+    if heads < 1 or width % heads:
+        whole = [str(number) for number in range(1, 33) if width % number == 0]
+        raise ValueError(
+            f"StarEncoder got heads={heads} for input_dim={width}, which it does not divide; "
+            f"expected a divisor ({', '.join(whole)}), or give head_dim as well: "
+            "heads * head_dim need not be input_dim"
+        )
+    return heads, width // heads
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

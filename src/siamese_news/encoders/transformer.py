@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from siamese_news.attention import Attention
 from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
-from siamese_news.sparsity.maps import Softmax, Sparsity
+from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
 
 
 class DenseAttention(Attention):
@@ -55,13 +55,13 @@ class TransformerEncoder(Encoder):
         self,
         *,
         input_dim: int,
-        layers: int,
-        heads: int,
-        head_dim: int,
-        hidden_dim: int,
-        positions: bool,
-        dropout: float,
-        sparsity: Callable[..., Sparsity],
+        layers: int = 1,
+        heads: int = 10,
+        head_dim: int = 30,
+        hidden_dim: int = 1200,
+        positions: bool = True,
+        dropout: float = 0.0,
+        sparsity: Callable[..., Sparsity] = AdaptiveEntmax,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=input_dim)
         self.positions = positions
