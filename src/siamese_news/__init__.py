@@ -1,18 +1,58 @@
-"""siamese_news: news articles in, the posts about them out."""
+"""siamese_news: news articles in, the posts about them out.
+
+Importing the package alone imports no other; each name below is imported when it is first used.
+
+Example:
+    >>> from siamese_news import Searcher
+    >>> posts = ["the river is in my cellar", "new phone today"]
+    >>> found = Searcher().rank(["A river floods a town. Cellars are full of water."], posts)
+    >>> found[0]["text"]
+    'the river is in my cellar'
+"""
 
 from typing import TYPE_CHECKING, Any
 
+from siamese_news.utils.lazy import lazy_attribute
+
 if TYPE_CHECKING:
+    from siamese_news.data.records import Article, Post
+    from siamese_news.encoders import StarEncoder, build_encoder
+    from siamese_news.errors import InputError
+    from siamese_news.model import Model
+    from siamese_news.model.loading import open_model
+    from siamese_news.scoring import open_scorer
     from siamese_news.search.searcher import Searcher
 
 __version__ = "0.1.0"
-__all__ = ["Searcher", "__version__"]
+__all__ = [
+    "Article",
+    "InputError",
+    "Model",
+    "Post",
+    "Searcher",
+    "StarEncoder",
+    "__version__",
+    "build_encoder",
+    "open_model",
+    "open_scorer",
+]
+
+_HOMES = {
+    "data.records": ("Article", "Post"),
+    "encoders": ("StarEncoder", "build_encoder"),
+    "errors": ("InputError",),
+    "model": ("Model",),
+    "model.loading": ("open_model",),
+    "scoring": ("open_scorer",),
+    "search.searcher": ("Searcher",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`Searcher` on first use: importing the package alone stays light."""
-    if name == "Searcher":
-        from siamese_news.search.searcher import Searcher
+    """A name of `__all__`, on first use."""
+    return lazy_attribute(__name__, _HOMES, name, "search" if name == "Searcher" else "model")
 
-        return Searcher
-    raise AttributeError(f"module 'siamese_news' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """The names that may be imported, for completion."""
+    return list(__all__)

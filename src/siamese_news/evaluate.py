@@ -9,12 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-
 from siamese_news.errors import InputError
-from siamese_news.training.launch import is_first_process, share_stamp
+from siamese_news.utils.extras import entry_point, needs
+
+COMMAND = "python -m siamese_news.evaluate"
+
+with entry_point("eval", COMMAND, __name__):
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import DictConfig, OmegaConf
+
+    from siamese_news.training.launch import is_first_process, share_stamp
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +144,8 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 def _compose_and_evaluate(config: DictConfig) -> None:
     """A user's mistake ends in one line, not a traceback."""
     try:
-        evaluate(config, Path(HydraConfig.get().runtime.output_dir))
+        with needs("eval", COMMAND):
+            evaluate(config, Path(HydraConfig.get().runtime.output_dir))
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)

@@ -9,20 +9,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
-
 from siamese_news.errors import InputError
-from siamese_news.training.launch import (
-    is_first_process,
-    launched_processes,
-    prepare_command,
-    was_restarted,
-)
-from siamese_news.training.sweep import ROW, write_row
+from siamese_news.utils.extras import entry_point, needs
 from siamese_news.utils.files import atomic_write
+
+COMMAND = "python -m siamese_news.train"
+
+with entry_point("train", COMMAND, __name__):
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+    from omegaconf import DictConfig, OmegaConf
+
+    from siamese_news.training.launch import (
+        is_first_process,
+        launched_processes,
+        prepare_command,
+        was_restarted,
+    )
+    from siamese_news.training.sweep import ROW, write_row
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +71,8 @@ def _compose_and_train(config: DictConfig) -> None:
         if (settings.mode == RunMode.MULTIRUN or was_restarted()) and (out / ROW).is_file():
             log.info("%s has its result; job skipped", out)
             return
-        row = train(config, out)
+        with needs("train", COMMAND):
+            row = train(config, out)
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)

@@ -25,12 +25,3 @@ def _root() -> None:
 
 for command in (rank, filter, explain, keywords, rerank, report, doctor):
     app.command()(command)
-
-
-def main() -> None:
-    """Entry point of ``python -m siamese_news``."""
-    app()
-
-
-if __name__ == "__main__":
-    main()

@@ -158,11 +158,13 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
     Args:
         hint: what was left of the work where it was cut off.
     """
-    from siamese_news.errors import InputError
+    from siamese_news.errors import InputError, MissingExtraError
     from siamese_news.utils.terminal import clean
 
     try:
         yield
+    except MissingExtraError:
+        raise  # the entry point says which extra the commands need
     except InputError as error:
         # It may quote what a file has.
         typer.echo(f"siamese-news: {clean(str(error))}", err=True)

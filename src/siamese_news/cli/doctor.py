@@ -71,35 +71,19 @@ def _installed() -> None:
 
     import torch
 
+    from siamese_news.utils.extras import absent, extras
+
     version = metadata.version("siamese-news")
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     _say(
         f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
         f"torch {torch.__version__} ({device}, {torch.get_num_threads()} threads)"
     )
-    for extra, missing in _extras().items():
-        state = "installed"
+    for extra, packages in extras().items():
+        state, missing = "installed", absent(packages)
         if missing:
             state = f"missing {', '.join(missing)}: pip install 'siamese-news[{extra}]'"
         _say(f"extra {extra}: {state}", 2)
-
-
-def _extras() -> dict[str, list[str]]:
-    """Extra -> packages of it that are not installed."""
-    import re
-    from importlib import metadata
-
-    extras: dict[str, list[str]] = {}
-    for requirement in metadata.requires("siamese-news") or []:
-        name = re.match(r"[\w.-]+", requirement)
-        extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-        if name and extra:
-            missing = extras.setdefault(extra[1], [])
-            try:
-                metadata.version(name[0])
-            except metadata.PackageNotFoundError:
-                missing.append(name[0])
-    return extras
 
 
 def _found() -> None:

@@ -1,11 +1,16 @@
 """Readers, records, splits and batches of articles and posts."""
 
-from siamese_news.data.articles import read_articles
-from siamese_news.data.ast_format import read_ast
-from siamese_news.data.beir import bundled, read_collection
-from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.data.records import Article, Collection, Post, Qrels
-from siamese_news.data.sources import EvaluationSet
+from typing import TYPE_CHECKING, Any
+
+from siamese_news.utils.lazy import lazy_attribute
+
+if TYPE_CHECKING:
+    from siamese_news.data.articles import read_articles
+    from siamese_news.data.ast_format import read_ast
+    from siamese_news.data.beir import bundled, read_collection
+    from siamese_news.data.readers import PostStream, open_posts
+    from siamese_news.data.records import Article, Collection, Post, Qrels
+    from siamese_news.data.sources import EvaluationSet
 
 __all__ = [
     "Article",
@@ -20,3 +25,18 @@ __all__ = [
     "read_ast",
     "read_collection",
 ]
+
+# The records need nothing; readers need what the extra "search" brings.
+_HOMES = {
+    "articles": ("read_articles",),
+    "ast_format": ("read_ast",),
+    "beir": ("bundled", "read_collection"),
+    "readers": ("PostStream", "open_posts"),
+    "records": ("Article", "Collection", "Post", "Qrels"),
+    "sources": ("EvaluationSet",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `__all__`, on first use."""
+    return lazy_attribute(__name__, _HOMES, name, "search")

@@ -1,7 +1,8 @@
 """Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from siamese_news.utils.lazy import lazy_attribute
 
 if TYPE_CHECKING:
     from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
@@ -54,7 +55,4 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """A name of `__all__`, on first use."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_attribute(__name__, _HOMES, name, "eval")

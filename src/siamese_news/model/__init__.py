@@ -1,5 +1,8 @@
 """The model: text in, vectors out, and the folder that it is kept in."""
 
-from siamese_news.model.siamese import BLOCK, Model, Precision, Side
+from siamese_news.utils.extras import needs
+
+with needs("model", "siamese_news.model"):
+    from siamese_news.model.siamese import BLOCK, Model, Precision, Side
 
 __all__ = ["BLOCK", "Model", "Precision", "Side"]

