@@ -1,64 +1,188 @@
-"""The wheel holds everything and works from another folder."""
+"""What is built and installed: everything is in it, without a warning, and it works elsewhere."""
 
+import os
+import re
+import shutil
 import site
 import subprocess
 import sys
+import tarfile
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+# What setuptools says of a folder of data that is not among the packages.
+WARNINGS = re.compile(r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning")
+SUFFIXES = {".py", ".yaml", ".jsonl", ".tsv", ".md", ".j2", ".css", ".js", ".typed", ".txt"}
 
 
-def test_every_package_folder_is_listed():
+def shipped():
+    """The names in a wheel of all files of src/ and conf/."""
+    for part in ("conf", "src/siamese_news"):
+        for path in (ROOT / part).rglob("*"):
+            if path.suffix in SUFFIXES and "egg-info" not in str(path):
+                relative = path.relative_to(ROOT / part).as_posix()
+                yield f"siamese_news/{'conf/' if part == 'conf' else ''}{relative}"
+
+
+def run(*arguments, cwd=ROOT, **options):
+    done = subprocess.run(
+        [str(part) for part in arguments], cwd=cwd, capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The sources alone: building leaves nothing in the checkout."""
+    folder = tmp_path_factory.mktemp("copy") / "project"
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "conf"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dist(copy, tmp_path_factory):
+    """(wheel, sdist, what was said), the wheel built from the sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    said = run(sys.executable, "-m", "build", "--outdir", folder, copy)
+    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz")), said
+
+
+def environment(folder, *wheels, behind=()):
+    """A fresh venv with wheels alone in it, and other folders behind them on the path."""
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "--no-deps", *wheels)
+    (own,) = folder.glob("lib/python*/site-packages")
+    (own / "dependencies.pth").write_text("\n".join(map(str, behind)))
+    return python, own
+
+
+def closure(*names):
+    """The installed distributions that these need, themselves among them."""
+    found, waiting = {}, list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # for another platform
+        for requirement in found[name].requires or []:
+            if "extra ==" not in requirement:
+                waiting.append(re.match(r"[\w.-]+", requirement)[0])
+    return found
+
+
+def test_constraints_name_everything_that_is_needed():
+    """Every package that the extras and the tests bring, as far as it is installed here."""
     import tomllib
 
-    listed = set(
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    )
-    found = {
-        ".".join(path.parent.relative_to(ROOT / "src").parts)
-        for path in (ROOT / "src").rglob("__init__.py")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    for requirements in project["project"]["optional-dependencies"].values():
+        asked += requirements
+    names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - {"siamese-news"}
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {
+        re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines if "==" in line
     }
-    assert found | {"siamese_news.conf"} == listed
+    own = {"pip", "setuptools", "wheel"}
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= pinned | {"triton"}
+    assert set(closure(*names)) - own - {"triton"} <= pinned
 
 
 @pytest.mark.slow
-def test_a_wheel_trains_from_another_folder(tmp_path):
-    """Built, installed into a target folder, run from a third."""
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", ROOT],
-        check=True,
-        capture_output=True,
+def test_wheel_and_sdist_hold_everything_and_setuptools_says_nothing(dist):
+    wheel, sdist, said = dist
+    assert not WARNINGS.search(said), WARNINGS.search(said)
+    assert set(shipped()) <= set(zipfile.ZipFile(wheel).namelist())
+    assert "siamese_news/py.typed" in set(shipped())
+    with tarfile.open(sdist) as files:
+        inside = {name.partition("/")[2] for name in files.getnames()}
+    assert {"setup.py", "conf/train.yaml", "src/siamese_news/pretrained/vocab.txt"} <= inside
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("editable", [(), ("-e",)])
+def test_pip_installs_without_a_warning(copy, tmp_path, editable):
+    python, _ = environment(tmp_path / "venv", "setuptools>=77")
+    said = run(python, "-m", "pip", "install", "-v", "--no-deps", *editable, copy)
+    assert not WARNINGS.search(said), WARNINGS.search(said)
+    code = (
+        "import siamese_news, importlib.resources as r; root = r.files('siamese_news');"
+        "print(all((root / n).is_file() for n in ('py.typed', 'pretrained/vocab.txt',"
+        "'data/stories/qrels/test.tsv', 'search/report/style.css')),"
+        "(r.files('siamese_news.conf') / 'encoder' / 'star.yaml').is_file())"
     )
-    wheel = next((tmp_path / "dist").glob("*.whl"))
-    names = zipfile.ZipFile(wheel).namelist()
-    for part in ("conf", "src/siamese_news"):
-        for path in (ROOT / part).rglob("*"):
-            if path.suffix in (".py", ".yaml", ".jsonl", ".tsv") and "egg-info" not in str(path):
-                relative = path.relative_to(ROOT / part).as_posix()
-                inside = f"siamese_news/{'conf/' if part == 'conf' else ''}{relative}"
-                assert inside in names, inside
-    environment = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "-q", "--no-deps", wheel]
-    subprocess.run(install, check=True, capture_output=True)
+    assert run(python, "-c", code, cwd=tmp_path).strip() == "True True"
+
+
+@pytest.mark.slow
+def test_a_wheel_trains_from_another_folder(dist, tmp_path):
+    """Installed into a fresh venv, run from a third folder."""
     # The package of the wheel, the dependencies of this environment behind it.
-    (own,) = environment.glob("lib/python*/site-packages")
-    (own / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+    behind = [*site.getsitepackages(), *[p for p in sys.path if p.endswith("site-packages")]]
+    python, own = environment(tmp_path / "venv", dist[0], behind=behind)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-
-    def run(*arguments):
-        return subprocess.run(
-            [python, *arguments], cwd=elsewhere, check=True, capture_output=True, text=True
-        ).stdout
-
-    assert str(own) in run("-c", "import siamese_news; print(siamese_news.__file__)")
+    where = run(python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=elsewhere)
+    assert str(own) in where
     run(
-        "-m", "siamese_news.train", "encoder=bag", "task.bootstrap=10", "vectors.max_words=5000"
+        python, "-m", "siamese_news.train", "encoder=bag", "task.bootstrap=10",
+        "vectors.max_words=5000", cwd=elsewhere,
     )  # fmt: skip
     assert list(elsewhere.glob("outputs/*/evaluation/evaluation.md"))
     assert list(elsewhere.glob("outputs/*/row.json"))
+
+
+ALONE = """
+import importlib.util, torch
+others = ("numpy", "scipy", "hydra", "pytorch_lightning", "gensim", "typer", "safetensors")
+gone = [name for name in others if importlib.util.find_spec(name)]
+assert not gone, gone
+from siamese_news import InputError, StarEncoder, build_encoder
+from siamese_news.encoders import PRESETS
+from siamese_news.sparsity import SPARSITIES
+mask = torch.arange(9) < torch.tensor([[9], [4], [0]])
+for name in PRESETS:
+    encoder = build_encoder(name, input_dim=40)
+    encoder(torch.randn(3, 9, 40), mask).sum().backward() if name != "bag" else None
+print(tuple(StarEncoder(input_dim=40)(torch.randn(3, 9, 40), mask).shape))
+"""
+
+
+@pytest.mark.slow
+def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path):
+    """A venv that holds the wheel, torch, entmax and what these two need, and nothing else."""
+    behind = tmp_path / "behind"
+    behind.mkdir()
+    for distribution in closure("torch", "entmax").values():
+        base = Path(str(distribution.locate_file("")))
+        for top in {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}:
+            if not (behind / top).exists() and (base / top).exists():
+                (behind / top).symlink_to(base / top)
+    python, _ = environment(tmp_path / "venv", dist[0], behind=[behind])
+    said = run(python, "-W", "ignore", "-c", ALONE, cwd=tmp_path)
+    assert said.strip() == "(3, 40)"
+    for arguments, extra in (
+        (["-m", "siamese_news", "rank"], "search"),
+        (["-m", "siamese_news.train"], "train"),
+        (["-m", "siamese_news.evaluate"], "eval"),
+        (["-c", "import siamese_news.evaluate"], "eval"),
+    ):
+        done = subprocess.run(
+            [python, *arguments], cwd=tmp_path, capture_output=True, text=True, env=os.environ
+        )
+        assert done.returncode in (1, 2)
+        last = done.stderr.strip().splitlines()[-1]
+        assert last.endswith(f"is not installed; run pip install 'siamese-news[{extra}]'"), last

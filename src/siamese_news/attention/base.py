@@ -33,6 +33,19 @@ class Attention(nn.Module):
 
     Attributes:
         record: when set, `recorded` keeps the weights of the last call, (B, H, queries, K).
+
+    Raises:
+        ValueError: an option is not among its choices, or a size or scale is not above 0.
+
+    Example:
+        >>> from siamese_news.attention import RingAttention
+        >>> from siamese_news.sparsity import Softmax
+        >>> ring = RingAttention(
+        ...     radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax, similarity="dot",
+        ...     scale=None, bias=True, backend="fast",
+        ... )
+        >>> round(ring.scale, 4)  # 1 / sqrt(head_dim)
+        0.4082
     """
 
     def __init__(

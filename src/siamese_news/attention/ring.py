@@ -32,6 +32,21 @@ class RingAttention(Attention):
     Args:
         radius: c, how many neighbours on each side; W = 2c + 1 with the token itself.
         **options: see `Attention`.
+
+    Raises:
+        ValueError: a radius below 0; see `Attention`.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.attention import RingAttention
+        >>> from siamese_news.sparsity import Softmax
+        >>> ring = RingAttention(
+        ...     radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax, similarity="dot",
+        ...     scale=None, bias=True, backend="fast",
+        ... )
+        >>> nodes, mask = torch.randn(4, 9, 60), torch.ones(4, 9, dtype=torch.bool)
+        >>> ring(nodes, mask, relay=nodes.mean(1)).shape
+        torch.Size([4, 9, 60])
     """
 
     def __init__(self, *, radius: int, **options: Any) -> None:

@@ -18,6 +18,21 @@ class StarAttention(Attention):
     Args:
         attends_itself: whether the relay is among its own keys, [s; H], as in the Star-Transformer.
         **options: see `Attention`.
+
+    Raises:
+        ValueError: see `Attention`.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.attention import StarAttention
+        >>> from siamese_news.sparsity import Softmax
+        >>> star = StarAttention(
+        ...     attends_itself=False, dim=60, heads=10, head_dim=6, sparsity=Softmax,
+        ...     similarity="dot", scale=None, bias=True, backend="fast",
+        ... )
+        >>> nodes, mask = torch.randn(4, 9, 60), torch.ones(4, 9, dtype=torch.bool)
+        >>> star(nodes.mean(1), nodes, mask).shape
+        torch.Size([4, 60])
     """
 
     def __init__(self, *, attends_itself: bool, **options: Any) -> None:

@@ -17,7 +17,20 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """One news article."""
+    """One news article.
+
+    Attributes:
+        id: its id, a string without white space.
+        text: the text without the title.
+        title: the headline, or nothing.
+        metadata: what else is known of it, such as its date.
+
+    Example:
+        >>> from siamese_news import Article
+        >>> article = Article("a1", "Cellars are full of water.", title="A river floods a town")
+        >>> article.full_text.splitlines()
+        ['A river floods a town', 'Cellars are full of water.']
+    """
 
     id: str
     text: str
@@ -32,7 +45,18 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One social media post. Its text may be empty."""
+    """One social media post. Its text may be empty.
+
+    Attributes:
+        id: its id, a string without white space.
+        text: what it says.
+        metadata: what else is known of it, such as its author and date.
+
+    Example:
+        >>> from siamese_news import Post
+        >>> Post("7", "the river is in my cellar").text
+        'the river is in my cellar'
+    """
 
     id: str
     text: str

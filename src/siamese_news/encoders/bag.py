@@ -15,6 +15,17 @@ class BagEncoder(Encoder):
         weighting: ``"mean"``, or ``"idf"`` for the mean weighted by `weights`.
         output_dim: D of a trained linear map; None for none, and then nothing is trained.
         lead: the place in a text that counts half of the first (`lead_weights`); None: all alike.
+
+    Raises:
+        ValueError: a size below 1, another weighting, or a place that is not above 0.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import BagEncoder
+        >>> embeddings = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]]])  # (B, S, E)
+        >>> mask = torch.tensor([[True, True, False]])  # the third token is padding
+        >>> BagEncoder(input_dim=2)(embeddings, mask)
+        tensor([[0.5000, 0.5000]])
     """
 
     is_bag = True

@@ -26,6 +26,14 @@ class Explanation:
             of a ring are the window from left to right, then e_i if it is a key, then the relay;
             those of a star are the tokens, then the relay if it attends to itself.
         alphas: (H,) by the name of the sparsity in the encoder.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import BagEncoder
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> explanation = BagEncoder(input_dim=2).explain(torch.ones(1, 3, 2), mask)
+        >>> explanation.contributions
+        tensor([[0.5000, 0.5000, 0.0000]])
     """
 
     vectors: Tensor
@@ -48,6 +56,19 @@ class Encoder(nn.Module):
         uses_weights: whether `forward` reads `weights`.
         is_bag: whether a vector is a linear map, `output` or none, of the mean of the embeddings.
         has_factors: whether there are `heads`: a factor for each token's weight in a lexical head.
+
+    Raises:
+        ValueError: a size below 1.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import Encoder
+        >>> class First(Encoder):
+        ...     def forward(self, embeddings, mask, weights=None):
+        ...         return embeddings[:, 0] * mask[:, :1]
+        >>> encoder = First(input_dim=2, output_dim=2)
+        >>> encoder(torch.ones(1, 3, 2), torch.tensor([[True, True, False]]))
+        tensor([[1., 1.]])
     """
 
     uses_weights: bool = False
@@ -200,6 +221,12 @@ def places_of(starts: Tensor, count: int) -> Tensor:
     Args:
         starts: (B,) int64, where each text begins.
         count: N.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import places_of
+        >>> places_of(torch.tensor([0, 3]), 5)  # a text of three tokens, and one of two
+        tensor([0, 1, 2, 0, 1])
     """
     lengths = torch.diff(starts, append=starts.new_tensor([count]))
     return torch.arange(count, device=starts.device) - starts.repeat_interleave(lengths)
@@ -211,6 +238,15 @@ def lead_weights(places: Tensor, half: float) -> Tensor:
     Args:
         places: 0 is the first.
         half: the place that counts 1/2.
+
+    Returns:
+        Weights of the shape of `places`.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import lead_weights
+        >>> lead_weights(torch.tensor([0, 50, 150]), 50.0)
+        tensor([1.0000, 0.5000, 0.2500])
     """
     return 1 / (1 + places / half)
 

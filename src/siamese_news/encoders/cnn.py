@@ -19,6 +19,17 @@ class CNNEncoder(Encoder):
         filters: how many filters for each n-gram size.
         ngrams: the n-gram sizes.
         output_dim: D.
+
+    Raises:
+        ValueError: a size below 1, or no n-gram size.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import CNNEncoder
+        >>> encoder = CNNEncoder(input_dim=40)  # 300 filters of 1 to 4 tokens, as in the paper
+        >>> mask = torch.arange(9) < torch.tensor([[9], [4]])
+        >>> encoder(torch.randn(2, 9, 40), mask).shape
+        torch.Size([2, 300])
     """
 
     def __init__(

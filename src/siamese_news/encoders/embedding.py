@@ -25,6 +25,19 @@ class TokenEmbedding(nn.Module):
         dropout: share of the entries that are dropped in training.
         stored: how a model folder keeps the table: ``"float32"``, or ``"int8"``, where each row is
             127 steps times a float16 factor (a fourth of the size).
+
+    Raises:
+        ValueError: a table or weights of another shape, or ``"int8"`` for a table that is trained.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import TokenEmbedding
+        >>> embedding = TokenEmbedding(torch.eye(3), trainable=False)
+        >>> vectors, mask, weights = embedding(torch.tensor([[2, 0, -1]]))  # -1 is padding
+        >>> vectors[0]
+        tensor([[0., 0., 1.],
+                [1., 0., 0.],
+                [0., 0., 0.]])
     """
 
     matrix: Tensor

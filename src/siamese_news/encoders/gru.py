@@ -14,6 +14,17 @@ class GRUEncoder(Encoder):
         hidden_dim: the size of a state in each direction.
         layers: how many layers.
         bidirectional: whether a second GRU reads backwards: D = 2 * hidden_dim.
+
+    Raises:
+        ValueError: a size below 1.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import GRUEncoder
+        >>> encoder = GRUEncoder(input_dim=40, hidden_dim=150, bidirectional=True)
+        >>> mask = torch.arange(9) < torch.tensor([[9], [4]])
+        >>> encoder(torch.randn(2, 9, 40), mask).shape
+        torch.Size([2, 300])
     """
 
     def __init__(

@@ -55,6 +55,24 @@ class StarEncoder(Encoder):
             maximum. The relay starts as the mean of the same kind.
         dropout: share dropped of the input and of each update in training.
         backend: ``"fast"``, or ``"reference"``: the equations, readable, with copies.
+
+    Raises:
+        ValueError: an option is not among its choices, a size is below 1, or `heads` is given
+            without `head_dim` and does not divide `input_dim`.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import StarEncoder
+        >>> from siamese_news.sparsity import Sparsemax
+        >>> encoder = StarEncoder(input_dim=60, heads=10, sparsity=Sparsemax)
+        >>> embeddings = torch.randn(2, 200, 60)  # (B, S, E)
+        >>> mask = torch.arange(200) < torch.tensor([[200], [7]])  # True is a real token
+        >>> encoder(embeddings, mask).shape
+        torch.Size([2, 60])
+        >>> StarEncoder(input_dim=60, heads=7)
+        Traceback (most recent call last):
+        ...
+        ValueError: StarEncoder got heads=7 for input_dim=60, which it does not divide; ...
     """
 
     def __init__(

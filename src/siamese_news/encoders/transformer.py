@@ -49,6 +49,18 @@ class TransformerEncoder(Encoder):
         positions: whether sinusoidal positions are added to the embeddings.
         dropout: share dropped of each update in training.
         sparsity: called with ``heads=H``, once for each layer.
+
+    Raises:
+        ValueError: a size below 1.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import TransformerEncoder
+        >>> from siamese_news.sparsity import Softmax
+        >>> encoder = TransformerEncoder(input_dim=40, heads=4, head_dim=10, sparsity=Softmax)
+        >>> mask = torch.arange(9) < torch.tensor([[9], [4]])
+        >>> encoder(torch.randn(2, 9, 40), mask).shape
+        torch.Size([2, 40])
     """
 
     def __init__(

@@ -35,6 +35,19 @@ class TwoHeadEncoder(Encoder):
             D = E and keeps cosines for D > E; None for none.
         lead: the place in a text that counts half of the first in the dense vector of a bag
             (`lead_weights`); None: all alike.
+
+    Raises:
+        ValueError: the context is no `StarEncoder`, or there is a `lead` beside a context.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.encoders import TwoHeadEncoder
+        >>> encoder = TwoHeadEncoder(input_dim=40)
+        >>> mask = torch.arange(3) < torch.tensor([[3], [2]])
+        >>> vectors, factors = encoder.heads(torch.randn(2, 3, 40), mask)
+        >>> factors  # at the start 1 for each token, 0 at padding
+        tensor([[1., 1., 1.],
+                [1., 1., 0.]], grad_fn=<MulBackward0>)
     """
 
     uses_weights = True

@@ -18,6 +18,13 @@ def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:
 
     Returns:
         A restartable source of (first column, (A, n) scores).
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import blocks_of
+        >>> scores = np.array([[0.9, 0.1, 0.5]], dtype=np.float32)
+        >>> [(first, block.shape) for first, block in blocks_of(lambda a, b: scores[:, a:b], 3)()]
+        [(0, (1, 3))]
     """
 
     def blocks() -> Iterator[tuple[int, np.ndarray]]:
@@ -33,5 +40,15 @@ def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
     Args:
         articles: (A, D) float32.
         posts: (P, D) float32.
+
+    Returns:
+        See `blocks_of`.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import cosine_blocks
+        >>> next(iter(cosine_blocks(np.eye(2), np.eye(2)[:1])()))
+        (0, array([[1.],
+               [0.]]))
     """
     return blocks_of(lambda start, stop: articles @ posts[start:stop].T, len(posts))

@@ -22,6 +22,17 @@ class RankingCounts(Metric):
     binning). Pooled figures are those of ``sklearn.metrics.average_precision_score`` and
     ``roc_auc_score`` on the flattened matrix of rounded scores, ties grouped; per-article
     figures follow `ranking_figures`, ties by id. Blocks may be shared out over processes.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import RankingCounts, RankingTop, Relevance
+        >>> relevance = Relevance(article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"x": 1}})
+        >>> scores, top = np.array([[0.9, 0.1]]), RankingTop(relevance=relevance)
+        >>> top.update(0, scores)
+        >>> counts = RankingCounts(relevance=relevance, relevant_keys=top.relevant_keys)
+        >>> counts.update(0, scores)
+        >>> counts.compute()
+        {'AP': 1.0, 'AUC': 1.0}
     """
 
     full_state_update = False

@@ -30,6 +30,17 @@ class Evaluation:
         counts: articles, articles_without_relevant, posts, pairs, relevant, relevant_missing.
         notes: what was left out and why.
         run: article id -> post id -> score, best first, the top `depth` of each article.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import blocks_of, evaluate_blocks
+        >>> scores = np.array([[0.9, 0.1]])
+        >>> evaluation = evaluate_blocks(
+        ...     blocks_of(lambda start, stop: scores[:, start:stop], 2),
+        ...     article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"y": 1}}, bootstrap=0,
+        ... )
+        >>> evaluation.counts["relevant"], list(evaluation.run["a"])
+        (1, ['x', 'y'])
     """
 
     pooled: dict[str, float]
@@ -88,6 +99,17 @@ def evaluate_blocks(
     Raises:
         InputError: for an id used twice, a score that is not finite, or no relevant pair.
         ValueError: where blocks do not cover the matrix exactly once in either pass.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import cosine_blocks, evaluate_blocks
+        >>> articles, posts = np.eye(2), np.eye(2)  # unit vectors (A, D) and (P, D)
+        >>> evaluation = evaluate_blocks(
+        ...     cosine_blocks(articles, posts), article_ids=["a", "b"], post_ids=["x", "y"],
+        ...     qrels={"a": {"x": 1}, "b": {"y": 1}}, bootstrap=0,
+        ... )
+        >>> evaluation.macro["AP"], evaluation.pooled["AUC"]
+        (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
     # The blocks are the whole matrix, so nothing is to be added up over processes.

@@ -32,6 +32,14 @@ def ranking_figures(
 
     Returns:
         AP, Rprec, RR, P@k, R@k and nDCG@k by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import ranking_figures
+        >>> ones = np.array([1, 1])
+        >>> figures = ranking_figures(np.array([1, 4]), ones, ones)  # relevant posts at 1 and 4
+        >>> figures["AP"], figures["RR"], figures["P@10"]
+        (0.75, 1.0, 0.2)
     """
     order = np.argsort(ranks)
     ranks, grades = ranks[order], grades[order]

@@ -8,7 +8,13 @@ import numpy as np
 
 
 class LengthGroup(NamedTuple):
-    """Articles of low <= length < high, how many there are, and their mean figure."""
+    """Articles of low <= length < high, how many there are, and their mean figure.
+
+    Example:
+        >>> from siamese_news.metrics import by_length
+        >>> by_length({"a": 0.4, "b": 0.8}, {"a": 120, "b": 900}, edges=[500])[1].mean
+        0.8
+    """
 
     low: float
     high: float
@@ -31,6 +37,11 @@ def by_length(
 
     Raises:
         ValueError: where edges do not ascend or an article has no length.
+
+    Example:
+        >>> from siamese_news.metrics import by_length
+        >>> by_length({"a": 0.4, "b": 0.8}, {"a": 120, "b": 900}, edges=[500])[0]
+        LengthGroup(low=0.0, high=500.0, articles=1, mean=0.4)
     """
     bounds = [0.0, *map(float, edges), float("inf")]
     if any(low >= high for low, high in pairwise(bounds)):

@@ -32,6 +32,13 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
     Raises:
         InputError: for NaN, infinity or a score outside float32.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import rounded
+        >>> first, second = rounded(np.array([0.1234564, 0.1234561]))
+        >>> bool(first == second)
+        True
     """
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(np.asarray(scores, dtype=np.float64) * 1e6)
@@ -102,6 +109,11 @@ def ranked(scores: Mapping[str, float], *, depth: int | None = None) -> list[tup
 
     Returns:
         (id, rounded score), best first.
+
+    Example:
+        >>> from siamese_news.metrics import ranked
+        >>> [post for post, _ in ranked({"p1": 0.5, "p2": 0.5, "p3": 0.9})]
+        ['p3', 'p2', 'p1']
     """
     ids = list(scores)
     keys = sort_keys(np.fromiter(scores.values(), np.float64, len(ids)), id_ranks(ids))

@@ -21,6 +21,13 @@ class Relevance:
         grades: (R,) grade of each.
         all_grades: for each of the A articles the grades of all its relevant posts, also of
             those outside the pool: trec_eval counts them in its denominators.
+
+    Example:
+        >>> from siamese_news.metrics import Relevance
+        >>> qrels = {"a": {"y": 2, "elsewhere": 1}}
+        >>> relevance = Relevance(article_ids=["a", "b"], post_ids=["x", "y"], qrels=qrels)
+        >>> relevance.shape, relevance.columns.tolist(), relevance.missing
+        ((2, 2), [1], 1)
     """
 
     def __init__(

@@ -30,6 +30,12 @@ def evaluate_run(
 
     Raises:
         InputError: for a score that is not finite.
+
+    Example:
+        >>> from siamese_news.metrics import evaluate_run
+        >>> table = evaluate_run({"q": {"x": 0.9, "y": 0.1}}, {"q": {"y": 1}})
+        >>> table["AP"]
+        {'q': 0.5}
     """
     table: dict[str, dict[str, float]] = {}
     for query, judged in qrels.items():
@@ -48,7 +54,19 @@ def evaluate_run(
 
 
 def means(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Mean of every metric over its queries; the mean of AP is MAP."""
+    """Mean of every metric over its queries; the mean of AP is MAP.
+
+    Args:
+        per_query: metric name -> query id -> value, such as `evaluate_run` gives.
+
+    Returns:
+        metric name -> mean; a metric without a query has none.
+
+    Example:
+        >>> from siamese_news.metrics import means
+        >>> means({"AP": {"q1": 0.25, "q2": 0.75}})
+        {'AP': 0.5}
+    """
     return {
         name: float(np.mean(list(values.values()))) for name, values in per_query.items() if values
     }

@@ -35,6 +35,12 @@ def bootstrap_interval(
 
     Raises:
         ValueError: without values, or for options out of range.
+
+    Example:
+        >>> from siamese_news.metrics import bootstrap_interval
+        >>> low, high = bootstrap_interval([0.2, 0.4, 0.6, 0.8])
+        >>> 0.2 <= low < 0.5 < high <= 0.8
+        True
     """
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or not len(data):
@@ -79,6 +85,11 @@ def randomisation_test(
 
     Raises:
         ValueError: where the two do not match or are empty.
+
+    Example:
+        >>> from siamese_news.metrics import randomisation_test
+        >>> randomisation_test([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])  # 2 of 8 exchanges differ as much
+        0.25
     """
     a, b = (np.asarray(values, dtype=np.float64) for values in (first, second))
     if a.shape != b.shape or a.ndim != 1 or not len(a):

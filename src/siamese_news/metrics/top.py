@@ -46,6 +46,16 @@ class RankingTop(Metric):
     its r-Precision table). Ties break by post id, then article id, both descending. The state
     is O(A depth + largest threshold + relevant pairs), however many posts pass through
     `update`; blocks may come in any order and be shared out over processes.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.metrics import RankingTop, Relevance
+        >>> relevance = Relevance(article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"x": 1}})
+        >>> top = RankingTop(relevance=relevance, thresholds=(1, 2))
+        >>> top.update(0, np.array([[0.9, 0.1]]))
+        >>> figures = top.compute()
+        >>> figures["P@1"], figures["P@2"]
+        (1.0, 0.5)
     """
 
     full_state_update = False

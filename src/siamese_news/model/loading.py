@@ -19,6 +19,12 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
 
     Raises:
         InputError: no such folder, a damaged one, or a library that is not installed.
+
+    Example:
+        >>> from siamese_news import open_model
+        >>> model = open_model()
+        >>> model.encode_posts(["the river is in my cellar"]).shape == (1, model.output_dim)
+        True
     """
     if folder is None:
         return Model.pretrained()

@@ -53,6 +53,18 @@ class Model(nn.Module):
         trained_on: what the weights have seen. Evaluation refuses a test that overlaps.
         terms: the lexical head; None for a dense model. With it both heads read content words
             alone, and scores are a mixture (`siamese_news.scoring`).
+
+    Raises:
+        InputError: ``limits["keep"]`` is neither ``"first"`` nor ``"last"``.
+
+    Example:
+        >>> from siamese_news import Model
+        >>> model = Model.pretrained()
+        >>> articles = model.encode_articles(["A river floods a town. Cellars are full of water."])
+        >>> posts = model.encode_posts(["the river is in my cellar", "new phone today"])
+        >>> cosines = articles @ posts.T  # (A, P)
+        >>> bool(cosines[0, 0] > cosines[0, 1])
+        True
     """
 
     def __init__(

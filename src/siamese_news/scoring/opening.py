@@ -42,6 +42,13 @@ def open_scorer(
     Raises:
         InputError: a fusion or feedback that needs words, of a model that has vectors alone;
             `articles` is one string; `positives` is not from 1 to A.
+
+    Example:
+        >>> from siamese_news import open_model, open_scorer
+        >>> scorer = open_scorer(open_model(), ["A river floods a town."])
+        >>> scores = scorer.scores(["the river is in my cellar", "new phone today"])
+        >>> scores.shape, bool(scores[0, 0] > scores[0, 1])
+        ((1, 2), True)
     """
     if fusion not in (None, *get_args(Fusion)):
         raise InputError(f"fusion is {fusion!r}; expected one of {', '.join(get_args(Fusion))}")

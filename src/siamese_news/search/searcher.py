@@ -36,6 +36,13 @@ class Searcher:
 
     Raises:
         InputError: no such folder, or a library that is not installed.
+
+    Example:
+        >>> from siamese_news import Searcher
+        >>> article = "A river floods a town. Cellars are full of water."
+        >>> posts = ["new phone today", "the river is in my cellar"]
+        >>> [row["text"] for row in Searcher().rank([article], posts, top=1)]
+        ['the river is in my cellar']
     """
 
     def __init__(self, model: AnyModel | str | PathLike[str] | None = None) -> None:

@@ -39,6 +39,12 @@ def entmax(
 
     Raises:
         ValueError: alpha does not have size 1 along `dim`.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity.entmax import entmax
+        >>> entmax(torch.tensor([1.0, 0.5, -1.0]), 2.0)
+        tensor([0.7500, 0.2500, 0.0000])
     """
     dim = dim % scores.dim()
     if isinstance(alpha, Tensor) and (alpha.dim() != scores.dim() or alpha.shape[dim] != 1):

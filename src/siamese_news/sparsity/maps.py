@@ -24,6 +24,19 @@ class Sparsity(nn.Module):
 
     Args:
         heads: H, the number of heads.
+
+    Raises:
+        ValueError: no head.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity import SPARSITIES
+        >>> scores = torch.tensor([[[1.0, 0.8, -1.0]]])  # (B, H, keys)
+        >>> for name in ("Softmax", "Entmax15", "Sparsemax"):
+        ...     print(name, SPARSITIES[name](heads=1)(scores).count_nonzero().item())
+        Softmax 3
+        Entmax15 2
+        Sparsemax 2
     """
 
     def __init__(self, *, heads: int) -> None:
@@ -59,7 +72,15 @@ class Sparsity(nn.Module):
 
 
 class Softmax(Sparsity):
-    """alpha = 1: every key keeps some weight."""
+    """alpha = 1: every key keeps some weight.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity import Softmax
+        >>> mask = torch.tensor([True, True, False])
+        >>> Softmax(heads=1)(torch.zeros(1, 1, 3), mask)
+        tensor([[[0.5000, 0.5000, 0.0000]]])
+    """
 
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
         """See `Sparsity`."""
@@ -107,13 +128,27 @@ class Sparsemax(_FixedEntmax):
 
     Also what the AST paper's released code computes whatever alpha it has learned: its clamp maps
     every alpha in [1, 2] to 2.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity import Sparsemax
+        >>> Sparsemax(heads=1)(torch.tensor([[[1.0, 0.5, -1.0]]]))
+        tensor([[[0.7500, 0.2500, 0.0000]]])
     """
 
     alpha = 2.0
 
 
 class Entmax15(_FixedEntmax):
-    """alpha = 1.5 (Peters et al. 2019)."""
+    """alpha = 1.5 (Peters et al. 2019).
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity import Entmax15
+        >>> weights = Entmax15(heads=1)(torch.tensor([[[1.0, 0.5, -2.0]]]))
+        >>> weights.sum().item(), weights[0, 0, 2].item()
+        (1.0, 0.0)
+    """
 
     alpha = 1.5
 
@@ -126,6 +161,18 @@ class AdaptiveEntmax(Sparsity):
         init: ``"normal"`` draws pre_alpha from N(0, 1) (Correia et al. 2019), ``"uniform"`` draws
             alpha from U(1, 2) (the AST paper's released code).
         backend: see `entmax`.
+
+    Raises:
+        ValueError: no head, another `init`, or a backend that is unknown or not installed.
+
+    Example:
+        >>> import torch
+        >>> from siamese_news.sparsity import AdaptiveEntmax
+        >>> sparsity = AdaptiveEntmax(heads=2)
+        >>> weights = sparsity(torch.randn(3, 2, 5))  # (B, H, keys)
+        >>> weights.sum().backward()
+        >>> sparsity.pre_alpha.grad.shape
+        torch.Size([2])
     """
 
     def __init__(

@@ -16,6 +16,9 @@ from siamese_news.errors import InputError
 STAMP = "SIAMESE_NEWS_STAMP"
 # Options that were renamed, and what replaced them.
 _RETIRED = {
+    "terms.half": "terms.lead_half_life",
+    "terms.phrases": "terms.bigram_weight",
+    "terms.narrow": "terms.focused_pool",
     "task.optimizer.name": "task/optimizer=sgd or task/optimizer=adam",
     "task.optimizer.decay_every": "task.schedule.step_size",
     "task.optimizer.decay": "task.schedule.gamma",
@@ -31,8 +34,9 @@ def prepare_command() -> None:
     """
     for argument in sys.argv[1:]:
         name = argument.lstrip("+~").partition("=")[0]
-        if name in _RETIRED:
-            raise InputError(f"the option {name} was replaced by {_RETIRED[name]}")
+        for retired, instead in _RETIRED.items():
+            if name == retired or name.startswith(f"{retired}."):
+                raise InputError(f"the option {retired} was replaced by {instead}")
     share_stamp()
     if not is_first_process():
         for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):
