@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from siamese_news.attention import ring as ring_module
 from siamese_news.attention import RingAttention, StarAttention
+from siamese_news.attention import ring as ring_module
 from siamese_news.encoders.transformer import DenseAttention
 from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
 
