@@ -126,4 +126,4 @@ class SiameseObjective(nn.Module):
         else:
             near, far = (torch.bincount(side, minlength=len(labels)) for side in mined[::2])
             kept = [near.sum(), far.sum(), (near * far).sum()]
-        self.mined = Mined(*kept, possible=(positives * negatives).sum())
+        self.mined = Mined(*kept, (positives * negatives).sum())
