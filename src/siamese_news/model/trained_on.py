@@ -50,8 +50,10 @@ class TrainingRecord:
 
         Old model folders keep it in this form.
         """
-        parts = ({name: _hashed(ids) for name, ids in plain.get(k, {}).items()} for k in _KINDS)
-        return cls(*parts, _from_hex(plain.get("fingerprints", ())))
+        articles, posts = (
+            {name: _hashed(ids) for name, ids in plain.get(kind, {}).items()} for kind in _KINDS
+        )
+        return cls(articles, posts, _from_hex(plain.get("fingerprints", ())))
 
     @classmethod
     def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
