@@ -120,10 +120,10 @@ class SiameseObjective(nn.Module):
         negatives = (~same).sum(1)
         positives = same.sum(1) - int(other_labels is None)  # no anchor is its own positive
         if len(mined) == 3:
-            anchors, near, far = mined
-            pairs = [torch.stack([anchors, side]).unique(dim=1).shape[1] for side in (near, far)]
-            kept = [torch.tensor(n) for n in (*pairs, len(anchors))]
+            anchors, *sides = mined
+            pairs = [torch.stack([anchors, side]).unique(dim=1).shape[1] for side in sides]
+            kept = (torch.tensor(pairs[0]), torch.tensor(pairs[1]), torch.tensor(len(anchors)))
         else:
             near, far = (torch.bincount(side, minlength=len(labels)) for side in mined[::2])
-            kept = [near.sum(), far.sum(), (near * far).sum()]
-        self.mined = Mined(*kept, (positives * negatives).sum())
+            kept = (near.sum(), far.sum(), (near * far).sum())
+        self.mined = Mined(*kept, possible=(positives * negatives).sum())
