@@ -11,6 +11,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
+from siamese_news.utils.terminal import quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
 
@@ -143,6 +144,7 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
 def _compose_and_evaluate(config: DictConfig) -> None:
     """A user's mistake ends in one line, not a traceback."""
+    quiet_libraries()
     try:
         with needs("eval", COMMAND):
             evaluate(config, Path(HydraConfig.get().runtime.output_dir))

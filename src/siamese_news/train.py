@@ -12,6 +12,7 @@ from typing import Any
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
 from siamese_news.utils.files import atomic_write
+from siamese_news.utils.terminal import quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
 
@@ -63,6 +64,7 @@ def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
 def _compose_and_train(config: DictConfig) -> None:
     """A user's mistake ends in one line, not a traceback."""
+    quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
     try:
