@@ -219,8 +219,8 @@ def test_batches_and_sets(data):
     assert module.dev is not None
     assert [a.id for a in module.dev.articles] == ["a12", "a13"]
     assert module.dev.qrels["a12"] == {"p12-0": 1, "p12-1": 1}
-    assert module.trained_article_ids == {f"a{n}" for n in range(12)}
-    assert len(module.trained_post_ids) == 42
+    assert {article.id for article in module.train_set.articles} == {f"a{n}" for n in range(12)}
+    assert len({post.id for post in module.train_set.posts}) == 42
     assert len(list(module.train_collection_texts())) == 12 + 42
     seen = []
     for batch in module.train_dataloader():

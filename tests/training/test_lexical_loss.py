@@ -175,8 +175,10 @@ def test_an_unknown_word_keeps_its_weight_wherever_it_stands(two_heads):
     np.testing.assert_allclose(without[0], factors[0][~unknown], rtol=1e-5)
 
 
-def test_inference_and_training_see_the_same(two_heads):
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_inference_and_training_see_the_same(two_heads, keep):
     trained(two_heads)
+    two_heads.limits["keep"] = keep
     two_heads.limits["article_tokens"] = 2  # of the dense head alone
     texts = [two_heads.ids(text) for text in ARTICLES]
     vectors, factors = TextHeads(two_heads)(texts, "article")

@@ -131,16 +131,6 @@ class LinkDataModule(pl.LightningDataModule):
         """All training texts, articles first, for document frequencies."""
         return self.train_set.texts()
 
-    @property
-    def trained_article_ids(self) -> set[str]:
-        """Ids of the training articles."""
-        return {article.id for article in self.train_set.articles}
-
-    @property
-    def trained_post_ids(self) -> set[str]:
-        """Ids of the training posts."""
-        return {post.id for post in self.train_set.posts}
-
     # Batches.
 
     def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: IdsOf) -> None:
