@@ -7,30 +7,13 @@ so a text may be cut at whitespace first and its chunks tokenised, and remembere
 import html
 import re
 import unicodedata
-from itertools import groupby
+from typing import Literal
+
+from siamese_news.text.characters import MARKS
+from siamese_news.text.spaceless import east_asian
 
 
-def _ranges(code_points: list[int]) -> str:
-    """A character class body of these ascending code points, as ranges."""
-    parts = []
-    for _, group in groupby(enumerate(code_points), lambda pair: pair[1] - pair[0]):
-        run = [code for _, code in group]
-        parts.append(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}")
-    return "".join(parts)
-
-
-# Combining marks are not \w for `re`, yet Hindi, Thai and decomposed accents are made of them.
-# Variation selectors and the keycap mark are left to the emoji.
-_MARKS = _ranges(
-    [
-        code
-        for code in range(0x300, 0xFB1F)
-        if unicodedata.category(chr(code))[0] == "M"
-        and not 0xFE00 <= code <= 0xFE0F
-        and code != 0x20E3
-    ]
-)
-_IN = rf"[\w{_MARKS}]"  # inside a word
+_IN = rf"[\w{MARKS}]"  # inside a word
 _START = r"[^\W_]"  # a word starts with a letter or a digit
 _LETTER = r"[^\W\d_]"
 _TLD = r"(?:com|org|net|gov|edu|info|tv|co|us|uk|ca|au|de|fr|eu|io|ly|me|gl|be|fm|in|it|al|tl|st)"
@@ -106,6 +89,7 @@ _INVISIBLE = re.compile(
 def clean(chunk: str) -> str:
     """Make a chunk ready for the pattern: references resolved, NFC, nothing invisible.
 
+    With East Asian letters or forms of width in it, it is NFKC: half and full width are one.
     ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.
     """
     if "&" in chunk and ";" in chunk:
@@ -113,7 +97,8 @@ def clean(chunk: str) -> str:
     if chunk.isascii() and chunk.isprintable():
         return chunk
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
-    return unicodedata.normalize("NFC", chunk).translate(_PLAIN)
+    form: Literal["NFC", "NFKC"] = "NFKC" if east_asian(chunk) else "NFC"
+    return unicodedata.normalize(form, chunk).translate(_PLAIN)
 
 
 def visible(mark: str) -> bool:

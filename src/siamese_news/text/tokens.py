@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from siamese_news.errors import InputError
 from siamese_news.text.hashtags import HashtagSplitter
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, visible
+from siamese_news.text.spaceless import bigrams, has_letter, parts
 
 Hashtags = Literal["both", "keep", "split", "drop"]
 Marks = Literal["drop", "mark", "keep"]
@@ -52,6 +53,8 @@ class Tokenizer:
     - ``anti-war`` and ``o'brien`` stay whole if known or without `words`; otherwise their parts.
     - An emoji with its joiners, skin tone or flag is one token, without its variation selector; an
       emoji or a punctuation mark repeated without a space counts once; ``....`` gives ``...``.
+    - Chinese, Japanese, Thai, Lao, Khmer, Burmese and Korean as character bigrams (`spaceless`):
+      ``洪水警報`` gives ``洪水 水警 警報``; half and full width are one.
     - Unicode NFC, HTML references (``&amp;``) resolved once, curly quotes made straight; controls,
       NULs, bidi signs, lone surrogates and zero-width signs are dropped.
 
@@ -161,22 +164,44 @@ class Tokenizer:
                 return (word, sign) if sign else (word,)
         tokens: list[str] = []
         for part in clean(chunk).split():
-            last = ""
-            for match in PATTERN.finditer(part):
-                kind, piece = match.lastgroup, match[0]
-                if kind == "plain":
-                    word = piece.lower()
-                    tokens.append(word if word in known else self._shorten(word))
-                elif kind in ("joined", "word"):
-                    self._word(piece.lower(), tokens)
-                elif kind in ("sign", "mark", "emoji"):
-                    # Only a repetition that touches: the same sign again, nothing between.
-                    if piece != last and visible(piece[0]):
-                        tokens.append(piece.replace("\ufe0f", ""))
+            if part.isascii() or not has_letter(part):
+                self._match(part, tokens)
+                continue
+            for kind, piece in parts(part):
+                if kind == "run":
+                    tokens.extend(bigrams(piece))
+                elif kind == "tag":
+                    self._spaceless_tag(piece.lower().strip("#"), tokens)
                 else:
-                    self._special(kind, piece, tokens)
-                last = piece
+                    self._match(piece, tokens)
         return tuple(tokens)
+
+    def _match(self, part: str, tokens: list[str]) -> None:
+        """Append the tokens of a clean text without whitespace, as the pattern finds them."""
+        known = self._rank or ()
+        last = ""
+        for match in PATTERN.finditer(part):
+            kind, piece = match.lastgroup, match[0]
+            if kind == "plain":
+                word = piece.lower()
+                tokens.append(word if word in known else self._shorten(word))
+            elif kind in ("joined", "word"):
+                self._word(piece.lower(), tokens)
+            elif kind in ("sign", "mark", "emoji"):
+                # Only a repetition that touches: the same sign again, nothing between.
+                if piece != last and visible(piece[0]):
+                    tokens.append(piece.replace("\ufe0f", ""))
+            else:
+                self._special(kind, piece, tokens)
+            last = piece
+
+    def _spaceless_tag(self, body: str, tokens: list[str]) -> None:
+        """Append a hashtag that holds letters of a script without spaces, and what is in it."""
+        if self.hashtags in ("both", "keep"):
+            tokens.append(f"#{body}")
+        if self.hashtags in ("both", "split"):
+            for kind, piece in parts(body):
+                tokens.extend(bigrams(piece) if kind == "run" else self._split_hashtag(piece))
 
     def _special(self, kind: str | None, piece: str, tokens: list[str]) -> None:
         """Append the tokens of whatever is neither a word nor a lone sign."""

@@ -1,0 +1,142 @@
+"""Scripts that write words without spaces between them, and Korean: text into character bigrams.
+
+Chinese, Japanese, Thai, Lao, Khmer and Burmese put no space between words, and a Korean word
+carries its particles with it, so that a word of a post is hardly ever equal to one of an article.
+Overlapping pairs of characters are. For retrieval they do about as well as a segmenter (McNamee and
+Mayfield, "Character n-gram tokenization for European language text retrieval", Information
+Retrieval 7, 2004; Lee and Ahn, "Using n-grams for Korean text retrieval", SIGIR 1996), need no
+dictionary, and cut an article and a post in the same way.
+
+A character is what its reader takes for one: a letter with the marks on it, and what a virama
+stacks below it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from siamese_news.text.characters import MARKS
+
+# Letters and marks. Digits stay numbers, signs stay marks.
+_BLOCKS = {
+    "Han": (0x3005, 0x3007, 0x3021, 0x3029, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xF900, 0xFAFF,
+            0x20000, 0x323AF),
+    "kana": (0x3041, 0x3096, 0x3099, 0x309A, 0x309D, 0x309F, 0x30A1, 0x30FA, 0x30FC, 0x30FF,
+             0x31F0, 0x31FF),
+    "bopomofo": (0x3105, 0x312F, 0x31A0, 0x31BF),
+    "Hangul": (0x1100, 0x11FF, 0x3131, 0x318E, 0xA960, 0xA97C, 0xAC00, 0xD7A3, 0xD7B0, 0xD7FB),
+    "Thai": (0x0E01, 0x0E3A, 0x0E40, 0x0E4E),
+    "Lao": (0x0E81, 0x0ECE, 0x0EDC, 0x0EDF),
+    "Myanmar": (0x1000, 0x103F, 0x1050, 0x108F, 0x109A, 0x109D, 0xA9E0, 0xA9EF, 0xA9FA, 0xA9FE,
+                0xAA60, 0xAA76, 0xAA7A, 0xAA7F),
+    "Khmer": (0x1780, 0x17D3, 0x17D7, 0x17D7, 0x17DC, 0x17DD),
+}  # fmt: skip
+# Forms of width, and signs made of such letters, that NFKC takes apart. Not the number sign, the
+# apostrophe and the at sign, which have their rule everywhere, nor the two signs that are emoji.
+_WIDE = (
+    "\u2f00-\u2fdf\u3200-\u3296\u3298\u329a-\u33ff"
+    "\uff01\uff02\uff04-\uff06\uff08-\uff1f\uff21-\uffdc"
+)
+
+
+def _class(name: str) -> str:
+    ends = _BLOCKS[name]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(ends[::2], ends[1::2], strict=True))
+
+
+LETTERS = "".join(map(_class, _BLOCKS))
+"""Body of a character class: the letters and marks of these scripts."""
+
+_EAST_ASIAN = re.compile(rf"[{LETTERS}{_WIDE}]")
+_LETTER = re.compile(rf"[{LETTERS}]")
+_IN = rf"[\w{MARKS}]"
+# A hashtag with such a letter (as on Weibo, with a second sign at its end), or a run of them.
+_PARTS = re.compile(
+    rf"(?P<tag>(?<![a-z0-9&])\#(?=[^\W{LETTERS}]*+[{LETTERS}]){_IN}++\#?)|(?P<run>[{LETTERS}]++)",
+    re.IGNORECASE,
+)
+# One script after the other: a Thai letter makes no pair with a Chinese one.
+_SCRIPTS = re.compile(
+    rf"[{_class('Han')}{_class('kana')}{_class('bopomofo')}]++|"
+    + "|".join(f"[{_class(name)}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
+)
+_STACK = "\u1039\u17d2"
+_CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
+_LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
+
+
+def east_asian(chunk: str) -> bool:
+    """Whether a chunk holds a letter of these scripts, or one in a form of their typography."""
+    return _EAST_ASIAN.search(chunk) is not None
+
+
+def has_letter(text: str) -> bool:
+    """Whether a text holds a letter of these scripts."""
+    return _LETTER.search(text) is not None
+
+
+def parts(chunk: str) -> Iterator[tuple[str, str]]:
+    """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
+
+    Yields:
+        ``tag``, ``run`` or ``rest``, and the piece; together they are the chunk.
+    """
+    start = 0
+    for match in _PARTS.finditer(chunk):
+        if match.start() > start:
+            yield "rest", chunk[start : match.start()]
+        assert match.lastgroup is not None
+        yield match.lastgroup, match[0]
+        start = match.end()
+    if start < len(chunk):
+        yield "rest", chunk[start:]
+
+
+def characters(run: str) -> list[str]:
+    """The characters of a run as a reader counts them; joined, they are the run."""
+    return _CHARACTER.findall(run)
+
+
+def bigrams(run: str) -> list[str]:
+    """The overlapping pairs of neighbouring characters; one character alone is itself.
+
+    A character three times or more counts as twice, as in words of other scripts.
+
+    Args:
+        run: letters of these scripts, NFC.
+    """
+    found: list[str] = []
+    for script in _SCRIPTS.findall(_LONG_RUN.sub(r"\1\1", run)):
+        units = characters(script)
+        if len(units) == 1:
+            found += units
+        found += map("".join, zip(units, units[1:], strict=False))
+    return found
+
+
+def phrase(left: str, right: str) -> str:
+    """Two tokens that follow each other as a reader sees them.
+
+    Overlapping bigrams share a character, which is written once; words have a space between them.
+    """
+    if has_letter(left) and has_letter(right):
+        first, second = characters(left), characters(right)
+        if len(first) == len(second) == 2 and first[1] == second[0]:
+            return left + second[1]
+    return f"{left} {right}"
+
+
+def sign(token: str) -> bool:
+    """Whether a token is a punctuation mark of these scripts, which every sentence has."""
+    return len(token) == 1 and token in _SIGNS
+
+
+_SIGNS = frozenset(
+    chr(code)
+    for start, end in (
+        (0x3000, 0x303F), (0x30A0, 0x30FF), (0xFE10, 0xFE6F), (0xFF00, 0xFFEF),
+        (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x17D4, 0x17DF),
+    )
+    for code in range(start, end + 1)
+    if unicodedata.category(chr(code))[0] == "P" and code not in (0x3030, 0x303D)
+)  # fmt: skip
