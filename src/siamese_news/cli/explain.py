@@ -80,6 +80,7 @@ def explain(
         from siamese_news.scoring import open_scorer
         from siamese_news.search.explain.explainer import explain_nearest
         from siamese_news.search.explain.output import write_explained
+        from siamese_news.search.languages import SearchLanguages
         from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
@@ -89,7 +90,7 @@ def explain(
             raise InputError("--posts says where the posts are and --post which; expected both")
         sources = posts or []
         seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
-        encoder = own_model(model)
+        encoder = SearchLanguages(seeds.articles).read_as(own_model(model))
         scorer = open_scorer(encoder, seeds.texts, positives=len(seeds.articles))
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]

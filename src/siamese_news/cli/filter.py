@@ -96,6 +96,7 @@ def filter(
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import CLUSTERED, write_meta
         from siamese_news.search.filter import filter_posts, filtered_rows
+        from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import PartialResults, output_lock
         from siamese_news.search.window import Window
@@ -109,6 +110,8 @@ def filter(
                            strict=strict)  # fmt: skip
         with output_lock(out):
             encoder, which = load_model(model)
+            languages = SearchLanguages(seeds.articles)
+            encoder = languages.read_as(encoder)
             fields = {
                 "text_field": text_field, "id_field": id_field, "long_window": long_window,
                 "strict": strict,
@@ -143,7 +146,7 @@ def filter(
                 found = filter_posts(
                     scorer,
                     seeds,
-                    watched,
+                    languages.watch(watched),
                     part,
                     threshold=threshold,
                     share=share,
@@ -161,17 +164,18 @@ def filter(
                             dedupe=dedupe,
                             encode=encoder.encode_posts if share.map else None,
                             one_name=chosen == "trec" and len(seeds.articles) > 1,
+                            language=None if chosen in ("trec", "table") else languages.of_post,
                         ),
                         chosen,
                         columns=share.columns,
                         titles=titles,
                         bom=bom,
                     )
-                remarks = []
+                remarks = languages.remarks()
                 if found.kept > CLUSTERED and not dedupe:
                     remarks.append(
-                        f"More than {CLUSTERED:,} posts were kept, so near-duplicates were not "
-                        "looked for; --dedupe does."
+                        f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "
+                        "languages were not looked for; --dedupe finds the former."
                     )
                 write_meta(
                     out,
@@ -185,6 +189,7 @@ def filter(
                     titles=titles,
                     threshold=threshold,
                     remarks=remarks,
+                    languages=languages.plain(),
                 )  # fmt: skip
                 part.remove()
             finally:

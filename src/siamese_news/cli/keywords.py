@@ -123,12 +123,14 @@ def _best(
 ) -> set[str]:
     """The ids of the best posts over all articles."""
     from siamese_news.scoring import open_scorer
+    from siamese_news.search.languages import SearchLanguages
     from siamese_news.search.rank import search
 
     seeds = read_seeds(
         articles, None, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
     )
     encoder, _ = load_model(model)
+    encoder = SearchLanguages(seeds.articles).read_as(encoder)
     watched = Watched(pool)
     ranking = search(
         open_scorer(encoder, seeds.texts, positives=len(seeds.articles)),

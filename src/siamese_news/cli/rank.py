@@ -89,6 +89,7 @@ def rank(
         from siamese_news.data.readers import open_posts
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import ranking_rows, write_meta
+        from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
@@ -111,6 +112,8 @@ def rank(
         if out is not None:
             held.enter_context(output_lock(out))
         encoder, which = load_model(model)
+        languages = SearchLanguages(seeds.articles)
+        encoder = languages.read_as(encoder)
         stream = open_posts(
             posts,
             text_field=text_field,
@@ -132,13 +135,15 @@ def rank(
         ranking = search(
             scorer,
             seeds,
-            watched,
+            languages.watch(watched),
             top=top,
             window=window,
             texts=not bare or dedupe,
             again=watched.again,
         )
         watched.finish(ranking.scanned)
+        for remark in languages.remarks():
+            typer.echo(remark, err=True)
         rows = ranking_rows(
             ranking,
             share,
@@ -147,6 +152,7 @@ def rank(
             one_name=bare,
             bare=bare,
             encode=None if bare else encoder.encode_posts,
+            language=None if chosen in ("trec", "table") else languages.of_post,
         )
         options: dict[str, Any] = {
             "columns": share.columns,
@@ -171,5 +177,7 @@ def rank(
             },
             histogram=ranking.scores.histogram(),
             titles=options["titles"],
+            remarks=languages.remarks(),
+            languages=languages.plain(),
         )  # fmt: skip
         typer.echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds", err=True)

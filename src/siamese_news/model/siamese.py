@@ -1,6 +1,7 @@
 """The model: text in, vectors out. It loads and saves the model folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,6 +91,7 @@ class Model(nn.Module):
         self.config = dict(config)
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
+        self._stop: Collection[str] = ()
 
     @property
     def kind(self) -> str:
@@ -111,7 +113,20 @@ class Model(nn.Module):
     def tokens(self, text: str) -> list[str]:
         """The tokens that the model reads; content words alone if it has a lexical head."""
         tokens = self.tokenizer(text)
-        return tokens if self.terms is None else content_words(tokens)
+        if self.terms is None:
+            return tokens
+        tokens = content_words(tokens)
+        return [token for token in tokens if token not in self._stop] if self._stop else tokens
+
+    def without(self, stop_words: Collection[str]) -> "Model":
+        """This model, reading articles and posts without these tokens; the weights are shared.
+
+        Args:
+            stop_words: beside the English ones. A model without a lexical head reads every token.
+        """
+        model = copy.copy(self)
+        model._stop = frozenset(stop_words)
+        return model
 
     def ids(self, text: str) -> np.ndarray:
         """The token ids (S,) of a text, all of it."""

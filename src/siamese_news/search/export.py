@@ -119,6 +119,7 @@ def ranking_rows(
     one_name: bool,
     bare: bool,
     encode: Callable[[Sequence[str]], np.ndarray] | None = None,
+    language: Callable[[Post], str | None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a ranking.
 
@@ -130,6 +131,7 @@ def ranking_rows(
         one_name: call the article of one list over several seeds ``all``, as TREC needs.
         bare: only what a TREC run has: no clusters unless they are needed, no terms.
         encode: texts to vectors, for the map that `share` may ask for.
+        language: of a post, where its metadata does not say.
     """
     clusters: dict[str, tuple[int, int]] = {}
     posts = ranking.posts()
@@ -139,6 +141,9 @@ def ranking_rows(
     for block in () if bare else blocks(posts):
         found = matched([post.text for post in block])
         terms.update(zip((post.id for post in block), found, strict=True))
+    known: dict[str, str | None] = {}
+    if language is not None and len(posts) <= CLUSTERED:
+        known = {post.id: language(post) for post in posts}
     points = {}
     if share.map and encode is not None:
         points = map_of(_best_first(ranking), encode)
@@ -158,6 +163,7 @@ def ranking_rows(
                 row["rank"] = len(seen)
             if not bare:
                 row |= {
+                    "lang": row["lang"] or known.get(item.post.id),
                     "cluster": number,
                     "cluster_size": size,
                     "terms": terms[item.post.id],
@@ -183,6 +189,7 @@ def write_meta(
     titles: Mapping[str, str],
     threshold: float | None = None,
     remarks: Iterable[str] = (),
+    languages: Mapping[str, Any] | None = None,
 ) -> None:
     """Write ``<out>.meta.json``: what the search knew beyond its results.
 
@@ -197,6 +204,7 @@ def write_meta(
         titles: of the seeds, by id.
         threshold: from which posts were kept.
         remarks: what a reader of the results must know.
+        languages: of the ``seeds``, by id, and of the ``pool``, as shares of a sample.
     """
     if is_stream(out):
         return
@@ -208,6 +216,7 @@ def write_meta(
         "counts": dict(counts),
         "histogram": dict(histogram),
         "titles": dict(titles),
+        "languages": dict(languages or {}),
         "remarks": list(remarks),
     }
     with atomic_write(out.with_name(out.name + ".meta.json")) as stream:

@@ -120,6 +120,7 @@ def filtered_rows(
     dedupe: bool,
     encode: Callable[[Sequence[str]], np.ndarray] | None = None,
     one_name: bool = False,
+    language: Callable[[Post], str | None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
@@ -132,6 +133,7 @@ def filtered_rows(
         encode: texts to vectors, for a map.
         one_name: call the article of every row ``all``: a TREC run has one list of ranks for each
             name.
+        language: of a post, where the row does not say; for up to `CLUSTERED` rows.
     """
     starts, scores = array("q"), array("q")
     with path.open("rb") as stream:
@@ -164,6 +166,8 @@ def filtered_rows(
             if one_name:
                 row["article"] = "all"
             score = row["score"] / MILLION
+            if language is not None and not row["lang"] and len(order) <= CLUSTERED:
+                row["lang"] = language(Post(row["post"], row["text"]))
             yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}
 
 

@@ -12,6 +12,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.output import write_rows
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
+from siamese_news.text.spaceless import phrase
 from siamese_news.utils.terminal import clean
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
@@ -122,7 +123,7 @@ class TermsOf:
             yield token
             tag = token.startswith("#")
             if last and not tag:
-                yield f'"{last} {token}"'
+                yield f'"{phrase(last, token)}"'
             last = "" if tag else token
 
 

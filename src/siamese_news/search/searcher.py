@@ -14,6 +14,7 @@ from siamese_news.search.explain.output import record_of
 from siamese_news.search.export import ExportOptions, ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
+from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.rank import search
 from siamese_news.search.scan import ReplayablePosts
@@ -87,8 +88,10 @@ class Searcher:
                 words of a model that has vectors alone.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
+        languages = SearchLanguages(seeds.articles)
+        model = languages.read_as(self.model)
         scorer = open_scorer(
-            self.model, seeds.texts, positives=len(seeds.articles), fusion=fusion, expand=expand
+            model, seeds.texts, positives=len(seeds.articles), fusion=fusion, expand=expand
         )
         ranking = search(scorer, seeds, ReplayablePosts(posts_of(posts)), top=top)
         share = ExportOptions(map=map)
@@ -97,7 +100,8 @@ class Searcher:
             share,
             dedupe=dedupe,
             matched=scorer.matched_terms,
-            encode=self.model.encode_posts,
+            encode=model.encode_posts,
+            language=languages.of_post,
             one_name=False,
             bare=False,
         )
@@ -138,12 +142,14 @@ class Searcher:
         if not math.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
+        languages = SearchLanguages(seeds.articles)
+        model = languages.read_as(self.model)
         source, share = ReplayablePosts(posts_of(posts)), ExportOptions(map=map)
         with TemporaryDirectory() as folder:
             part = PartialResults(Path(folder) / "found", {}, resume=False)
             try:
                 scorer = open_scorer(
-                    self.model,
+                    model,
                     seeds.texts,
                     positives=len(seeds.articles),
                     fusion=fusion,
@@ -152,8 +158,12 @@ class Searcher:
                 found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
                 if not found.scored:
                     raise InputError("there is no post to filter: expected at least one")
-                encode = self.model.encode_posts if map else None
-                rows = filtered_rows(part.path, dedupe=dedupe, encode=encode)
+                rows = filtered_rows(
+                    part.path,
+                    dedupe=dedupe,
+                    encode=model.encode_posts if map else None,
+                    language=languages.of_post,
+                )
                 return [{name: row.get(name) for name in share.columns} for row in rows]
             finally:
                 part.close()
@@ -174,9 +184,9 @@ class Searcher:
         Raises:
             InputError: see `rank`; the model is another library's, which cannot be explained.
         """
-        model = explainable(self.model)
         seeds = _seeds(articles, (), True, "max")
-        scorer = open_scorer(self.model, seeds.texts, positives=len(seeds.articles))
+        model = SearchLanguages(seeds.articles).read_as(explainable(self.model))
+        scorer = open_scorer(model, seeds.texts, positives=len(seeds.articles))
         few = list(ReplayablePosts(posts_of(posts)))
         return [record_of(one) for one in explain_nearest(model, seeds.articles, few, scorer)]
 

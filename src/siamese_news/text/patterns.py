@@ -12,7 +12,6 @@ from typing import Literal
 from siamese_news.text.characters import MARKS
 from siamese_news.text.spaceless import east_asian
 
-
 _IN = rf"[\w{MARKS}]"  # inside a word
 _START = r"[^\W_]"  # a word starts with a letter or a digit
 _LETTER = r"[^\W\d_]"

@@ -14,6 +14,7 @@ stacks below it.
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 from siamese_news.text.characters import MARKS
 
@@ -110,7 +111,7 @@ def bigrams(run: str) -> list[str]:
         units = characters(script)
         if len(units) == 1:
             found += units
-        found += map("".join, zip(units, units[1:], strict=False))
+        found += map("".join, pairwise(units))
     return found
 
 

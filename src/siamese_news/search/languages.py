@@ -1,0 +1,147 @@
+"""Seeds and posts of any language: how the model reads them, and what a user should know."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from siamese_news.data.records import Article, Post
+from siamese_news.model.external import ExternalModel
+from siamese_news.model.siamese import Model
+from siamese_news.search.output import metadata_text
+from siamese_news.text.languages import (
+    BACKGROUND,
+    has_stop_words,
+    language_of,
+    language_of_seed,
+    looks_english,
+    stop_tokens,
+)
+
+AnyModelT = TypeVar("AnyModelT", Model, ExternalModel, Model | ExternalModel)
+
+_SAMPLE = 500
+_FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
+_SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
+# Of the posts of an English pool at least so many have an English function word.
+_ENGLISH_POOL = 0.75
+# What platforms have written for languages that have another code.
+_CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "ku"}
+
+
+class SearchLanguages:
+    """The languages of a search: of its seeds, and of a sample of its pool.
+
+    Args:
+        articles: the seeds, without those of stories that are not meant.
+
+    Attributes:
+        seeds: language by article id; English where it cannot be told.
+    """
+
+    def __init__(self, articles: Sequence[Article]) -> None:
+        self.seeds = {
+            article.id: language_of_seed(article.full_text) or BACKGROUND for article in articles
+        }
+        self._reading = ""
+        self._sample: _Sample | None = None
+        self._shares: dict[str, float] | None = None
+
+    def read_as(self, model: AnyModelT) -> AnyModelT:
+        """The model as it reads articles and posts for these seeds.
+
+        Where all seeds are in one language that is not English, its stop words are left out, in
+        articles and posts alike. English seeds and models without a lexical head are read as ever,
+        seeds in several languages with the English stop words alone. `remarks` says which it is.
+
+        Args:
+            model: any model.
+        """
+        names = sorted(set(self.seeds.values()))
+        if not isinstance(model, Model) or model.terms is None or names == [BACKGROUND]:
+            return model
+        if len(names) > 1:
+            self._reading = (
+                f"The seeds are in several languages ({', '.join(names)}): English stop words "
+                "alone are left out. A search for each language by itself finds more."
+            )
+            return model
+        stop = (
+            "its stop words are left out"
+            if has_stop_words(names[0])
+            else "there is no list of its stop words"
+        )
+        self._reading = (
+            f"The seeds are in '{names[0]}', not in English: {stop}, and how rare a word is comes "
+            "from English text, so that most of their words count alike. The README says what to "
+            "expect."
+        )
+        return model.without(stop_tokens(names[0]))
+
+    def watch(self, posts: Iterable[Post]) -> Iterable[Post]:
+        """The posts as they are, of which some are noted for `remarks`."""
+        self._sample = found = _Sample(posts)
+        return found
+
+    def of_post(self, post: Post) -> str | None:
+        """The language that the platform gives for a post, else the one it seems to be in."""
+        said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
+        return language_of(post.text) if said == "und" else _CODES.get(said, said)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of each language among the noted posts whose language can be told.
+
+        Empty where there are too few of them, and where the pool is plainly English.
+        """
+        if self._shares is None:
+            noted = self._sample.noted if self._sample is not None else []
+            self._shares = {}
+            if BACKGROUND not in self.seeds.values() or not _plainly_english(noted):
+                found = Counter(filter(None, map(self.of_post, noted)))
+                total = sum(found.values())
+                if total >= _FEWEST:
+                    shares = {name: count / total for name, count in found.most_common()}
+                    self._shares = {name: round(share, 3) for name, share in shares.items()}
+        return self._shares
+
+    def remarks(self) -> list[str]:
+        """What a user should know, once the posts are read."""
+        found = [self._reading] if self._reading else []
+        others = {name: s for name, s in self.shares.items() if name not in self.seeds.values()}
+        if sum(others.values()) >= _SHARE:
+            most = ", ".join(f"'{name}' {share:.0%}" for name, share in list(others.items())[:3])
+            found.append(
+                f"About {sum(others.values()):.0%} of the posts are in other languages than the "
+                f"seeds ({most}; from a sample). Their words count only where they are spelled as "
+                "in a seed, as names and hashtags are: what is relevant among them ranks low. Add "
+                "a seed in their language."
+            )
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """The languages, for a file beside the results."""
+        return {"seeds": self.seeds, "pool": self.shares}
+
+
+def _plainly_english(posts: Sequence[Post]) -> bool:
+    """Whether so many posts look English that the detector need not be loaded."""
+    found = [metadata_text(post, "lang") == "en" or looks_english(post.text) for post in posts]
+    return sum(found) >= _ENGLISH_POOL * len(posts)
+
+
+class _Sample:
+    """Every n-th post of a stream is noted, fewer than 1,000 in all; the last pass counts."""
+
+    def __init__(self, posts: Iterable[Post]) -> None:
+        self._posts = posts
+        self.noted: list[Post] = []
+
+    def __iter__(self) -> Iterator[Post]:
+        step, self.noted = 1, []
+        for number, post in enumerate(self._posts):
+            if number % step == 0:
+                self.noted.append(post)
+                if len(self.noted) == 2 * _SAMPLE:
+                    self.noted = self.noted[::2]
+                    step *= 2
+            yield post

@@ -1,0 +1,112 @@
+"""Which language a text is in, and the words of a language that say nothing about a text.
+
+The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
+English: that takes about as long as loading torch.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from siamese_news.text.tokens import Tokenizer
+
+BACKGROUND = "en"
+"""The language of the background text behind the IDF of the model that ships."""
+
+# Words that English has and its neighbours have not, or seldom: a sixth of any English prose.
+_ENGLISH = frozenset("the and of to that for with from have this are were has its on by".split())
+_PLAINLY_ENGLISH = 0.1
+# One of these stands in nine of ten English posts; few of them are words elsewhere.
+_COMMON = _ENGLISH | frozenset(
+    "is you my it be not but at they what your will just so if we all when how like get can out up "
+    "more about he she was".split()
+)
+_FEW_WORDS = 5
+_WORD = re.compile(r"[^\W\d_]+")
+# What is no language, and would mislead the detector.
+_NOISE = re.compile(r"(?:https?:|www\.)\S+|@\w+|#|^RT\b|&\w+;", re.IGNORECASE)
+# The languages that platforms themselves tell posts by: fewer to take a short text for by mistake.
+_LANGUAGES = (
+    "af am ar bg bn bs ca cs cy da de el en es et eu fa fi fr gu he hi hr ht hu hy id is it ja ka "
+    "km kn ko lo lt lv mk ml mr ms my ne nl no or pa pl ps pt ro ru si sk sl sq sr sv sw ta te th "
+    "tl tr ug uk ur uz vi zh zxx"
+).split()
+_SURE = 0.5
+_SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
+_LEAST_LETTERS = 12
+
+
+def language_of(text: str) -> str | None:
+    """The ISO 639 code of a text's language; None where it is too short or could be several."""
+    words = " ".join(_NOISE.sub(" ", text).split())
+    letters = sum(map(len, _WORD.findall(words)))
+    # A character of Chinese or Korean says as much as a short word.
+    if letters < _LEAST_LETTERS and (not letters or words.isascii()):
+        return None
+    code, confidence = _detector().classify(words)
+    return str(code) if confidence >= _SURE and code not in ("zxx", "und") else None
+
+
+def language_of_seed(text: str) -> str | None:
+    """The language of an article; None where it is English, or cannot be told.
+
+    A text with its share of English function words is English without further questions, and one
+    of another language must surely be so: a seed in English never loses a word.
+    """
+    words = _WORD.findall(text.lower())
+    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * max(len(words), 1):
+        return None
+    if not words:
+        return None
+    code, confidence = _detector().classify(" ".join(_NOISE.sub(" ", text).split()))
+    latin = sum(map(str.isascii, words)) > len(words) / 2
+    unsure = confidence < (_SURE_OF_A_SEED if latin else _SURE) or code in ("zxx", "und")
+    return None if unsure or code == BACKGROUND else str(code)
+
+
+def looks_english(text: str) -> bool:
+    """Whether a post has a common English word, or too few words of any kind to tell."""
+    words = _WORD.findall(_NOISE.sub(" ", text).lower())
+    few = len(words) < _FEW_WORDS and all(map(str.isascii, words))
+    return few or not _COMMON.isdisjoint(words)
+
+
+def has_stop_words(language: str) -> bool:
+    """Whether there is a list of stop words for a language."""
+    import stopwordsiso
+
+    return bool(stopwordsiso.has_lang(language))
+
+
+@cache
+def stop_tokens(language: str) -> frozenset[str]:
+    """The tokens of a language that are no content words: its stop words and all punctuation.
+
+    The words are those of stopwords-iso, as far as they are one token each. A language without a
+    list has the punctuation alone.
+    """
+    import stopwordsiso
+
+    words: Iterable[str] = stopwordsiso.stopwords(language) if has_stop_words(language) else ()
+    tokenise = Tokenizer()
+    cut = (tokenise(word) for word in words)
+    found = {tokens[0] for tokens in cut if len(tokens) == 1 and not tokens[0].isascii()}
+    found |= {word for word in words if word.isascii() and word.isalpha()}
+    return frozenset(found) | _punctuation()
+
+
+@cache
+def _punctuation() -> frozenset[str]:
+    signs = map(chr, range(0x80, 0xFFFF))
+    return frozenset(sign for sign in signs if unicodedata.category(sign)[0] == "P")
+
+
+@cache
+def _detector() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    detector.set_languages(_LANGUAGES)
+    return detector

@@ -1,0 +1,163 @@
+"""Seeds and posts in many languages, through the command that a user types."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Language -> an article about an invented flood, posts about it, and other posts.
+STORIES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+del STORIES["_"]
+SIAMESE_NEWS = [sys.executable, "-m", "siamese_news"]
+
+
+def write(folder, *, seeds, posts=tuple(STORIES)):
+    """A file of seeds in some languages, and one of posts; the ids say which is what."""
+    with (folder / "seeds.jsonl").open("w", encoding="utf-8") as stream:
+        for name in seeds:
+            row = {"_id": name, "title": STORIES[name]["title"], "text": STORIES[name]["text"]}
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    with (folder / "posts.jsonl").open("w", encoding="utf-8") as stream:
+        for name in posts:
+            for kind in ("flood", "other"):
+                for number, text in enumerate(STORIES[name][kind]):
+                    row = {"id": f"{name}-{kind}-{number}", "text": text}
+                    stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def rank(folder, *more):
+    run = subprocess.run(
+        [
+            *SIAMESE_NEWS, "rank", "--articles", str(folder / "seeds.jsonl"),
+            "--posts", str(folder / "posts.jsonl"), "--out", str(folder / "out.jsonl"),
+            "--top", "200", *more,
+        ],
+        capture_output=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    rows = [json.loads(line) for line in (folder / "out.jsonl").open(encoding="utf-8")]
+    meta = json.loads((folder / "out.jsonl.meta.json").read_text(encoding="utf-8"))
+    lists = {}
+    for row in rows:
+        lists.setdefault(row["article"], []).append(row)
+    return lists, meta, run.stderr
+
+
+def check(found, name):
+    # A name may well find a post about the flood in another language.
+    found = [row for row in found if name in row["post"] or "other" in row["post"]]
+    assert {row["post"] for row in found[:3]} == {f"{name}-flood-{n}" for n in range(3)}
+    assert found[2]["score"] > 0.02
+    assert found[2]["score"] > found[3]["score"]
+    assert all(row["terms"] for row in found[:3])
+    assert {row["lang"] for row in found[:3]} == {name}
+
+
+def test_posts_about_the_story_come_first_in_each_language(tmp_path):
+    write(tmp_path, seeds=STORIES)
+    lists, meta, console = rank(tmp_path)
+    for name in STORIES:
+        check(lists[name], name)
+    assert meta["languages"]["seeds"] == {name: name for name in STORIES}
+    assert "seeds are in several languages" in console
+    assert any("several languages" in remark for remark in meta["remarks"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STORIES)
+def test_a_seed_alone_is_read_in_its_language(tmp_path, name):
+    write(tmp_path, seeds=[name])
+    lists, meta, console = rank(tmp_path)
+    check(lists[name], name)
+    assert f"seeds are in '{name}', not in English: its stop words are left out" in console
+    assert meta["remarks"][0] in console
+
+
+@pytest.mark.slow
+def test_japanese_alone(tmp_path):
+    write(tmp_path, seeds=["ja"], posts=["ja"])
+    lists, meta, console = rank(tmp_path)
+    check(lists["ja"], "ja")
+    assert meta["languages"] == {"seeds": {"ja": "ja"}, "pool": {}}
+    assert "'ja'" in console
+    assert not any("。" in term for row in lists["ja"] for term in row["terms"])
+
+
+def test_an_english_seed_over_spanish_posts_is_told_apart(tmp_path):
+    write(tmp_path, seeds=[], posts=["es", "de", "pt", "zh"])
+    (tmp_path / "seeds.jsonl").write_text(
+        json.dumps(
+            {
+                "_id": "en",
+                "title": "Flood in Karamo: thousands evacuated",
+                "text": "After heavy rain the dam of the river Mira broke and the centre of the "
+                "town of Karamo is under water. Twelve people are missing.",
+            }
+        )
+    )
+    lists, meta, console = rank(tmp_path)
+    assert meta["languages"]["seeds"] == {"en": "en"}
+    assert meta["languages"]["pool"]["es"] >= 0.2
+    (remark,) = meta["remarks"]
+    assert remark.startswith("About 100% of the posts are in other languages than the seeds")
+    assert remark in console
+    # Names still find what has them.
+    assert "karamo" in lists["en"][0]["terms"]
+
+
+@pytest.mark.slow
+def test_english_seeds_and_posts_have_no_remark(tmp_path):
+    texts = [
+        "The dam of the river broke and our street is under water",
+        "They say that twelve people are missing in Karamo",
+        "I have never had a better coffee than the one in this bar",
+    ]
+    rows = [{"id": str(n), "text": text} for n, text in enumerate(texts * 5)]
+    (tmp_path / "posts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "seeds.jsonl").write_text(
+        json.dumps({"_id": "en", "text": "The dam of the river Mira broke, Karamo is flooded."})
+    )
+    lists, meta, console = rank(tmp_path)
+    assert meta["remarks"] == []
+    assert "language" not in console
+    assert {row["lang"] for row in lists["en"]} == {"en"}
+
+
+def test_mixed_scripts_match_across_width_and_spacing(tmp_path):
+    (tmp_path / "seeds.jsonl").write_text(
+        json.dumps({"_id": "a", "text": "ＮＨＫによるとカラモ市で洪水。Mira川が氾濫した。"})
+    )
+    rows = [
+        {"id": "width", "text": "@nhk_newsさん NHKがｶﾗﾓ市の洪水を報道"},
+        {"id": "link", "text": "https://t.co/abcMira川が氾濫した"},
+        {"id": "other", "text": "新しいラーメン屋 opening today"},
+        {"id": "none", "text": "nothing to see here"},
+    ]
+    (tmp_path / "posts.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    lists, _, _ = rank(tmp_path)
+    scores = {row["post"]: row["score"] for row in lists["a"]}
+    assert min(scores["width"], scores["link"]) > 0.1 > max(scores["other"], scores["none"])
+
+
+@pytest.mark.slow
+def test_filter_and_explain_read_a_seed_in_the_same_way(tmp_path):
+    write(tmp_path, seeds=["es"], posts=["es"])
+    lists, _, _ = rank(tmp_path)
+    best = lists["es"][0]
+    files = ["--articles", str(tmp_path / "seeds.jsonl"), "--posts", str(tmp_path / "posts.jsonl")]
+    out = tmp_path / "found.jsonl"
+    run = subprocess.run(
+        [*SIAMESE_NEWS, "filter", *files, "--threshold", "0.01", "--out", str(out)],
+        capture_output=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    assert "not in English" in run.stderr
+    first = json.loads(out.read_text().splitlines()[0])
+    assert (first["post"], first["score"], first["lang"]) == (best["post"], best["score"], "es")
+    run = subprocess.run(
+        [*SIAMESE_NEWS, "explain", *files, "--post", best["post"], "--format", "jsonl"],
+        capture_output=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    explained = json.loads(run.stdout)
+    assert explained["score"] == pytest.approx(best["score"], abs=1e-5)
+    assert not {"el", "de", "la"} & {term["term"] for term in explained["terms"]}
