@@ -57,19 +57,9 @@ def test_hashtags(option, tokens):
 
 
 def test_marks_of_these_scripts_are_no_content_and_others_are_as_before():
-    tokens = PLAIN("「洪水」が、東京・大阪で。 ¡agua! €5 😀")
-    assert content_words(tokens) == [
-        "洪水",
-        "が",
-        "東京",
-        "大阪",
-        "阪で",
-        "¡",
-        "agua",
-        "€",
-        "5",
-        "😀",
-    ]
+    tokens = PLAIN("「洪水」が、東京・大阪で。 ¡agua! €5 【News】 😀")
+    assert tokens[:10] == '" 洪水 " が , 東京 , 大阪 阪で .'.split()
+    assert content_words(tokens) == "洪水 が 東京 大阪 阪で ¡ agua € 5 【 news 】 😀".split()
 
 
 @pytest.mark.parametrize(
@@ -127,4 +117,5 @@ def test_every_form_of_a_text_has_the_same_tokens(text):
 @settings(max_examples=200, deadline=None)
 def test_pieces_make_up_the_chunk(text):
     chunk = "".join(text.split())
-    assert "".join(piece for _, piece in spaceless.parts(chunk)) == chunk
+    pieces = "".join(piece for _, piece in spaceless.parts(chunk))
+    assert pieces.replace("。", ".") == chunk.replace("。", ".")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from siamese_news.text.spaceless import sign
 from siamese_news.text.stop_words import ENGLISH_STOP_WORDS
 
 # Some tokens come in nearly every text; remembered so many, whether they are content.
@@ -24,11 +23,7 @@ class _Content(dict[str, bool]):
 
 def words_of(tokens: Sequence[str]) -> list[str]:
     """Tokens without punctuation, which every text has and which would only add noise."""
-    return [token for token in tokens if _is_word(token)]
-
-
-def _is_word(token: str) -> bool:
-    return any(map(str.isalnum, token)) if token.isascii() else not sign(token)
+    return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
 
 
 def content_words(tokens: Sequence[str]) -> list[str]:

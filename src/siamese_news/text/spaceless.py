@@ -79,9 +79,13 @@ def has_letter(text: str) -> bool:
 def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
 
+    Full stops, commas and quotation marks of these scripts become those of ASCII, which stand for
+    no content anywhere.
+
     Yields:
-        ``tag``, ``run`` or ``rest``, and the piece; together they are the chunk.
+        ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk.
     """
+    chunk = chunk.translate(_SIGNS)
     start = 0
     for match in _PARTS.finditer(chunk):
         if match.start() > start:
@@ -127,17 +131,13 @@ def phrase(left: str, right: str) -> str:
     return f"{left} {right}"
 
 
-def sign(token: str) -> bool:
-    """Whether a token is a punctuation mark of these scripts, which every sentence has."""
-    return len(token) == 1 and token in _SIGNS
-
-
-_SIGNS = frozenset(
-    chr(code)
+_SIGNS = {
+    code: '"' if unicodedata.category(chr(code)) in ("Ps", "Pe", "Pi", "Pf") else ","
     for start, end in (
-        (0x3000, 0x303F), (0x30A0, 0x30FF), (0xFE10, 0xFE6F), (0xFF00, 0xFFEF),
-        (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x17D4, 0x17DF),
+        (0x3000, 0x303F), (0x30A0, 0x30FF), (0xFE10, 0xFE6F), (0x0E00, 0x0EFF), (0x1000, 0x109F),
+        (0x17D4, 0x17DF),
     )
     for code in range(start, end + 1)
     if unicodedata.category(chr(code))[0] == "P" and code not in (0x3030, 0x303D)
-)  # fmt: skip
+}  # fmt: skip
+_SIGNS |= dict.fromkeys(map(ord, "。។။"), ".")
