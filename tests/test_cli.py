@@ -83,7 +83,7 @@ def test_the_facts_stand_beside_the_file(files):
     from siamese_news.model.folder import folder_sha256
 
     out = files / "out.csv"
-    assert rank(files, "--out", out, files / "vote.txt").exit_code == 0
+    assert rank(files, "--out", out, "--articles", files / "vote.txt").exit_code == 0
     meta = json.loads((files / "out.csv.meta.json").read_text())
     assert meta["provenance"]["model"]["sha256"] == folder_sha256(files / "model")
     assert meta["counts"] == {
@@ -96,7 +96,7 @@ def test_the_facts_stand_beside_the_file(files):
 
 
 def test_several_articles_after_one_option(files):
-    done = rank(files, "--format", "trec", files / "vote.txt")
+    done = rank(files, "--format", "trec", "--articles", files / "vote.txt")
     assert done.exit_code == 0, done.stderr
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"story", "vote"}
 
@@ -105,7 +105,7 @@ def test_a_trec_file_holds_a_trec_run(files):
     from siamese_news.data.trec import read_run
 
     out = files / "out.run"
-    assert rank(files, "--out", out, files / "vote.txt").exit_code == 0
+    assert rank(files, "--out", out, "--articles", files / "vote.txt").exit_code == 0
     assert {len(line.split()) for line in out.read_text().splitlines()} == {6}
     assert {query: len(found) for query, found in read_run(out).items()} == {"story": 3, "vote": 3}
 
@@ -116,7 +116,7 @@ def test_the_same_input_gives_the_same_bytes(files):
 
 def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
     out = files / "out.jsonl"
-    done = rank(files, files / "vote.txt", "--over-seeds", "--out", out)
+    done = rank(files, "--articles", files / "vote.txt", "--over-seeds", "--out", out)
     assert done.exit_code == 0, done.stderr
     rows = rows_of(out)
     assert [row["rank"] for row in rows] == [1, 2, 3]
@@ -124,7 +124,7 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
         "9007199254740993": "story",
         "2": "vote",
     }
-    trec = rank(files, files / "vote.txt", "--over-seeds", "--format", "trec").stdout
+    trec = rank(files, "--articles", files / "vote.txt", "--over-seeds", "--format", "trec").stdout
     assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
 
 
@@ -248,7 +248,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(files, name, content
     (files / name).write_text(content)
     out = files / "out.csv"
     out.write_text("old")
-    done = rank(files, "--format", "csv", "--out", out, "--strict")
+    done = rank(files, "--format", "csv", "--out", out, "--strict", "--force")
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -290,7 +290,7 @@ def test_ctrl_c_exits_130_and_leaves_the_old_output(files):
     out.write_text("old")
     os.mkfifo(files / "slow.jsonl")
     command = ["rank", "--model", files / "model", "--articles", files / "story.txt",
-               "--posts", files / "slow.jsonl", "--out", out]  # fmt: skip
+               "--posts", files / "slow.jsonl", "--out", out, "--force"]  # fmt: skip
     job = subprocess.Popen(
         [sys.executable, "-m", "siamese_news", *map(str, command)],
         stdout=subprocess.PIPE,

@@ -249,7 +249,7 @@ def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setitem(output._WRITERS, "jsonl", full)
-        done = run(files)
+        done = run(files, "--force")
     assert done.exit_code == 1
     assert "No space left on device" in done.stderr
     assert "--resume" in done.stderr

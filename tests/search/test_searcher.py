@@ -178,7 +178,6 @@ def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("articles", "posts", "message"),
     [
-        ("story", TEXTS, "articles is one str; expected a list"),
         ([STORY], "posts.jsonl", "posts is one str; expected a list"),
         ([STORY], {"text": "x"}, "posts is one dict"),
         ([STORY], 3, "posts is one int"),
@@ -222,3 +221,36 @@ def test_other_names_are_not_there():
 
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         siamese_news.Nothing  # noqa: B018
+
+
+DATED = [
+    {"id": "a", "text": "flood river bridge", "created_at": "2013-04-15T10:00:00Z"},
+    {"id": "b", "text": "flood river town", "created_at": "2013-04-20T10:00:00Z"},
+    {"id": "c", "text": "vote for the mayor", "created_at": "2013-04-25T10:00:00Z"},
+]
+
+
+def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
+    searcher = Searcher(tiny_model)
+    found = searcher.rank("flood in the town", DATED, after="2013-04-16", before="2013-04-22")
+    assert [row["post"] for row in found] == ["b"]
+    kept = searcher.filter("flood", DATED, threshold=-1, before="2013-04-22")
+    assert sorted(row["post"] for row in kept) == ["a", "b"]
+    with pytest.raises(InputError, match="none of 1 posts has a date"):
+        searcher.rank("flood", ["a post without a date"], after="2013")
+
+
+def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
+    searcher = Searcher(tiny_model)
+    found = searcher.rank("flood river", DATED, top=2)
+    terms = searcher.keywords([row for row in found if "flood" in row["text"]], DATED)
+    assert terms == [] or set(terms[0]) >= {"rank", "term", "adds"}
+    searcher.report(found, tmp_path / "page.html", title="Floods")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<h1 dir="auto">Floods</h1>' in page
+    assert 'id="map"' not in page and "#map" not in page
+
+
+def test_progress_counts_the_posts(tiny_model, capsys):
+    found = Searcher(tiny_model, progress=True).rank("flood", iter(DATED))
+    assert len(found) == 3

@@ -1,5 +1,7 @@
 """The command line: ``siamese-news``. Heavy imports wait until a command needs them."""
 
+from typing import Annotated
+
 import typer
 
 from siamese_news.cli.doctor import doctor
@@ -9,6 +11,7 @@ from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
+from siamese_news.cli.values import ManyValues
 
 app = typer.Typer(
     help="News articles in, the social media posts about them out.",
@@ -18,10 +21,24 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from siamese_news import __version__
+
+        typer.echo(f"siamese-news {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which and end."),
+    ] = False,
+) -> None:
     """News articles in, the social media posts about them out."""
 
 
-for command in (rank, filter, explain, keywords, rerank, report, doctor):
-    app.command()(command)
+for command in (rank, filter, explain, keywords, rerank, report):
+    app.command(cls=ManyValues)(command)
+app.command()(doctor)

@@ -1,7 +1,8 @@
 """What the commands share: options, formats, exit codes, progress and writing."""
 
 import errno
-import sys
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import AnyModel
     from siamese_news.model.siamese import Model
     from siamese_news.search.export import ExportOptions
-    from siamese_news.search.rank import RankedPost
     from siamese_news.search.seeds import Seeds
 
 
@@ -50,18 +50,15 @@ ArticlesOption = Annotated[
     list[str],
     typer.Option(
         help="Seed articles: .txt, saved web pages, JSON, JSON lines, CSV; files, folders, globs, "
-        "or - for standard input. More may follow the options."
+        "or - for standard input; several may follow."
     ),
 ]
 PostsOption = Annotated[
     list[str],
     typer.Option(
         help="Posts: dumps of any known platform, JSON lines, CSV, Parquet; files, folders, globs, "
-        "or -. May be given several times."
+        "or -; several may follow."
     ),
-]
-MoreArguments = Annotated[
-    list[str] | None, typer.Argument(metavar="[ARTICLES]...", help="More seed articles.")
 ]
 ModelOption = Annotated[
     Path | None,
@@ -75,8 +72,7 @@ NotOption = Annotated[
     typer.Option(
         "--not",
         metavar="ARTICLE",
-        help="Article of a story that is not meant: its score is subtracted. May be given several "
-        "times.",
+        help="Article of a story that is not meant: its score is subtracted; several may follow.",
     ),
 ]
 AggregateOption = Annotated[
@@ -134,6 +130,11 @@ TextFieldOption = Annotated[str | None, typer.Option(help="Field of a post's tex
 IdFieldOption = Annotated[
     str | None, typer.Option(help="Field of a post's id; 'line' numbers the rows.")
 ]
+DateFieldOption = Annotated[str | None, typer.Option(help="Field of a post's date.")]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(help="Encoding of the posts' files, such as utf-16 or cp1252; else by a look."),
+]
 LongWindowOption = Annotated[
     bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
 ]
@@ -149,11 +150,20 @@ _UNWRITABLE = {
 }  # fmt: skip
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: everything is put away as after Ctrl-C."""
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise _Terminated
+
+
 @contextmanager
 def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
     """End the process with a message and without a traceback.
 
-    Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C.
+    Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for
+    SIGTERM.
 
     Args:
         hint: what was left of the work where it was cut off.
@@ -161,6 +171,8 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
     from siamese_news.errors import InputError, MissingExtraError
     from siamese_news.utils.terminal import clean
 
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _terminate) if main else None
     try:
         yield
     except MissingExtraError:
@@ -170,8 +182,10 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
         typer.echo(f"siamese-news: {clean(str(error))}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
-        typer.echo(f"siamese-news: interrupted; {hint}", err=True)
-        raise typer.Exit(130) from error
+        ended = isinstance(error, _Terminated)
+        what = "terminated" if ended else "interrupted"
+        typer.echo(f"siamese-news: {what}; {hint}", err=True)
+        raise typer.Exit(143 if ended else 130) from error
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
@@ -182,6 +196,9 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(1) from error
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def use_threads(threads: int | None) -> None:
@@ -190,21 +207,6 @@ def use_threads(threads: int | None) -> None:
 
     if threads:
         torch.set_num_threads(threads)
-
-
-def write(ranking: "list[list[RankedPost]]", format: Format, out: Path | None) -> None:
-    """Write a ranking to a file, whole or not at all, or to the terminal."""
-    from siamese_news.search.output import BINARY, write_ranking
-    from siamese_news.utils.files import atomic_write
-
-    binary = format.value in BINARY
-    if out is None:
-        stream: Any = sys.stdout.buffer if binary else sys.stdout
-        write_ranking(stream, ranking, format.value, terminal=sys.stdout.isatty())
-        return
-    with atomic_write(out, "wb" if binary else "w") as stream:
-        write_ranking(stream, ranking, format.value, terminal=False)
-    typer.echo(f"{out}: {sum(map(len, ranking))} posts for {len(ranking)} seeds", err=True)
 
 
 def format_of(format: Format | None, out: Path | None, default: Format | None) -> Format:
@@ -262,7 +264,6 @@ def own_model(folder: Path | None) -> "Model":
 
 def read_seeds(
     articles: list[str],
-    more: list[str] | None,
     negatives: list[str] | None,
     *,
     over: bool,
@@ -270,20 +271,22 @@ def read_seeds(
     posts: list[str],
     strict: bool = False,
 ) -> "Seeds":
-    """The seed articles of a command.
+    """The seed articles of a command, named on the console: a wrong one is seen at once.
 
     Without `strict` an article that has neither title nor text is named and left out.
     """
+    from siamese_news.cli.say import say_seeds
     from siamese_news.data.articles import read_articles
     from siamese_news.errors import InputError
     from siamese_news.search.seeds import Seeds
 
-    given = [*articles, *(more or [])]
-    if sum("-" in names for names in (given, negatives or [], posts)) > 1:
+    if sum("-" in names for names in (articles, negatives or [], posts)) > 1:
         raise InputError("standard input (-) is named twice; expected one of articles and posts")
     aside = None if strict else _set_aside
     pushing: list[Article] = read_articles(negatives, set_aside=aside) if negatives else []
-    return Seeds(read_articles(given, set_aside=aside), pushing, over, aggregate.value)
+    seeds = Seeds(read_articles(articles, set_aside=aside), pushing, over, aggregate.value)
+    say_seeds(seeds.articles, seeds.negatives)
+    return seeds
 
 
 def _set_aside(reason: str) -> None:
@@ -299,12 +302,3 @@ def export_options(
     from siamese_news.search.export import ExportOptions, read_key
 
     return ExportOptions(ids_only, author, read_key(pseudonymise) if pseudonymise else None, map)
-
-
-def rejected_file(out: Path | None) -> Path | None:
-    """Where bad rows go: beside the output, where it is a file."""
-    from siamese_news.utils.files import is_stream
-
-    if out is None or is_stream(out):
-        return None
-    return out.with_name(out.name + ".rejected.jsonl")

@@ -3,7 +3,7 @@
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from siamese_news.data.records import Post
 
 ROWS = 10_000
-_ARTICLES = (".txt", ".text", ".md", ".html", ".htm", ".xhtml")
+_ARTICLES = (".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf")
 _SHOWN = 3
 _WIDTH = 100
 
@@ -28,6 +28,10 @@ def doctor(
     text_field: Annotated[str | None, typer.Option(help="Field that holds the text.")] = None,
     id_field: Annotated[
         str | None, typer.Option(help="Field that holds the id; 'line' numbers the rows.")
+    ] = None,
+    date_field: Annotated[str | None, typer.Option(help="Field that holds the date.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of the files, such as utf-16 or cp1252.")
     ] = None,
     long_window: Annotated[
         bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
@@ -47,7 +51,11 @@ def doctor(
     _found()
     failed = False
     checks = [] if model is None else [partial(_model, model)]
-    checks += [partial(_file, name, text_field, id_field, long_window) for name in files or []]
+    options = {
+        "text_field": text_field, "id_field": id_field, "date_field": date_field,
+        "encoding": encoding, "long_window": long_window,
+    }  # fmt: skip
+    checks += [partial(_file, name, options) for name in files or []]
     for check in checks:
         typer.echo()
         try:
@@ -120,13 +128,13 @@ def _model(folder: Path) -> None:
     _say(f"{kind}, {len(words):,} words, {numbers:,} numbers", 2)
 
 
-def _file(name: str, text_field: str | None, id_field: str | None, long_window: bool) -> None:
+def _file(name: str, options: dict[str, Any]) -> None:
     from siamese_news.data.readers.inputs import plain_suffix
 
     if plain_suffix(name) in _ARTICLES:
         _articles(name)
     else:
-        _posts(name, text_field, id_field, long_window)
+        _posts(name, options)
 
 
 def _articles(name: str) -> None:
@@ -138,7 +146,7 @@ def _articles(name: str) -> None:
         _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
 
 
-def _posts(name: str, text_field: str | None, id_field: str | None, long_window: bool) -> None:
+def _posts(name: str, options: dict[str, Any]) -> None:
     import json
     import tempfile
     from itertools import islice
@@ -147,26 +155,24 @@ def _posts(name: str, text_field: str | None, id_field: str | None, long_window:
 
     with tempfile.TemporaryDirectory() as folder:
         rejected = Path(folder) / "rejected.jsonl"
-        stream = open_posts(
-            [name],
-            text_field=text_field,
-            id_field=id_field,
-            long_window=long_window,
-            rejected=rejected,
-            first_rows=ROWS,
-        )
+        stream = open_posts([name], rejected=rejected, first_rows=ROWS, **options)
         for found in islice(stream.detected, 20):
-            packed = f", packed with {found.packed}" if found.packed else ""
-            _say(f"{found.source}: {found.format}{packed}")
+            _say(f"{found.source}: {found.described}")
             if found.text_field:
                 _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
         if len(stream.detected) > 20:
             _say(f"and {len(stream.detected) - 20} files more", 2)
+        for path in islice(stream.own, 20):
+            _say(f"{path}: an earlier result of this program, not read as posts", 2)
         first: list[Post] = []
+        dates: list[str] = []
         for post in stream:
             if len(first) < _SHOWN:
                 first.append(post)
+            if date := post.metadata.get("created_at"):
+                dates.append(str(date))
         _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
+        _say(_dates(dates, stream.counts.read), 2)
         for post in first:
             _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
             if post.metadata:
@@ -179,3 +185,11 @@ def _posts(name: str, text_field: str | None, id_field: str | None, long_window:
                     if row["reason"] not in shown:
                         shown.add(row["reason"])
                         _say(f"bad: {row['source']}:{row['line']}: {row['detail']}"[:300], 4)
+
+
+def _dates(dates: list[str], posts: int) -> str:
+    if not dates:
+        return "no date is read; if there is one, name its field with --date-field"
+    left = posts - len(dates)
+    without = f"; {left:,} posts have none that can be read" if left else ""
+    return f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}"

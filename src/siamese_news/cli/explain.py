@@ -13,7 +13,6 @@ from siamese_news.cli.common import (
     IdFieldOption,
     LongWindowOption,
     ModelOption,
-    MoreArguments,
     TextFieldOption,
     ThreadsOption,
     bad_input_exits,
@@ -21,6 +20,7 @@ from siamese_news.cli.common import (
     read_seeds,
     use_threads,
 )
+from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
 
 if TYPE_CHECKING:
@@ -39,22 +39,22 @@ class ExplainFormat(StrEnum):
 
 def explain(
     articles: ArticlesOption,
-    more: MoreArguments = None,
     posts: Annotated[
         list[str] | None,
         typer.Option(help="Where the posts are: what was searched, or the file that it wrote."),
     ] = None,
     post: Annotated[
-        list[str] | None, typer.Option(help="Id of a post in --posts. May be given several times.")
+        list[str] | None, typer.Option(help="Id of a post in --posts. Several may follow.")
     ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="Text of a post. May be given several times.")
+        list[str] | None, typer.Option(help="Text of a post. Several may follow.")
     ] = None,
     model: ModelOption = None,
     format: Annotated[
         ExplainFormat, typer.Option(help="Tables, or all numbers as JSON lines.")
     ] = ExplainFormat.table,
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    force: ForceOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,
     long_window: LongWindowOption = False,
@@ -89,7 +89,8 @@ def explain(
         if bool(post) != bool(posts):
             raise InputError("--posts says where the posts are and --post which; expected both")
         sources = posts or []
-        seeds = read_seeds(articles, more, None, over=True, aggregate=Aggregate.max, posts=sources)
+        claim(out, files_read(posts=sources, articles=articles, model=model), force=force)
+        seeds = read_seeds(articles, None, over=True, aggregate=Aggregate.max, posts=sources)
         encoder = SearchLanguages(seeds.articles).read_as(own_model(model))
         scorer = open_scorer(encoder, seeds.texts, positives=len(seeds.articles))
         wanted = list(dict.fromkeys(post or []))

@@ -16,7 +16,9 @@ from siamese_news.cli.common import (
     BeforeOption,
     BomOption,
     DatedOnlyOption,
+    DateFieldOption,
     DedupeOption,
+    EncodingOption,
     ExpandOption,
     Format,
     FusionOption,
@@ -25,7 +27,6 @@ from siamese_news.cli.common import (
     LongWindowOption,
     MapOption,
     ModelOption,
-    MoreArguments,
     NotOption,
     PostsOption,
     PseudonymiseOption,
@@ -37,10 +38,11 @@ from siamese_news.cli.common import (
     format_of,
     load_model,
     read_seeds,
-    rejected_file,
     use_threads,
 )
+from siamese_news.cli.outputs import ForceOption, claim, files_read, rejected_file
 from siamese_news.cli.progress import Watched
+from siamese_news.cli.say import say_dates, say_empty, say_posts
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
@@ -55,7 +57,6 @@ def filter(
         float, typer.Option(min=-4, max=4, help="Keep posts with this score or a higher one.")
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
-    more: MoreArguments = None,
     model: ModelOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")
@@ -69,6 +70,7 @@ def filter(
     dated_only: DatedOnlyOption = False,
     dedupe: DedupeOption = False,
     format: Annotated[Format | None, typer.Option(help="Else by the ending of --out.")] = None,
+    force: ForceOption = False,
     bom: BomOption = False,
     ids_only: IdsOnlyOption = False,
     author: AuthorOption = False,
@@ -76,6 +78,8 @@ def filter(
     map: MapOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,
+    date_field: DateFieldOption = None,
+    encoding: EncodingOption = None,
     long_window: LongWindowOption = False,
     strict: StrictOption = False,
     threads: ThreadsOption = None,
@@ -106,15 +110,20 @@ def filter(
         chosen = format_of(format, out, None).value
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
-        seeds = read_seeds(articles, more, negatives, over=True, aggregate=aggregate, posts=posts,
+        read = files_read(
+            posts=posts, articles=[*articles, *(negatives or [])], model=model,
+            others=[pseudonymise],
+        )  # fmt: skip
+        claim(out, read, force=force)
+        seeds = read_seeds(articles, negatives, over=True, aggregate=aggregate, posts=posts,
                            strict=strict)  # fmt: skip
         with output_lock(out):
             encoder, which = load_model(model)
             languages = SearchLanguages(seeds.articles)
             encoder = languages.read_as(encoder)
             fields = {
-                "text_field": text_field, "id_field": id_field, "long_window": long_window,
-                "strict": strict,
+                "text_field": text_field, "id_field": id_field, "date_field": date_field,
+                "encoding": encoding, "long_window": long_window, "strict": strict,
             }  # fmt: skip
             stream = open_posts(posts, rejected=rejected_file(out), **fields)  # type: ignore[arg-type]
             if resume and stream.total_bytes is None:
@@ -133,6 +142,7 @@ def filter(
             if part.progress.blocks:
                 typer.echo(f"{part.path}: goes on after block {part.progress.blocks}", err=True)
             try:
+                say_posts(stream)
                 stream.spool()
                 watched = Watched(stream)
                 scorer = open_scorer(
@@ -154,6 +164,8 @@ def filter(
                     again=watched.again,
                 )
                 watched.finish(max(found.scored - before_scored, 0))
+                say_dates(window)
+                say_empty(stream.counts)
                 titles = {article.id: article.title for article in seeds.articles}
                 binary = chosen in BINARY
                 with atomic_write(out, "wb" if binary else "w") as target:

@@ -9,6 +9,7 @@ import typer
 
 from siamese_news.cli.common import (
     Aggregate,
+    EncodingOption,
     IdFieldOption,
     LongWindowOption,
     ModelOption,
@@ -21,7 +22,9 @@ from siamese_news.cli.common import (
     read_seeds,
     use_threads,
 )
+from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
+from siamese_news.cli.say import say_posts
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
@@ -50,8 +53,10 @@ def keywords(
     limit: Annotated[int, typer.Option(min=1, help="Terms to list.")] = 20,
     format: Annotated[KeywordFormat, typer.Option(help="How to write it.")] = KeywordFormat.table,
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    force: ForceOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,
+    encoding: EncodingOption = None,
     long_window: LongWindowOption = False,
     strict: StrictOption = False,
     threads: ThreadsOption = None,
@@ -73,13 +78,17 @@ def keywords(
         use_threads(threads)
         if (results is None) == (not articles):
             raise InputError("expected either --results or --articles, to know the accepted posts")
+        read = files_read(posts=posts, articles=articles or [], model=model, others=[results])
+        claim(out, read, force=force)
         pool = open_posts(
             posts,
             text_field=text_field,
             id_field=id_field,
+            encoding=encoding,
             long_window=long_window,
             strict=strict,
         )
+        say_posts(pool)
         pool.spool()
         if results is not None:
             accepted = _ids(results)
@@ -127,7 +136,7 @@ def _best(
     from siamese_news.search.rank import search
 
     seeds = read_seeds(
-        articles, None, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
+        articles, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
     )
     encoder, _ = load_model(model)
     encoder = SearchLanguages(seeds.articles).read_as(encoder)

@@ -16,7 +16,9 @@ from siamese_news.cli.common import (
     BeforeOption,
     BomOption,
     DatedOnlyOption,
+    DateFieldOption,
     DedupeOption,
+    EncodingOption,
     ExpandOption,
     Format,
     FusionOption,
@@ -25,7 +27,6 @@ from siamese_news.cli.common import (
     LongWindowOption,
     MapOption,
     ModelOption,
-    MoreArguments,
     NotOption,
     PostsOption,
     PseudonymiseOption,
@@ -37,16 +38,16 @@ from siamese_news.cli.common import (
     format_of,
     load_model,
     read_seeds,
-    rejected_file,
     use_threads,
 )
+from siamese_news.cli.outputs import ForceOption, claim, files_read, rejected_file
 from siamese_news.cli.progress import Watched
+from siamese_news.cli.say import say_dates, say_empty, say_posts
 
 
 def rank(
     articles: ArticlesOption,
     posts: PostsOption,
-    more: MoreArguments = None,
     model: ModelOption = None,
     top: Annotated[int, typer.Option(min=1, help="Posts to list for each article.")] = 100,
     over_seeds: Annotated[
@@ -64,6 +65,7 @@ def rank(
         Format | None, typer.Option(help="Else by the ending of --out, or a table.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    force: ForceOption = False,
     bom: BomOption = False,
     ids_only: IdsOnlyOption = False,
     author: AuthorOption = False,
@@ -71,6 +73,8 @@ def rank(
     map: MapOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,
+    date_field: DateFieldOption = None,
+    encoding: EncodingOption = None,
     long_window: LongWindowOption = False,
     strict: StrictOption = False,
     threads: ThreadsOption = None,
@@ -100,15 +104,13 @@ def rank(
         chosen = format_of(format, out, Format.table).value
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
-        seeds = read_seeds(
-            articles,
-            more,
-            negatives,
-            over=over_seeds,
-            aggregate=aggregate,
-            posts=posts,
-            strict=strict,
-        )
+        read = files_read(
+            posts=posts, articles=[*articles, *(negatives or [])], model=model,
+            others=[pseudonymise],
+        )  # fmt: skip
+        claim(out, read, force=force)
+        seeds = read_seeds(articles, negatives, over=over_seeds, aggregate=aggregate,
+                           posts=posts, strict=strict)  # fmt: skip
         if out is not None:
             held.enter_context(output_lock(out))
         encoder, which = load_model(model)
@@ -118,10 +120,13 @@ def rank(
             posts,
             text_field=text_field,
             id_field=id_field,
+            date_field=date_field,
+            encoding=encoding,
             long_window=long_window,
             strict=strict,
             rejected=rejected_file(out),
         )
+        say_posts(stream)
         stream.spool()
         watched = Watched(stream)
         scorer = open_scorer(
@@ -142,6 +147,8 @@ def rank(
             again=watched.again,
         )
         watched.finish(ranking.scanned)
+        say_dates(window)
+        say_empty(stream.counts)
         for remark in languages.remarks():
             typer.echo(remark, err=True)
         rows = ranking_rows(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits
+from siamese_news.cli.outputs import ForceOption, claim
 
 
 def report(
@@ -13,6 +14,7 @@ def report(
         Path, typer.Option(help="What rank or filter wrote: .jsonl, .csv or .parquet.")
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
+    force: ForceOption = False,
     title: Annotated[
         str | None, typer.Option(help="Title of the page; else the name of the results.")
     ] = None,
@@ -35,6 +37,7 @@ def report(
 
         if out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
+        claim(out, [results], force=force)
         data = read_results(results, title=title, threshold=threshold)
         write_report(out, data)
         typer.echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds", err=True)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import Format, bad_input_exits, use_threads, write
+from siamese_news.cli.common import Format, bad_input_exits, use_threads
+from siamese_news.cli.outputs import ForceOption, claim, files_read, write
 
 
 class FirstStage(StrEnum):
@@ -26,6 +27,7 @@ def rerank(
     top: Annotated[int, typer.Option(min=1, help="Posts to list.")] = 100,
     format: Annotated[Format, typer.Option(help="How to write the ranking.")] = Format.table,
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    force: ForceOption = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
 ) -> None:
     """Rank posts for a keyword query with a trained samCNN or MP-HCNN.
@@ -42,6 +44,7 @@ def rerank(
         from siamese_news.search.rerank import rerank_posts
 
         use_threads(threads)
+        claim(out, files_read(posts=[str(posts)], model=model), force=force)
         found = rerank_posts(
             TextRanker.load(model),
             query,

@@ -1,12 +1,14 @@
-"""Seed articles from text files, saved web pages, JSON, tables and standard input."""
+"""Seed articles from text files, web pages, office files, JSON, tables and standard input."""
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
+from siamese_news.data.office import read_docx, read_pdf
 from siamese_news.data.readers.fields import METADATA, normal, put
 from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
@@ -17,9 +19,11 @@ from siamese_news.utils.files import open_binary
 
 _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")
+_OFFICE = (".docx", ".pdf")
 _LINES = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
-_SUFFIXES = (*_TEXT, *_PAGES, *_LINES, ".json", *TABLES, *_PARQUET)
+SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_LINES, ".json", *TABLES, *_PARQUET)
+"""What an article's file in a folder ends in."""
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")
@@ -39,7 +43,8 @@ def read_articles(
 
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
       space becomes ``-``), its title the first line that is not blank where more text follows it.
-    - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ids likewise.
+    - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
+      ``.pdf``, by the extra ``office``; ids likewise.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: an article a row: ``_id``, ``id``
       or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
@@ -63,7 +68,7 @@ def read_articles(
     given = list(sources)
     if not given:
         raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
-    for source in find_inputs(given, _SUFFIXES):
+    for source in find_inputs(given, SUFFIXES):
         for where, article in _read(source):
             if isinstance(article, EmptyArticle):
                 if set_aside is None:
@@ -157,15 +162,15 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
         yield from _json_file(path, name)
     elif suffix in _TEXT:
         yield name, _text_file(path, name)
-    elif suffix in _PAGES:
-        yield name, _page(path, name)
+    elif suffix in (*_PAGES, *_OFFICE):
+        yield name, _page(path, name, suffix)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
     elif suffix in _PARQUET:
         yield from _parquet(source)
     else:
         raise InputError(
-            f"{name}: ends in '{suffix}', expected {', '.join(_SUFFIXES)} "
+            f"{name}: ends in '{suffix}', expected {', '.join(SUFFIXES)} "
             "(or these with .gz or .zst); rename or convert the file"
         )
 
@@ -211,7 +216,7 @@ def _whole(path: Path, name: str) -> bytes:
     with open_binary(path) as stream:
         try:
             data = stream.read(LINE_CAP + 1)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise InputError(f"{name}: cannot be read ({error}); fetch or make it again") from error
     if len(data) > LINE_CAP:
         raise InputError(
@@ -246,8 +251,9 @@ def _text_file(path: Path, name: str) -> Found:
     return Article(id=_own_id(name), text=body, title=title)
 
 
-def _page(path: Path, name: str) -> Article:
-    found = read_page(_whole(path, name), name)
+def _page(path: Path, name: str, suffix: str) -> Article:
+    read = read_docx if suffix == ".docx" else read_pdf if suffix == ".pdf" else read_page
+    found = read(_whole(path, name), name)
     metadata: dict[str, Any] = {}
     for target in _METADATA:
         put(metadata, target, found.get(target))

@@ -19,7 +19,7 @@ from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.report.places import places
 from siamese_news.search.scan import blocks
-from siamese_news.utils.files import atomic_write, is_stream
+from siamese_news.utils.files import atomic_write, file_sha256, is_stream
 from siamese_news.utils.provenance import command, provenance
 
 CLUSTERED = 100_000
@@ -33,7 +33,8 @@ class ExportOptions:
     """Which columns are written.
 
     Attributes:
-        ids_only: nothing of the posts' words: no text, no matched terms.
+        ids_only: nothing of the posts' words: no text, no matched terms; no link either, which may
+            hold the author's name.
         author: the author as well.
         key: secret with which the author is replaced by a name that means nothing to others.
         map: ``x`` and ``y``, a place on a map of the posts, of the best 2,000.
@@ -47,7 +48,8 @@ class ExportOptions:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        names = tuple(n for n in COLUMNS if not (self.ids_only and n in ("text", "terms")))
+        left_out = {"text", "terms", "link"} if self.ids_only else {"link"} if self.key else set()
+        names = tuple(name for name in COLUMNS if name not in left_out)
         author = ("author",) if self.author or self.key else ()
         return (*names, *author, "x", "y") if self.map else (*names, *author)
 
@@ -191,12 +193,12 @@ def write_meta(
     remarks: Iterable[str] = (),
     languages: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write ``<out>.meta.json``: what the search knew beyond its results.
+    """Write ``<out>.meta.json``: what the search knew beyond its results, and their hash.
 
     Beside a pipe or a device there is no place for it, and nothing is written.
 
     Args:
-        out: the results.
+        out: the results, already written.
         kind: what the scores are.
         model: ``folder`` and ``sha256``.
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
@@ -218,6 +220,7 @@ def write_meta(
         "titles": dict(titles),
         "languages": dict(languages or {}),
         "remarks": list(remarks),
+        "sha256": file_sha256(out),
     }
     with atomic_write(out.with_name(out.name + ".meta.json")) as stream:
         json.dump(meta, stream, indent=1, ensure_ascii=False)

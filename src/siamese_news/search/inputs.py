@@ -22,7 +22,7 @@ class Frame(Protocol):
     columns: Any
 
 
-Articles = Iterable[str | Mapping[str, Any] | Article] | Frame
+Articles = str | Mapping[str, Any] | Article | Iterable[str | Mapping[str, Any] | Article] | Frame
 Posts = Iterable[str | Mapping[str, Any] | Post] | Frame
 
 
@@ -68,6 +68,9 @@ class _RecordInputs(Generic[Record]):
         kind: type[Record],
         convert: Callable[[dict[str, Any], int], Record],
     ) -> None:
+        if kind is Article and isinstance(inputs, str | Mapping | Article):
+            inputs = [inputs]
+        # One post is no pool: a text would be the name of a file, as often as not.
         if isinstance(inputs, str | bytes | Mapping | Article | Post) or not (
             isinstance(inputs, Iterable) or hasattr(inputs, "columns")
         ):

@@ -13,7 +13,7 @@ from siamese_news.utils.terminal import clean
 Row = Mapping[str, Any]
 COLUMNS = (
     "article", "rank", "score", "post", "text", "cluster", "cluster_size", "lang", "created_at",
-    "terms",
+    "terms", "link",
 )  # fmt: skip
 BINARY = ("parquet",)
 """Formats that need a binary stream."""

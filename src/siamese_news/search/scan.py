@@ -68,6 +68,7 @@ def _scored(scorer: Scorer, posts: Iterable[Post], window: Window, done: int) ->
         kept = window(block)
         if kept and number >= done:
             yield Scored(number, kept, scorer.scores([post.text for post in kept]))
+    window.check()
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
@@ -106,3 +107,25 @@ class ReplayablePosts:
                 yield from block
         finally:
             seen.close()
+
+
+class CountedPosts:
+    """Posts that say on standard error how many came; each pass is a line of its own.
+
+    Args:
+        posts: the posts.
+    """
+
+    def __init__(self, posts: Iterable[Post]) -> None:
+        self._posts = posts
+
+    def __iter__(self) -> Iterator[Post]:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.completed:,} posts"), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task("posts", total=None)
+            for block in blocks(self._posts):
+                yield from block
+                progress.advance(bar, len(block))

@@ -1,11 +1,14 @@
 """The search from Python: lists, data frames or any iterator of posts in, plain records out."""
 
 import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.loading import AnyModel, explainable, open_model
 from siamese_news.scoring import Fusion, open_scorer
@@ -14,11 +17,15 @@ from siamese_news.search.explain.output import record_of
 from siamese_news.search.export import ExportOptions, ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
+from siamese_news.search.keywords import find_keywords
 from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.rank import search
-from siamese_news.search.scan import ReplayablePosts
+from siamese_news.search.report import read_results, write_report
+from siamese_news.search.scan import CountedPosts, ReplayablePosts
 from siamese_news.search.seeds import Aggregate, Seeds
+from siamese_news.search.window import Window
 
 Records = list[dict[str, Any]]
 
@@ -29,11 +36,13 @@ class Searcher:
     Articles and posts are lists of texts, lists of dicts, pandas or polars frames, or iterables of
     `Article` and `Post`, such as `siamese_news.data.readers.open_posts` gives. Of a dict or a row
     the fields are found by their names as in a CSV file; where there is no id, it is the place,
-    from 0. A missing text is an empty post.
+    from 0. A missing text is an empty post. One article
+    is a list of one.
 
     Args:
         model: a `Model`, a `ExternalModel`, or the path of a folder of ours, of
             sentence-transformers or of model2vec; None is the model that ships with the package.
+        progress: show how many posts have been read, on standard error.
 
     Raises:
         InputError: no such folder, or a library that is not installed.
@@ -46,10 +55,13 @@ class Searcher:
         ['the river is in my cellar']
     """
 
-    def __init__(self, model: AnyModel | str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self, model: AnyModel | str | PathLike[str] | None = None, *, progress: bool = False
+    ) -> None:
         if model is None or isinstance(model, str | PathLike):
             model = open_model(model)
         self.model: AnyModel = model
+        self.progress = progress
 
     def rank(
         self,
@@ -62,6 +74,9 @@ class Searcher:
         aggregate: Aggregate = "max",
         fusion: Fusion | None = None,
         expand: bool | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        dated_only: bool = False,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -76,6 +91,9 @@ class Searcher:
             aggregate: how the scores over several seeds become one.
             fusion: how words and vectors come together; None: as the model says (`open_scorer`).
             expand: whether the best posts speak for the articles as well; None: as the model says.
+            after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
+            before: only posts before this date, or undated ones.
+            dated_only: leave out posts without a date.
             dedupe: of near-duplicates only the best.
             map: add a place on a map, ``x`` and ``y``, where posts alike lie together.
 
@@ -84,8 +102,8 @@ class Searcher:
             ``pandas.DataFrame(...)``.
 
         Raises:
-            InputError: no article, no post, an id twice, what is no text, or a fusion that needs
-                words of a model that has vectors alone.
+            InputError: no article, no post, an id twice, what is no text, dates that are none or
+                that no post has, or a fusion that needs words of a model that has vectors alone.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
         languages = SearchLanguages(seeds.articles)
@@ -93,7 +111,8 @@ class Searcher:
         scorer = open_scorer(
             model, seeds.texts, positives=len(seeds.articles), fusion=fusion, expand=expand
         )
-        ranking = search(scorer, seeds, ReplayablePosts(posts_of(posts)), top=top)
+        window = Window.of(after, before, dated_only=dated_only)
+        ranking = search(scorer, seeds, self._posts(posts), top=top, window=window)
         share = ExportOptions(map=map)
         rows = ranking_rows(
             ranking,
@@ -117,6 +136,9 @@ class Searcher:
         aggregate: Aggregate = "max",
         fusion: Fusion | None = None,
         expand: bool | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        dated_only: bool = False,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -130,6 +152,9 @@ class Searcher:
             aggregate: see `rank`.
             fusion: see `rank`.
             expand: see `rank`.
+            after: see `rank`.
+            before: see `rank`.
+            dated_only: see `rank`.
             dedupe: see `rank`.
             map: see `rank`.
 
@@ -144,7 +169,8 @@ class Searcher:
         seeds = _seeds(articles, negatives, True, aggregate)
         languages = SearchLanguages(seeds.articles)
         model = languages.read_as(self.model)
-        source, share = ReplayablePosts(posts_of(posts)), ExportOptions(map=map)
+        source, share = self._posts(posts), ExportOptions(map=map)
+        window = Window.of(after, before, dated_only=dated_only)
         with TemporaryDirectory() as folder:
             part = PartialResults(Path(folder) / "found", {}, resume=False)
             try:
@@ -155,7 +181,9 @@ class Searcher:
                     fusion=fusion,
                     expand=expand,
                 )
-                found = filter_posts(scorer, seeds, source, part, threshold=threshold, share=share)
+                found = filter_posts(
+                    scorer, seeds, source, part, threshold=threshold, share=share, window=window
+                )
                 if not found.scored:
                     raise InputError("there is no post to filter: expected at least one")
                 rows = filtered_rows(
@@ -187,8 +215,52 @@ class Searcher:
         seeds = _seeds(articles, (), True, "max")
         model = SearchLanguages(seeds.articles).read_as(explainable(self.model))
         scorer = open_scorer(model, seeds.texts, positives=len(seeds.articles))
-        few = list(ReplayablePosts(posts_of(posts)))
+        few = list(self._posts(posts))
         return [record_of(one) for one in explain_nearest(model, seeds.articles, few, scorer)]
+
+    def keywords(
+        self, found: Iterable[Mapping[str, Any]], posts: Posts, *, limit: int = 20
+    ) -> Records:
+        """The words that would have found these posts, for a search by keywords.
+
+        Args:
+            found: what `rank` or `filter` gave.
+            posts: the pool they were found in.
+            limit: at most so many terms.
+
+        Returns:
+            A record a term, best first, as ``siamese-news keywords --format jsonl`` writes it.
+
+        Raises:
+            InputError: none of what was found is in the pool, or nothing else is.
+        """
+        accepted = {str(row["post"]) for row in found}
+        terms = find_keywords(self._posts(posts), accepted, limit=limit).keywords
+        return [{"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1)]
+
+    def report(
+        self, found: Iterable[Mapping[str, Any]], out: str | PathLike[str], *, title: str = ""
+    ) -> None:
+        """Write what was found as one HTML page, as ``siamese-news report`` does.
+
+        Args:
+            found: what `rank` or `filter` gave.
+            out: the page; a file that is there is replaced.
+            title: of the page; else the name of the file.
+
+        Raises:
+            InputError: nothing was found, or a row lacks what the page needs.
+        """
+        with TemporaryDirectory() as folder:
+            results = Path(folder) / (Path(out).stem + ".jsonl")
+            with results.open("w", encoding="utf-8") as stream:
+                write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
+            write_report(out, read_results(results, title=title or None))
+
+    def _posts(self, posts: Posts) -> Iterable[Post]:
+        """The posts, checked, and counted where a person watches."""
+        found = ReplayablePosts(posts_of(posts))
+        return CountedPosts(found) if self.progress else found
 
 
 def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:

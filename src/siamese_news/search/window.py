@@ -17,7 +17,8 @@ class Window:
         before: first moment that is too late.
         dated_only: leave out posts without a date.
         outside: how many were left out by their date.
-        undated: how many had no date.
+        undated: how many had no date that can be read.
+        dated: how many had one.
     """
 
     after: str | None = None
@@ -25,6 +26,7 @@ class Window:
     dated_only: bool = False
     outside: int = 0
     undated: int = 0
+    dated: int = 0
 
     @classmethod
     def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
@@ -42,11 +44,29 @@ class Window:
 
     def start(self) -> None:
         """Count anew."""
-        self.outside = self.undated = 0
+        self.outside = self.undated = self.dated = 0
+
+    @property
+    def asked(self) -> bool:
+        """Whether posts are chosen by their date at all."""
+        return bool(self.after or self.before or self.dated_only)
+
+    def check(self) -> None:
+        """After a pass over all posts.
+
+        Raises:
+            InputError: posts were to be chosen by their date, and none has a date that is known.
+        """
+        if self.asked and self.undated and not self.dated:
+            raise InputError(
+                f"--after, --before and --dated-only choose by date, but none of {self.undated:,} "
+                "posts has a date that can be read; name the right field with --date-field "
+                "(siamese-news doctor FILE shows what is read of a file), or leave the dates out"
+            )
 
     def __call__(self, posts: Sequence[Post]) -> list[Post]:
         """Those of the posts that lie within."""
-        if not (self.after or self.before or self.dated_only):
+        if not self.asked:
             return list(posts)
         kept = []
         for post in posts:
@@ -55,15 +75,17 @@ class Window:
                 self.undated += 1
                 if self.dated_only:
                     continue
-            elif (self.after and date < self.after) or (self.before and date >= self.before):
-                self.outside += 1
-                continue
+            else:
+                self.dated += 1
+                if (self.after and date < self.after) or (self.before and date >= self.before):
+                    self.outside += 1
+                    continue
             kept.append(post)
         return kept
 
     def counts(self) -> dict[str, int]:
         """In plain values; nothing where every post is welcome."""
-        if not (self.after or self.before or self.dated_only):
+        if not self.asked:
             return {}
         return {"outside the dates": self.outside, "without a date": self.undated}
 

@@ -1,11 +1,13 @@
 """Files that are never half there, and text files that may be compressed."""
 
 import gzip
+import hashlib
 import io
 import os
 import shutil
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import IO, Any, cast
 from siamese_news.errors import InputError
 
 _BUFFER = 2**20
+_GZIP_FEED = 2**16
 # 4 bytes of zstd can stand for 128 KiB: 512 bytes at a time are 16 MiB at the worst.
 _ZSTD_FEED = 2**9
 
@@ -95,6 +98,12 @@ def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]
         binary.close()
 
 
+def file_sha256(path: str | Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def open_binary(path: str | Path) -> IO[bytes]:
     """Open a plain, ``.gz`` or ``.zst`` file for reading bytes.
 
@@ -160,18 +169,53 @@ def unpack(
     """
     packed = packing(raw, name)
     if packed == "gz":
-        return io.BufferedReader(cast(io.RawIOBase, _GzipFile(raw)), _BUFFER)
+        return io.BufferedReader(_GzipFile(raw), _BUFFER)
     if packed == "zst":
         return io.BufferedReader(_ZstdFile(raw, name, long_window), _BUFFER)
     return raw
 
 
-class _GzipFile(gzip.GzipFile):
-    """All members of a gzip stream; it closes the file that it reads."""
+class _GzipFile(io.RawIOBase):
+    """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
-        super().__init__(fileobj=raw, mode="rb")
-        self.myfileobj = raw  # type: ignore[assignment]
+        self._raw = raw
+        self._member: Any = None
+        self._input = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            data = self._input or self._raw.read(_GZIP_FEED)
+            self._input = b""
+            if self._member is None:
+                data = data.lstrip(b"\0")  # members may be padded with zeros
+                if not data:
+                    if self._raw.peek(1):
+                        continue
+                    return 0
+                self._member = zlib.decompressobj(wbits=31)
+            elif not data and not self._member.unconsumed_tail:
+                # What is held back comes before the complaint.
+                out = self._member.flush()
+                if not out or self._member.eof:
+                    raise EOFError("the file ends inside a gzip member")
+                buffer[: len(out)] = out
+                return len(out)
+            out = self._member.decompress(data, len(buffer))
+            if self._member.eof:
+                self._input, self._member = self._member.unused_data, None
+            else:
+                self._input = self._member.unconsumed_tail
+            if out:
+                buffer[: len(out)] = out
+                return len(out)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class _ZstdFile(io.RawIOBase):

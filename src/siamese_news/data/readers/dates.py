@@ -1,23 +1,33 @@
 """Dates of every platform into one shape: ``2018-10-10T20:19:24Z``, which sorts as a string."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ ,T]+(\d\d:\d\d(?::\d\d)?))?")
 _MONTHS = {
     name: f"{number:02}"
     for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
 }
 # Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
+# Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
+_ZONES = {
+    "UTC": 0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6,
+    "PST": -8, "PDT": -7, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3,
+    "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11,
+}  # fmt: skip
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 
 
 def iso_date(value: Any) -> str | None:
     """The moment in UTC, whole seconds; None where `value` is no date that has one meaning.
 
-    Read are ISO 8601, the dates of Twitter v1.1 and of e-mail, ``20181010``, ``20181010201924`` and
-    seconds (milli, micro, nano) since 1970. A date without a zone counts as UTC. ``10/11/2018`` is
-    the tenth or the eleventh, so it is none.
+    Read are ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
+    Twitter v1.1 and of e-mail, ``10.11.2018``, ``20181010``, ``20181010201924`` and seconds (milli,
+    micro, nano) since 1970. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
+    eleventh, so it is none.
     """
     try:
         if isinstance(value, str):
@@ -27,8 +37,8 @@ def iso_date(value: Any) -> str | None:
                 datetime.fromisoformat(text)
                 return text[:19] + "Z"
             return _utc(_parse(text))
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return _utc(_since_1970(value))
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            return _utc(_since_1970(float(value)))
     except (ValueError, OverflowError, OSError, TypeError, IndexError):
         pass
     return None
@@ -54,7 +64,17 @@ def _parse(text: str) -> datetime:
         _, month, day, time, zone, year = parts
         return datetime.fromisoformat(f"{year}-{_MONTHS[month]}-{day:0>2}T{time}{zone}")
     if text[:4].isdigit():
-        return datetime.fromisoformat(text.removesuffix(" UTC"))
+        if text[4:5] == "/":
+            text = text.replace("/", "-", 2)
+        start, _, zone = text.rpartition(" ")
+        if zone in _ZONES:
+            hours = timezone(timedelta(hours=_ZONES[zone]))
+            return datetime.fromisoformat(start).replace(tzinfo=hours)
+        return datetime.fromisoformat(text)
+    dotted = _DOTTED.fullmatch(text)
+    if dotted:  # day, month, year
+        day, month, year, time = dotted.groups()
+        return datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{time or '00:00'}")
     return parsedate_to_datetime(text)
 
 

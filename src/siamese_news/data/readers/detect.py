@@ -1,146 +1,142 @@
 """What a file looks like, from its first rows."""
 
 import io
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
-
-import orjson
+import re
+import zlib
+from collections.abc import Iterator, Sequence
 
 from siamese_news.data.jsonl import decode_object
-from siamese_news.data.lines import BadRow, raw_lines
+from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.readers.detected import Choice, Detected, Kind
+from siamese_news.data.readers.documents import find_document
+from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
     IDS,
     TEXTS,
-    Convert,
     Fields,
     Record,
+    check_field,
     find_fields,
-    generic,
 )
+from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
-from siamese_news.data.readers.platforms import PLATFORMS
-from siamese_news.data.readers.tables import TABLES, Table, table_layout
+from siamese_news.data.readers.registry import FORMATS, known_format, known_table
+from siamese_news.data.readers.tables import TABLES, table_layout
 from siamese_news.errors import InputError
 from siamese_news.utils.files import packing, unpack
 
-Kind = Literal["jsonl", "delimited", "parquet", "empty"]
-
 ROWS = 100
 _BYTES = 2**23
+_MORE = 2**20  # of a document or a table that are looked at beyond the first rows
+_EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive (or an Excel file): unpack it, or save it as CSV UTF-8",
+    b"PK\x03\x04": "a zip archive: unpack it",
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
     b"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
     b"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
     b"7z\xbc\xaf": "a 7z archive: unpack it first",
     b"SQLite": "an SQLite database: export the table of posts as CSV",
-    b"\xff\xfe": "UTF-16: save it as UTF-8 (in Excel: 'CSV UTF-8')",
-    b"\xfe\xff": "UTF-16: save it as UTF-8 (in Excel: 'CSV UTF-8')",
     b"%PDF": "a PDF",
 }
 _JSON = (".jsonl", ".ndjson", ".json")
+_SCRIPT = re.compile(rb"\s*window\.[\w.]+\s*=\s*(?=[\[{])")
 
 
-@dataclass(frozen=True, slots=True)
-class Detected:
-    """What a file looks like and what would be read of it.
-
-    Attributes:
-        source: the file, as messages call it.
-        format: for people, such as ``Bluesky Jetstream``.
-        text_field: where the text is.
-        id_field: where the id is.
-        packed: ``gz``, ``zst`` or nothing.
-        kind: how the rows lie in the file.
-        fields: the fields of a record; what `find_fields` chose among `names`.
-        names: the fields that the first rows have.
-        table: how a CSV or TSV is written.
-    """
-
-    source: str
-    format: str
-    text_field: str
-    id_field: str
-    packed: str
-    kind: Kind
-    fields: Fields | None = None
-    names: tuple[str, ...] = ()
-    table: Table | None = None
-
-    def converter(self) -> Convert:
-        """What makes posts of this file's records."""
-        if self.fields is not None:
-            return generic(self.fields)
-        return next(p.convert for p in PLATFORMS if p.name == self.format)
-
-
-def detect(
-    source: Input, *, text_field: str | None, id_field: str | None, long_window: bool
-) -> Detected:
+def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     """Look at the beginning of an input.
 
     Args:
         source: a file or pipe; a pipe can be read from its start afterwards.
-        text_field: the user's choice of the field for the text.
-        id_field: likewise for the id.
+        choice: what the user said of it.
         long_window: as `siamese_news.utils.files.unpack`.
 
     Raises:
         InputError: for what is no file of posts, and where no field fits.
     """
+    encoding = None if choice.encoding is None else check_encoding(choice.encoding)
     raw = source.look()
     with raw:
         packed = packing(raw, source.name)
-        if raw.peek(4)[:4] == b"PAR1":
+        start = raw.peek(4)[:4]
+        if start == b"PAR1":
             from siamese_news.data.readers.parquet import parquet_columns
 
             source.spool()  # Parquet is read from its end
-            columns = parquet_columns(source)
-            fields = find_fields(columns, source.name, text_field=text_field, id_field=id_field)
-            return _with(source, "Parquet", packed, "parquet", fields, columns)
-        stream = unpack(raw, source.name, long_window=long_window)
-        sample = _sample(stream)
+            return _flat(source.name, "Parquet", packed, "parquet", parquet_columns(source), choice)
+        if start == b"PK\x03\x04" and _is_sheet(source):
+            from siamese_news.data.readers.sheets import sheet_layout
+
+            names, what = sheet_layout(source)
+            return _flat(source.name, what, packed, "sheet", names, choice)
+        head, ended = _head(unpack(raw, source.name, long_window=long_window))
+        if encoding is None:
+            encoding = detect_encoding(head)
+        if encoding != UTF8:
+            head = as_utf8(io.BufferedReader(io.BytesIO(head)), encoding).read()
+    sample = _sample(head.removeprefix(b"\xef\xbb\xbf"), ended)
     first = next((line for _, line in sample if isinstance(line, bytes) and line.strip()), b"")
-    if not sample:
+    if not head:
         return Detected(source.name, "empty", "", "", packed, "empty")
-    start = first.lstrip()
+    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, what in _FOREIGN.items():
-        if start.startswith(magic):
-            raise InputError(
-                f"{source.name}: is {what}; expected JSON lines, CSV, TSV or Parquet, plain, gz "
-                "or zst"
-            )
+        if begin.startswith(magic):
+            raise InputError(f"{source.name}: is {what}; {_EXPECTED}")
     suffix = plain_suffix(source.name)
-    if start.startswith(b"[") and suffix not in TABLES:
-        _refuse_array(source.name, first)
-    if start.startswith(b"{") or suffix in _JSON or not start:
-        return _json(source.name, sample, packed, text_field, id_field)
-    return _delimited(source.name, suffix, sample, packed, text_field, id_field)
+    script = _SCRIPT.match(begin)
+    if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
+        skip = script.group().decode() if script else ""
+        found = _document(source.name, begin[len(skip) :], packed, choice, encoding, skip)
+        if found is not None:
+            return found
+    if begin.startswith(b"{") or suffix in _JSON or not begin:
+        return _json(source.name, sample, packed, choice, encoding)
+    return _delimited(source.name, suffix, sample, packed, choice, encoding)
 
 
-def _sample(stream: io.BufferedReader) -> list[tuple[int, bytes | BadRow]]:
-    sample = []
-    size = 0
-    # No line is skipped, since what is read of a pipe is kept.
-    for number, line in raw_lines(stream, skip=0):
-        sample.append((number, line))
-        size += 0 if isinstance(line, BadRow) else len(line)
-        if len(sample) >= ROWS or size >= _BYTES:
-            break
-    return sample
+def _is_sheet(source: Input) -> bool:
+    from siamese_news.data.readers.sheets import is_sheet
+
+    source.spool()  # a zip archive is read from its end
+    return is_sheet(source)
 
 
-def _refuse_array(name: str, line: bytes) -> None:
+def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether that is all of it: rows, and some more of a file."""
+    found = bytearray()
+    ended = False
     try:
-        whole = isinstance(orjson.loads(line), list)
-    except orjson.JSONDecodeError:
-        whole = line.strip() in (b"[", b"[{")
-    if (whole and b"{" in line) or line.strip() == b"[":
-        raise InputError(
-            f"{name}:1: one JSON array, expected one object on each line; convert it, for example "
-            f"with jq -c '.[]' FILE"
-        )
+        for _ in range(ROWS):
+            line = stream.readline(LINE_CAP + 1)
+            found += line[:_BYTES]
+            ended = not line
+            if ended or len(found) >= _BYTES:
+                break
+        # Rows of JSON lines are enough, however slowly a pipe brings more of them.
+        if not ended and not _is_record(bytes(found).partition(b"\n")[0]):
+            while len(found) < _MORE and not ended:
+                more = stream.read1(_MORE)
+                found += more
+                ended = not more
+    except (EOFError, OSError, zlib.error):
+        return bytes(found) or b"\n", True  # what is damaged is said when it is read
+    return bytes(found), ended
+
+
+def _is_record(line: bytes) -> bool:
+    """Whether a line is a JSON object by itself."""
+    try:
+        return bool(line.strip()) and bool(decode_object(line) or True)
+    except BadRow:
+        return False
+
+
+def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes | BadRow]]:
+    """The first lines; one that is cut off by the end of what was looked at is none."""
+    lines = head.split(b"\n")
+    last = lines.pop()
+    if last and (ended or not lines):
+        lines.append(last)
+    return [(number, line) for number, line in enumerate(lines[:ROWS], 1)]
 
 
 def _records(sample: list[tuple[int, bytes | BadRow]]) -> Iterator[tuple[int, Record]]:
@@ -152,40 +148,55 @@ def _records(sample: list[tuple[int, bytes | BadRow]]) -> Iterator[tuple[int, Re
                 continue
 
 
+def _document(
+    name: str, head: bytes, packed: str, choice: Choice, encoding: str, skip: str
+) -> Detected | None:
+    found = find_document(head, name)
+    if found is None:
+        return None
+    names = _names(found.sample)
+    place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
+    if found.known is not None and choice.text_field is None and choice.id_field is None:
+        return _known(
+            name, found.known, packed, "json", names, choice, encoding=encoding,
+            prefix=found.prefix, skip=skip,
+        )  # fmt: skip
+    return _flat(
+        name, f"JSON{place}", packed, "json", names, choice, records=found.sample,
+        encoding=encoding, prefix=found.prefix, skip=skip,
+    )  # fmt: skip
+
+
+def _names(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(key for record in records for key in record))
+
+
 def _json(
     name: str,
     sample: list[tuple[int, bytes | BadRow]],
     packed: str,
-    text_field: str | None,
-    id_field: str | None,
+    choice: Choice,
+    encoding: str,
 ) -> Detected:
-    records = list(_records(sample))
-    if text_field is None and id_field is None:
-        shapes = Counter(
-            platform.name
-            for _, record in records
-            for platform in [next((p for p in PLATFORMS if p.matches(record)), None)]
-            if platform is not None
-        )
-        for found, count in shapes.most_common(1):
-            if count * 10 >= len(records):
-                shape = next(p for p in PLATFORMS if p.name == found)
-                return Detected(name, found, shape.text_field, shape.id_field, packed, "jsonl")
-    names = tuple(dict.fromkeys(key for _, record in records for key in record))
-    inner = [m for _, record in records if isinstance(m := record.get("metadata"), dict)]
+    numbered = list(_records(sample))
+    records = [record for _, record in numbered]
+    names = _names(records)
+    if choice.text_field is None and choice.id_field is None:
+        known = known_format(records)
+        if known is not None:
+            return _known(name, known, packed, "jsonl", names, choice, encoding=encoding)
     if not records:  # every row will be rejected, and say why
-        fields = Fields((text_field,) if text_field else TEXTS, (id_field,) if id_field else IDS)
-    else:
-        fields = find_fields(
-            names,
-            f"{name}:{records[0][0]}",
-            text_field=text_field,
-            id_field=id_field,
-            nested=dict.fromkeys(key for metadata in inner for key in metadata),
-        )
+        texts = (choice.text_field,) if choice.text_field else TEXTS
+        fields = Fields(texts, (choice.id_field,) if choice.id_field else IDS)
+        return Detected(
+            name, "JSON lines", fields.texts[0], fields.ids[0], packed, "jsonl", fields,
+            encoding=encoding,
+        )  # fmt: skip
     beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
-    kind = "BEIR corpus" if beir else "JSON lines"
-    return Detected(name, kind, fields.texts[0], fields.ids[0], packed, "jsonl", fields, names)
+    return _flat(
+        name, "BEIR corpus" if beir else "JSON lines", packed, "jsonl", names, choice,
+        where=f"{name}:{numbered[0][0]}", records=records, encoding=encoding,
+    )  # fmt: skip
 
 
 def _delimited(
@@ -193,33 +204,65 @@ def _delimited(
     suffix: str,
     sample: list[tuple[int, bytes | BadRow]],
     packed: str,
-    text_field: str | None,
-    id_field: str | None,
+    choice: Choice,
+    encoding: str,
 ) -> Detected:
     lines = [
         (number, line.decode("utf-8", "surrogateescape"))
         for number, line in sample
         if isinstance(line, bytes) and line.strip()
     ]
-    number = lines[0][0]
-    table = table_layout([line for _, line in lines], suffix)
+    header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
+    table = table_layout([line for _, line in lines], suffix, header=header)
+    number = lines[min(table.header_row, len(lines) - 1)][0] if lines else 1
     names = table.names
-    if not names or (len(names) == 1 and suffix not in TABLES and text_field is None):
+    if not names or (len(names) == 1 and suffix not in TABLES and choice.text_field is None):
         raise InputError(
-            f"{name}:{number}: neither JSON lines nor a table with a header (the first line is "
-            f"{lines[0][1].strip()[:60]!r}); "
-            "expected JSON lines, CSV, TSV or Parquet, plain, gz or zst"
+            f"{name}:{number}: neither JSON nor a table with a header (the first line is "
+            f"{lines[0][1].strip()[:60]!r}); {_EXPECTED}"
         )
-    fields = find_fields(names, f"{name}:{number}", text_field=text_field, id_field=id_field)
     kind = "TSV" if table.delimiter == "\t" else "CSV"
-    return Detected(
-        name, kind, fields.texts[0], fields.ids[0], packed, "delimited", fields, names, table
-    )
+    return _flat(
+        name, kind, packed, "delimited", names, choice, where=f"{name}:{number}", table=table,
+        encoding=encoding,
+    )  # fmt: skip
 
 
-def _with(
-    source: Input, format: str, packed: str, kind: Kind, fields: Fields, names: list[str]
-) -> Detected:
+def _headless(line: str, known: Format) -> bool:
+    cells = line.rstrip("\r\n").split("\t")
+    return len(cells) == len(known.header) and bool(re.match(r"\d{14}-T?\d+$", cells[0]))
+
+
+def _known(
+    name: str, known: Format, packed: str, kind: Kind, names: Sequence[str], choice: Choice,
+    **others: object,
+) -> Detected:  # fmt: skip
+    if choice.date_field is not None:
+        check_field(names, choice.date_field, "--date-field", name)
     return Detected(
-        source.name, format, fields.texts[0], fields.ids[0], packed, kind, fields, tuple(names)
+        name, known.name, known.text_field, known.id_field, packed, kind, names=tuple(names),
+        known=known, date_field=choice.date_field, **others,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _flat(
+    name: str, what: str, packed: str, kind: Kind, names: Sequence[str], choice: Choice, *,
+    where: str | None = None, records: Sequence[Record] = (), **others: object,
+) -> Detected:  # fmt: skip
+    """A file whose records have fields with names: of a known tool, or guessed."""
+    if choice.text_field is None and choice.id_field is None and kind not in ("jsonl", "json"):
+        known = known_table(names)
+        if known is not None:
+            return _known(name, known, packed, kind, names, choice, **others)
+    inner = [m for record in records if isinstance(m := record.get("metadata"), dict)]
+    fields = find_fields(
+        names,
+        where or name,
+        text_field=choice.text_field,
+        id_field=choice.id_field,
+        date_field=choice.date_field,
+        nested=dict.fromkeys(key for metadata in inner for key in metadata),
     )
+    return Detected(
+        name, what, fields.texts[0], fields.ids[0], packed, kind, fields, tuple(names), **others,  # type: ignore[arg-type]
+    )  # fmt: skip

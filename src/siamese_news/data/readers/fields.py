@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from siamese_news.data.jsonl import kind, plain_value
@@ -20,7 +22,7 @@ Convert = Callable[[Record], Converted]
 # full_text before text: where a dump has both, `text` is cut off.
 TEXTS = (
     "full_text", "text", "tweet_text", "post_text", "content", "body", "message", "tweet", "post",
-    "caption", "comment", "selftext",
+    "caption", "comment", "selftext", "rawcontent", "video_description", "message_text",
 )  # fmt: skip
 # id_str before id: many dumps of tweets round the number of `id`.
 IDS = (
@@ -30,7 +32,8 @@ IDS = (
 METADATA: Mapping[str, Sequence[str]] = {
     "created_at": (
         "created_at", "createdat", "created_utc", "date", "datetime", "timestamp", "timestamp_utc",
-        "time", "published_at", "published", "pubdate", "posted_at", "post_created",
+        "time", "published_at", "published", "pubdate", "posted_at", "post_created", "created",
+        "creation_time", "created_time", "create_time", "publishedat", "timestamp_ms",
     ),
     "lang": ("lang", "language"),
     "author": (
@@ -60,6 +63,7 @@ class Fields:
         metadata: name in the post's metadata -> field.
         nested: the same for fields of the record's own ``metadata``.
         title: field of a title that belongs to the text.
+        spare: field of a title that stands for a text that is empty.
     """
 
     texts: tuple[str, ...]
@@ -67,8 +71,10 @@ class Fields:
     metadata: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, str] = field(default_factory=dict)
     title: str | None = None
+    spare: str | None = None
 
 
+@lru_cache(4096)
 def normal(name: str) -> str:
     """A field's name as the tables here have it: ``Tweet ID`` is ``tweet_id``."""
     lowered = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
@@ -81,6 +87,7 @@ def find_fields(
     *,
     text_field: str | None = None,
     id_field: str | None = None,
+    date_field: str | None = None,
     nested: Iterable[str] = (),
 ) -> Fields:
     """Choose among the fields that the first records have.
@@ -90,6 +97,7 @@ def find_fields(
         where: what a message starts with.
         text_field: the user's choice; a dot leads into an object.
         id_field: likewise; `LINE` numbers the rows where there is no such field.
+        date_field: likewise for the date.
         nested: the fields of ``metadata``, where that is an object.
 
     Raises:
@@ -98,6 +106,8 @@ def find_fields(
     names = list(names)
     outer, inner = _by_normal(names), _by_normal(nested)
     metadata = _metadata(outer)
+    if date_field is not None:
+        metadata["created_at"] = check_field(names, date_field, "--date-field", where)
     beir = "_id" in names and "text" in names and text_field is None
     return Fields(
         _choose(names, outer, text_field, TEXTS, "--text-field", where),
@@ -105,6 +115,20 @@ def find_fields(
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
+        outer.get("title", outer.get("headline")),
+    )
+
+
+def check_field(names: Sequence[str], wanted: str, option: str, where: str) -> str:
+    """The user's choice of a field, if the records have it; a dot leads into an object.
+
+    Raises:
+        InputError: they have no such field.
+    """
+    if wanted in names or wanted.split(".")[0] in names:
+        return wanted
+    raise InputError(
+        f"{where}: field '{wanted}' ({option}) is missing; the record has: {_list(names)}"
     )
 
 
@@ -132,11 +156,9 @@ def _choose(
     where: str,
 ) -> tuple[str, ...]:
     if wanted is not None:
-        if wanted in names or wanted.split(".")[0] in names or (options is IDS and wanted == LINE):
+        if options is IDS and wanted == LINE:
             return (wanted,)
-        raise InputError(
-            f"{where}: field '{wanted}' ({option}) is missing; the record has: {_list(names)}"
-        )
+        return (check_field(names, wanted, option, where),)
     found = tuple(by_normal[name] for name in options if name in by_normal)
     if not found:
         expected = "', '".join(options)
@@ -153,20 +175,26 @@ def _list(names: Sequence[str]) -> str:
 
 
 def generic(fields: Fields) -> Convert:
-    """Posts from records with a text and an id among their fields."""
-    texts, ids, title = fields.texts, fields.ids, fields.title
+    """Posts from records with a text and an id among their fields.
+
+    Of the fields for the text the first one that is not empty counts.
+    """
+    texts, ids, title, spare = fields.texts, fields.ids, fields.title, fields.spare
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
-    dotted = [name for name in (*texts, *ids) if "." in name]
+    dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
     def convert(record: Record) -> Post:
         if dotted:
             record = _with_dotted(record, dotted)
+        text = None
         for name in texts:
             value = record.get(name)
             if value is not None:
                 text = text_value(value, name)
-                break
-        else:
+                if text:
+                    break
+        heading = title or (None if text else spare)
+        if text is None and (heading is None or not record.get(heading)):
             raise _missing(texts, record, "no text")
         for name in ids:
             value = record.get(name)
@@ -175,14 +203,15 @@ def generic(fields: Fields) -> Convert:
                 break
         else:
             raise _missing(ids, record, "no id")
-        if title is not None and record.get(title):
-            text = f"{text_value(record[title], title)}\n{text}"
+        if heading is not None and record.get(heading):
+            lead = text_value(record[heading], heading)
+            text = f"{lead}\n{text}" if text else lead
         metadata = _own_metadata(record["metadata"]) if "metadata" in record else {}
         for target, name in inner:
             put(metadata, target, metadata.get(name))
         for target, name in outer:
             put(metadata, target, record.get(name))
-        return Post(post_id, text, metadata)
+        return Post(post_id, text or "", metadata)
 
     return convert
 
@@ -206,7 +235,7 @@ def id_value(value: Any, name: str) -> str:
     """
     if type(value) is int:
         return str(value)
-    if isinstance(value, float):
+    if isinstance(value, float | Decimal):
         raise BadRow(
             "id lost digits",
             f"field '{name}' is a number with a decimal point, which holds 15 digits; go back to "
@@ -253,12 +282,25 @@ def _own_metadata(value: Any) -> dict[str, Any]:
     return plain
 
 
+def value_at(record: Record, name: str) -> Any:
+    """The value of a field; a dot leads into an object. None where there is none."""
+    if name in record:
+        return record[name]
+    value: Any = record
+    for part in name.split("."):
+        if isinstance(value, dict):
+            # As in a table of columns, where names are compared in their normal form.
+            own = part if part in value else next((k for k in value if normal(k) == part), part)
+            value = value.get(own)
+        else:
+            return None
+    return value
+
+
 def _with_dotted(record: Record, names: Iterable[str]) -> Record:
     for name in names:
         if name not in record:
-            value: Any = record
-            for part in name.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
+            value = value_at(record, name)
             if value is not None:
                 record = {**record, name: value}
     return record

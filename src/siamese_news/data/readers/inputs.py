@@ -9,8 +9,9 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
+from siamese_news.data.readers.own import is_own
 from siamese_news.errors import InputError
 from siamese_news.utils.files import reading
 
@@ -32,6 +33,7 @@ class Input:
         self._pipe = pipe
         self._head = bytearray()
         self._used = False
+        self._copy: Any = None
 
     @property
     def size(self) -> int | None:
@@ -61,11 +63,19 @@ class Input:
         """Copy what a pipe gives to a temporary file, so that it can be read again."""
         if self.path is not None:
             return
-        with self.open() as source, tempfile.NamedTemporaryFile("wb", delete=False) as copy:
+        with self.open() as source:
+            copy = tempfile.NamedTemporaryFile("w+b", delete=False)
             # The file goes when this object goes, or the process.
             weakref.finalize(self, _remove, copy.name)
             shutil.copyfileobj(source, copy, 2**20)
+            copy.flush()
         self.path = Path(copy.name)
+        handle = Path(f"/proc/self/fd/{copy.fileno()}")
+        if handle.exists():  # a file without a name: not even kill -9 leaves it behind
+            os.unlink(copy.name)
+            self.path, self._copy = handle, copy
+        else:
+            copy.close()
 
     def _open(self, *, keep: bool) -> io.BufferedReader:
         if self.path is None:
@@ -104,39 +114,56 @@ class _Tee(io.RawIOBase):
         return len(data)
 
 
-def find_inputs(sources: Iterable[str | Path], suffixes: Sequence[str]) -> list[Input]:
+def find_inputs(
+    sources: Iterable[str | Path], suffixes: Sequence[str], *, own: list[Path] | None = None
+) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
     Args:
         sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
         suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
             ending, hidden files and files of rejected rows are passed over.
+        own: files of a folder or glob that were passed over because a command of ours wrote them
+            are added here; where a folder holds nothing else they are read.
 
     Raises:
         InputError: for what is not there, and a folder without such a file.
     """
     inputs: list[Input] = []
-    seen: set[Path | str] = set()
-    for source in map(str, sources):
-        if source == STDIN:
-            if STDIN not in seen:
-                inputs.append(Input("standard input", None, sys.stdin.buffer))
-            seen.add(STDIN)
-            continue
-        with reading(source):
-            for path in _files(source, suffixes):
-                real = path.resolve()
-                if real not in seen:
-                    seen.add(real)
-                    regular = path.is_file()
-                    pipe = _pipe(path, regular)
-                    inputs.append(Input(str(path), path if regular else None, pipe))
+    for path in input_paths(sources, suffixes, own=own):
+        if path is None:
+            inputs.append(Input("standard input", None, sys.stdin.buffer))
+        elif path.is_file():
+            inputs.append(Input(str(path), path))
+        else:  # a named pipe, such as the shell makes of <(...)
+            with reading(path):
+                inputs.append(Input(str(path), None, path.open("rb")))
     return inputs
 
 
-def _pipe(path: Path, regular: bool) -> IO[bytes] | None:
-    """A named pipe, such as the shell makes of ``<(...)``."""
-    return None if regular else path.open("rb")
+def input_paths(
+    sources: Iterable[str | Path], suffixes: Sequence[str], *, own: list[Path] | None = None
+) -> list[Path | None]:
+    """The paths that `find_inputs` opens; None is standard input."""
+    paths: list[Path | None] = []
+    seen: set[Path | None] = set()
+    for source in map(str, sources):
+        found: list[Path | None] = [None]
+        if source != STDIN:
+            with reading(source):
+                named = _files(source, suffixes)
+                many = Path(source).is_dir() or not Path(source).exists()
+                others = [p for p in named if not (many and p.is_file() and is_own(p))] or named
+            if own is not None:
+                kept = set(others)
+                own.extend(path for path in named if path not in kept)
+            found = [*others]
+        for path in found:
+            real = path if path is None else path.resolve()
+            if real not in seen:
+                seen.add(real)
+                paths.append(path)
+    return paths
 
 
 def _files(source: str, suffixes: Sequence[str]) -> list[Path]:
@@ -158,6 +185,11 @@ def _files(source: str, suffixes: Sequence[str]) -> list[Path]:
         if not found:
             raise InputError(f"{source}: no file matches; check the pattern")
         return found
+    if "://" in source:
+        raise InputError(
+            f"{source}: is an address; expected a file. Open it in a browser, save the page "
+            "(HTML only) and name the saved file: nothing is fetched from the network here"
+        )
     raise InputError(f"{source}: no such file; check the path")
 
 

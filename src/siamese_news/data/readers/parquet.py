@@ -13,8 +13,16 @@ _BATCH = 8192
 # Decoders believe the counts in a file. Ids differ, so a real row takes more than a bit or two.
 _ROWS_PER_BYTE = 8
 _GROUPS = 100_000
+_DECODED = 2**25  # bytes of a column's values to decode at once
+_CHUNK = 2**28  # of one column in one row group, from which its ratio is looked at
+_RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at the best
+_PREFIXES = "DELTA_BYTE_ARRAY"  # an encoding in which each value can repeat the last one
 # What pyarrow raises over a damaged file; its own exceptions are among these.
 _BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)
+
+
+class _Bomb(Exception):
+    """A file unpacks to far more than words can."""
 
 
 def parquet_columns(source: Input) -> list[str]:
@@ -43,18 +51,28 @@ def parquet_rows(
     Raises:
         InputError: for a file that is no Parquet file.
     """
-    number = 0
+    number = decoded = 0
+    limit = max(_CHUNK, _RATIO * (source.size or 0))
     with _reading(source) as file:
         total = max(1, file.metadata.num_rows)
         try:
-            for batch in file.iter_batches(_BATCH, columns=list(names), use_threads=False):
+            rows = _batch_rows(file, names)
+            for batch in file.iter_batches(rows, columns=list(names), use_threads=False):
                 progress((number + len(batch)) / total)
                 columns = [_values(batch.column(name)) for name in names]
+                decoded += sum(len(v) for column in columns for v in column if isinstance(v, str))
+                if decoded > limit:
+                    raise _Bomb
                 for values in zip(*columns, strict=True):
                     number += 1
                     record = dict(zip(names, values, strict=True))
                     bad = next((v for v in values if isinstance(v, BadRow)), None)
                     yield number, bad or record, record
+        except _Bomb as error:
+            raise InputError(
+                f"{source.name}: {source.size:,} bytes unpack to more than {decoded:,} characters; "
+                "the file is made to fill the memory"
+            ) from error
         except _BROKEN as error:
             message = f"cannot be read on from here ({error}); the file is damaged"
             yield number + 1, BadRow("damaged file", message), ""
@@ -67,9 +85,15 @@ def _reading(source: Input) -> Any:
         raise InputError(f"{source.name}: Parquet needs a file; save it first")
     size = source.path.stat().st_size
     try:
-        # Buffered: a column is never read whole.
+        schema = pyarrow.parquet.read_schema(source.path)
+        strings = [f.name for f in schema if pyarrow.types.is_string(f.type)]
+        # Buffered: a column is never read whole. Strings stay in their dictionaries: a thousand
+        # rows with one long value hold it once.
         file = pyarrow.parquet.ParquetFile(
-            source.path, buffer_size=2**20, thrift_container_size_limit=_GROUPS * 10
+            source.path,
+            buffer_size=2**20,
+            thrift_container_size_limit=_GROUPS * 10,
+            read_dictionary=strings,
         )
     except _BROKEN as error:
         raise InputError(
@@ -81,7 +105,31 @@ def _reading(source: Input) -> Any:
             f"{source.name}: promises {metadata.num_rows:,} rows in {metadata.num_row_groups:,} "
             f"row groups, but has {size:,} bytes; the file is damaged or made to fill the memory"
         )
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            decoded, packed = column.total_uncompressed_size, column.total_compressed_size
+            if decoded > _CHUNK and decoded > _RATIO * min(max(packed, 1), size):
+                raise InputError(
+                    f"{source.name}: column '{column.path_in_schema}' would unpack {packed:,} "
+                    f"bytes to {decoded:,}; the file is made to fill the memory"
+                )
     return file
+
+
+def _batch_rows(file: Any, names: tuple[str, ...]) -> int:
+    """How many rows to decode at once, by the sizes that the file promises."""
+    metadata, rows = file.metadata, _BATCH
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            if column.path_in_schema.split(".")[0] not in names:
+                continue
+            size = column.total_uncompressed_size
+            if not any(_PREFIXES in str(encoding) for encoding in column.encodings):
+                size //= max(column.num_values, 1)
+            rows = min(rows, max(1, _DECODED // max(size, 1)))
+    return rows
 
 
 def _values(array: Any) -> list[Any]:
@@ -94,15 +142,17 @@ def _values(array: Any) -> list[Any]:
         moments = array.cast(pyarrow.timestamp("s"), safe=False).cast(pyarrow.int64())
         return [v if v is None else iso_seconds(v) for v in moments.to_pylist()]
     if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        # Every row that has a value shares it.
+        values = _values(array.dictionary)
+        return [None if at is None else values[at] for at in array.indices.to_pylist()]
     if types.is_string(array.type) or types.is_large_string(array.type):
         try:
             return list(array.to_pylist())
         except UnicodeDecodeError:
             large = types.is_large_string(array.type)
             array = array.cast(pyarrow.large_binary() if large else pyarrow.binary())
-    values: list[Any] = array.to_pylist()
-    return [_decoded(v) if isinstance(v, bytes) else v for v in values]
+    plain: list[Any] = array.to_pylist()
+    return [_decoded(v) if isinstance(v, bytes) else v for v in plain]
 
 
 def _decoded(value: bytes) -> str | BadRow:

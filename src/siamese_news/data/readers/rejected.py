@@ -19,10 +19,12 @@ class Counts:
     Attributes:
         read: posts given out.
         skipped: records that are no posts: likes, deletions, posts whose text is gone.
+        empty: how many of them have an empty text.
         reasons: rejected rows by reason.
     """
 
     read: int = 0
+    empty: int = 0
     skipped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
 
@@ -34,6 +36,8 @@ class Counts:
     def __str__(self) -> str:
         """In words, such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
         words = f"{self.read:,} posts read"
+        if self.empty:
+            words += f" ({self.empty:,} with an empty text)"
         if self.skipped:
             words += f", {self.skipped:,} records that are no posts skipped"
         if self.reasons:
@@ -59,7 +63,10 @@ def shown(row: Any) -> str:
     if isinstance(row, bytes):
         return row[:_KEPT].decode("utf-8", "backslashreplace").rstrip("\r\n")
     if not isinstance(row, str):
-        row = json.dumps(row, ensure_ascii=False, default=str)
+        try:
+            row = json.dumps(row, ensure_ascii=False, default=str)
+        except RecursionError:
+            row = ""
     return row[:_KEPT].encode("utf-8", "backslashreplace").decode()
 
 

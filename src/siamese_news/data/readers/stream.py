@@ -9,9 +9,13 @@ import orjson
 
 from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
-from siamese_news.data.readers.detect import Detected, detect
+from siamese_news.data.readers.detect import detect
+from siamese_news.data.readers.detected import Choice, Detected
+from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
+from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import LINE, Convert, Record
+from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input, find_inputs
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection, shown
 from siamese_news.data.readers.tables import table_rows
@@ -19,12 +23,10 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx")
 
 # Posts whose ids are looked up together; so few that they stay in the processor's cache.
 _BLOCK = 256
-# What a record that is not in the shape of its platform may raise.
-_SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 
 
@@ -39,14 +41,15 @@ class PostStream:
         detected: what each input looks like, in reading order.
         counts: of the present or last pass.
         total_bytes: of all files on disk; None where a pipe is among them.
+        own: files that were passed over, because a command of ours wrote them.
     """
 
     def __init__(
         self,
         inputs: Sequence[Input],
         *,
-        text_field: str | None = None,
-        id_field: str | None = None,
+        choice: Choice,
+        own: Sequence[Path] = (),
         long_window: bool = False,
         strict: bool = False,
         rejected: Path | None = None,
@@ -58,9 +61,9 @@ class PostStream:
         self._strict = strict
         self._rejected = rejected
         self.detected: list[Detected] = [
-            detect(source, text_field=text_field, id_field=id_field, long_window=long_window)
-            for source in self._inputs
+            detect(source, choice, long_window=long_window) for source in self._inputs
         ]
+        self.own = list(own)
         if all(found.kind == "empty" for found in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
@@ -105,6 +108,7 @@ class PostStream:
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
                         kept.write(rejection)
                     counts.read += len(good)
+                    counts.empty += sum(not post.text for post in good)
                     yield from good
             if not counts.read:
                 if first is not None:
@@ -119,20 +123,25 @@ class PostStream:
             seen.close()
 
     def _rows(self, source: Input, found: Detected) -> Rows:
-        if found.kind == "parquet":
+        if found.kind in ("parquet", "sheet"):
             from siamese_news.data.readers.parquet import parquet_rows
+            from siamese_news.data.readers.sheets import sheet_rows
 
-            assert found.fields is not None
-            columns = [*found.fields.texts, *found.fields.ids, *found.fields.metadata.values()]
-            names = tuple(name for name in dict.fromkeys(columns) if name in found.names)
-            yield from parquet_rows(source, names, self._progress(source))
+            if found.kind == "sheet":
+                yield from sheet_rows(source)
+            else:
+                yield from parquet_rows(source, found.columns, self._progress(source))
             self._done, self._share = self._done + (source.size or 0), 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
             try:
                 stream = unpack(raw, source.name, long_window=self._long_window)
+                stream = as_utf8(stream, found.encoding)
                 if found.kind == "jsonl":
                     yield from _json_rows(stream)
+                elif found.kind == "json":
+                    context = found.known is not None and found.known.context
+                    yield from document_rows(stream, found.prefix, context=context, skip=found.skip)
                 elif found.table is not None:
                     yield from table_rows(stream, found.table)
                 self._done += source.size or raw.tell()
@@ -154,6 +163,8 @@ def open_posts(
     *,
     text_field: str | None = None,
     id_field: str | None = None,
+    date_field: str | None = None,
+    encoding: str | None = None,
     long_window: bool = False,
     strict: bool = False,
     rejected: Path | None = None,
@@ -161,14 +172,16 @@ def open_posts(
 ) -> PostStream:
     """Open dumps of posts of any known shape; what they look like is decided here.
 
-    Read are twarc2 and Twitter v1.1 JSON lines, Bluesky Jetstream, Mastodon, Reddit dumps, BEIR
-    corpora, any other JSON lines, CSV, TSV and Parquet; plain, gzip or zstd; standard input.
+    Read are the formats of `siamese_news.data.readers.registry`, BEIR corpora, any other JSON, JSON
+    lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
 
     Args:
         sources: files, folders, globs, ``-``; a folder's files are read in the order of their
             names.
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
+        date_field: where the date is, likewise.
+        encoding: what the text files are written in; else by a look at each.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row is an error instead of being counted.
         rejected: file for the bad rows.
@@ -180,10 +193,11 @@ def open_posts(
     """
     if not sources:
         raise InputError("no posts came, expected at least one file, folder, glob or -")
+    own: list[Path] = []
     return PostStream(
-        find_inputs(sources, SUFFIXES),
-        text_field=text_field,
-        id_field=id_field,
+        find_inputs(sources, SUFFIXES, own=own),
+        choice=Choice(text_field, id_field, date_field, encoding),
+        own=own,
         long_window=long_window,
         strict=strict,
         rejected=rejected,
@@ -235,7 +249,7 @@ def _blocks(
                 record[LINE] = f"{name}:{line}"
             try:
                 made: Any = convert(record)
-            except (BadRow, RecursionError, *_SHAPE):
+            except (BadRow, RecursionError, *SHAPE):
                 made = _convert(convert, record, row, found)
         except BadRow as bad:
             rejections.append(Rejection(source.name, line, bad, shown(row)))
@@ -275,7 +289,7 @@ def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
         return convert(record)
     except RecursionError as error:
         raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
-    except _SHAPE as error:
+    except SHAPE as error:
         raise BadRow(
             "unexpected shape", f"not in the shape of {found.format} ({type(error).__name__})"
         ) from error

@@ -10,6 +10,7 @@ from typing import Any
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Converted, Record, id_value, put, text_value
+from siamese_news.data.readers.formats import Format
 from siamese_news.data.records import Post
 
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
@@ -107,6 +108,17 @@ def from_v1(record: Record) -> Converted:
     return Post(post_id, unescaped(text), metadata)
 
 
+def is_archived(record: Record) -> bool:
+    """A tweet of the archive that one can ask for of one's own account."""
+    inner = record.get("tweet")
+    return isinstance(inner, dict) and "full_text" in inner and "id_str" in inner
+
+
+def from_archived(record: Record) -> Converted:
+    """The tweet; it does not say whose it is."""
+    return from_v1(record["tweet"])
+
+
 def _v1_text(tweet: Record) -> str:
     for source in (tweet.get("extended_tweet") or {}, tweet):
         for name in _V1_TEXTS:
@@ -127,3 +139,56 @@ def _link(tweet: Record) -> str | None:
 def unescaped(text: str) -> str:
     """The text with HTML references resolved."""
     return html.unescape(text) if "&" in text else text
+
+
+FORMATS = (
+    Format(
+        "Twitter API v2 (twarc2)",
+        "a page (`data`, `includes`, `meta`) or a tweet a line",
+        "data.text",
+        "data.id",
+        """\
+{"data": [{"id": "1585341984679469056", "text": "The river is over the bridge", "author_id": "1", \
+"created_at": "2022-10-26T18:31:28.000Z", "lang": "en"}], "includes": {"users": [{"id": "1", \
+"username": "ann", "name": "Ann"}]}, "meta": {"result_count": 1}}
+""",
+        matches=is_v2,
+        convert=from_v2,
+    ),
+    Format(
+        "Twitter API v1.1",
+        "`id_str` with `full_text` or `text` and `user`; search results (`statuses`); a retweet "
+        "has the text of its original",
+        "full_text",
+        "id_str",
+        """\
+{"statuses": [{"id": 1585341984679469056, "id_str": "1585341984679469056", "full_text": \
+"The river is over the bridge", "created_at": "Wed Oct 26 18:31:28 +0000 2022", "lang": "en", \
+"user": {"id_str": "1", "screen_name": "ann"}, "entities": {"urls": []}}], \
+"search_metadata": {"count": 1}}
+""",
+        matches=is_v1,
+        convert=from_v1,
+        inside=("statuses",),
+    ),
+    Format(
+        "Twitter archive",
+        "`tweets.js`: `window.YTD.tweets.part0 = […]`",
+        "tweet.full_text",
+        "tweet.id_str",
+        """\
+window.YTD.tweets.part0 = [
+  {
+    "tweet" : {
+      "id" : "1585341984679469056", "id_str" : "1585341984679469056",
+      "full_text" : "The river is over the bridge", "lang" : "en",
+      "created_at" : "Wed Oct 26 18:31:28 +0000 2022", "entities" : { "urls" : [ ] }
+    }
+  }
+]
+""",
+        "tweets.js",
+        matches=is_archived,
+        convert=from_archived,
+    ),
+)

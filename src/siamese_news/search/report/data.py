@@ -28,6 +28,7 @@ class ReportPost:
         created_at: as in the results; any form that `iso_date` reads.
         lang: language code.
         terms: words to highlight.
+        link: address of the post itself; http or https.
         place: its (x, y) on the map, where there is one.
     """
 
@@ -41,6 +42,7 @@ class ReportPost:
     created_at: str | None = None
     lang: str | None = None
     terms: Sequence[str] = ()
+    link: str | None = None
     place: tuple[float, float] | None = None
 
 

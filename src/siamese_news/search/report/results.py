@@ -1,7 +1,6 @@
 """A report from the file that a search wrote, and from the ``.meta.json`` beside it."""
 
 import csv
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.clusters import cluster_posts, summarise
 from siamese_news.search.output import unguarded
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
-from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.files import file_sha256, open_binary, reading
 from siamese_news.utils.provenance import command, provenance
 
 NEEDED = ("article", "rank", "score", "post", "text")
@@ -29,8 +28,9 @@ def read_results(
 
     Args:
         path: ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet`` with the columns
-            article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms, x
-            and y are used where they are there. ``<path>.meta.json`` gives what the search knew.
+            article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms,
+            link, x and y are used where they are there. ``<path>.meta.json`` gives what the search
+            knew.
         title: of the page; else the name of the file.
         threshold: to draw, in place of the one of the search.
 
@@ -71,7 +71,7 @@ def read_results(
         provenance={
             **(meta.get("provenance") or own),
             "results": source.name,
-            "sha256 of the results": _sha256(source),
+            "sha256 of the results": file_sha256(source),
             "report": f"{own['date']}, siamese-news {own['versions']['siamese-news']}",  # type: ignore[index]
         },
         seeds=[
@@ -114,6 +114,7 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
             created_at=row.get("created_at"),
             lang=row.get("lang"),
             terms=row.get("terms") or (),
+            link=row.get("link"),
             place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
         )
         for row, number in zip(rows, numbers, strict=True)
@@ -136,6 +137,10 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             known[name] = str(row[name])
     if row.get("cluster_size") not in (None, ""):
         known["cluster_size"] = _whole(row["cluster_size"], f"{where}: 'cluster_size'")
+    link = row.get("link")
+    # Another scheme could run a script where it is clicked.
+    if isinstance(link, str) and link.lower().startswith(("https://", "http://")):
+        known["link"] = link
     for name in ("x", "y"):
         if row.get(name) not in (None, ""):
             known[name] = _number(row[name], f"{where}: '{name}'")
@@ -248,8 +253,3 @@ def _whole(value: Any, where: str) -> int:
     if number != int(number) or number < 0:
         raise InputError(f"{where} is {str(value)[:40]!r}, expected a whole number")
     return int(number)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,146 @@
+"""Where a command may write: never over what it reads, and over other files only with --force."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from siamese_news.cli.common import Format
+    from siamese_news.search.rank import RankedPost
+
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace a file that is there and was not written so.")
+]
+
+_HTML = b'<meta name="generator" content="siamese_news'
+
+
+def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
+    """Check that an output, with what is written beside it, destroys nothing of the user's.
+
+    Results of an earlier search that nobody has changed since, and reports, may be replaced.
+
+    Args:
+        out: the file to write; None is the terminal.
+        inputs: the files that the command reads; None among them is standard input.
+        force: replace another file as well.
+
+    Raises:
+        InputError: the output is one of the inputs, is no ordinary file, or is there already.
+    """
+    from siamese_news.errors import InputError
+    from siamese_news.utils.files import is_stream
+
+    if out is None or is_stream(out):
+        return
+    read = {_identity(path): path for path in inputs if path is not None and path.exists()}
+    for written in (out, *_beside(out)):
+        if not written.exists():
+            continue
+        source = read.get(_identity(written))
+        if source is not None:
+            what = "is" if written == out else f"would write {written.name} beside it, which is"
+            raise InputError(
+                f"{out}: {what} one of the files that are read ({source}); name another file "
+                "with --out"
+            )
+        if not written.is_file():
+            kind = "a folder" if written.is_dir() else "no ordinary file"
+            raise InputError(f"{written}: is {kind}; expected the name of a file to write")
+    if force or (not out.exists() and not any(path.exists() for path in _beside(out))):
+        return
+    for path in (out, *_beside(out)):
+        if path.exists() and not _replaceable(path, out):
+            raise InputError(
+                f"{path}: is there already, and is not what an earlier run of this program wrote "
+                "(or was changed since); name another file with --out, or replace it with --force"
+            )
+
+
+def write(ranking: "list[list[RankedPost]]", format: "Format", out: Path | None) -> None:
+    """Write a ranking to a file, whole or not at all, or to the terminal."""
+    from siamese_news.search.output import BINARY, write_ranking
+    from siamese_news.utils.files import atomic_write
+
+    binary = format.value in BINARY
+    if out is None:
+        stream: Any = sys.stdout.buffer if binary else sys.stdout
+        write_ranking(stream, ranking, format.value, terminal=sys.stdout.isatty())
+        return
+    with atomic_write(out, "wb" if binary else "w") as stream:
+        write_ranking(stream, ranking, format.value, terminal=False)
+    typer.echo(f"{out}: {sum(map(len, ranking))} posts for {len(ranking)} seeds", err=True)
+
+
+def files_read(
+    *,
+    posts: Iterable[str] = (),
+    articles: Iterable[str] = (),
+    model: Path | None = None,
+    others: Iterable[Path | None] = (),
+) -> list[Path | None]:
+    """The files behind what a user named; see `claim`."""
+    from siamese_news.data.articles import SUFFIXES as ARTICLES
+    from siamese_news.data.readers.inputs import input_paths
+    from siamese_news.data.readers.stream import SUFFIXES as POSTS
+
+    found = [*input_paths(posts, POSTS), *input_paths(articles, ARTICLES), *others]
+    return found if model is None else [*found, *model.rglob("*")]
+
+
+def rejected_file(out: Path | None) -> Path | None:
+    """Where bad rows go: beside the output, where it is a file."""
+    from siamese_news.utils.files import is_stream
+
+    if out is None or is_stream(out):
+        return None
+    return out.with_name(out.name + ".rejected.jsonl")
+
+
+def _beside(out: Path) -> list[Path]:
+    names = (".meta.json", ".rejected.jsonl", ".part", ".part.json")
+    return [out.with_name(out.name + name) for name in names]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Two names of one file, by whatever links, have one identity."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _replaceable(path: Path, out: Path) -> bool:
+    """Whether a file is what an earlier run of ours wrote, byte for byte as far as is known."""
+    from siamese_news.utils.files import file_sha256
+
+    if path == out:
+        unfinished = out.with_name(out.name + ".part.json")
+        if unfinished.exists() and "job" in _object(unfinished):
+            return True  # it was there when that run began, and was allowed to go
+        known = _object(out.with_name(out.name + ".meta.json")).get("sha256")
+        return known == file_sha256(out) if known else _starts_with_html(path)
+    if path.name.endswith(".meta.json"):
+        return "provenance" in _object(path)
+    if path.name.endswith(".rejected.jsonl"):
+        with path.open("rb") as stream:
+            first = stream.readline(2**20)
+        return not first or first.startswith(b'{"source": ')
+    if path.name.endswith(".part"):
+        return not path.stat().st_size or path.with_name(path.name + ".json").exists()
+    return True  # an unfinished run: it is never replaced, but gone on with or refused
+
+
+def _starts_with_html(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return _HTML in stream.read(2**12)
+
+
+def _object(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,62 @@
+"""What was taken for what, on the console, before the work starts."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from siamese_news.data.readers import PostStream
+    from siamese_news.data.readers.rejected import Counts
+    from siamese_news.data.records import Article
+    from siamese_news.search.window import Window
+
+_SHOWN = 10
+_WIDTH = 70
+_MANY = 0.2  # share of empty texts from which they are named
+
+
+def say_seeds(seeds: "Sequence[Article]", negatives: "Sequence[Article]") -> None:
+    """Name the articles: id, title or first words, and how many words there are."""
+    for kind, articles in (("seed", seeds), ("not", negatives)):
+        for article in articles[:_SHOWN]:
+            words = len(article.full_text.split())
+            start = " ".join((article.title or article.text).split())
+            start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
+            _say(f'{kind} {article.id}: "{start}", {words:,} word{"" if words == 1 else "s"}')
+        if len(articles) > _SHOWN:
+            _say(f"and {len(articles) - _SHOWN:,} more ({kind})")
+
+
+def say_posts(posts: "PostStream") -> None:
+    """Name the files of posts, what each is taken for, and what was passed over."""
+    for found in posts.detected[:_SHOWN]:
+        fields = f": text from '{found.text_field}', id from '{found.id_field}'"
+        _say(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
+    if len(posts.detected) > _SHOWN:
+        _say(f"and {len(posts.detected) - _SHOWN:,} more files of posts")
+    for path in posts.own:
+        _say(f"{path}: is an earlier result of this program, so it is not read as posts")
+
+
+def say_dates(window: "Window") -> None:
+    """How many posts have no date that can be read, where posts are chosen by their date."""
+    if window.undated:
+        total = window.undated + window.dated
+        what = "left out" if window.dated_only else "kept; --dated-only leaves them out"
+        _say(f"{window.undated:,} of {total:,} posts have no date that can be read: {what}")
+
+
+def say_empty(counts: "Counts") -> None:
+    """How many posts have no words, where they are many."""
+    if counts.empty >= max(1, counts.read * _MANY):
+        _say(
+            f"{counts.empty:,} of {counts.read:,} posts have an empty text, and score 0; is it in "
+            "another field? (--text-field)"
+        )
+
+
+def _say(line: str) -> None:
+    from siamese_news.utils.terminal import clean
+
+    typer.echo(clean(line), err=True)

@@ -1,0 +1,251 @@
+"""Records of one JSON document, streamed: arrays, and objects around them, of any size."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import ijson
+
+from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.readers.fields import Record, find_fields
+from siamese_news.data.readers.formats import CONTEXT, Format, plain
+from siamese_news.data.readers.registry import FORMATS, known_format
+from siamese_news.errors import InputError
+
+_CHUNK = 2**14
+_DEPTH = 500  # nesting; the longest path of any known format has 8 levels
+_SAMPLE = 100
+_OPEN, _CLOSE = b"[{", b"]}"
+_ITEM = "item"
+_WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Where the records of a document are.
+
+    Attributes:
+        prefix: as ijson writes it, such as ``data.videos.item``; empty for objects that follow
+            each other.
+        known: the format of the records, where it is a known one.
+        sample: the first records.
+    """
+
+    prefix: str
+    known: Format | None
+    sample: Sequence[Record]
+
+
+def find_document(head: bytes, name: str) -> Document | None:
+    """What the beginning of a file tells of its records; None where it is no JSON document.
+
+    The known formats are looked for at their places, then an array of objects at the top, objects
+    that follow each other, and last the arrays of objects inside the document, in their order.
+    """
+    known = [(_prefix(path), one) for one in FORMATS for path in one.inside]
+    for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in known), ""]):
+        context = any(one.context for at, one in known if at == prefix)
+        sample = _sample(head, prefix, context=context)
+        found = known_format(sample) if sample else None
+        if found is not None:
+            return Document(prefix, found, sample)
+    first: Document | None = None
+    for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
+        sample = _sample(head, prefix)
+        if not sample:
+            continue
+        document = Document(prefix, None, sample)
+        first = first or document
+        try:
+            find_fields(dict.fromkeys(key for record in sample for key in record), name)
+        except InputError:
+            continue
+        return document
+    return first
+
+
+def document_rows(
+    stream: IO[bytes], prefix: str, *, context: bool = False, skip: str = ""
+) -> Iterator[tuple[int, Record | BadRow, Any]]:
+    """Yield (number of the record from 1, record, the record again).
+
+    Args:
+        stream: the document in UTF-8.
+        prefix: see `Document`.
+        context: give each record the plain values before its array, as `CONTEXT`.
+        skip: what stands before the JSON.
+    """
+    number = 0
+    chunks = _Chunks(stream, skip)
+    try:
+        records = _with_context(chunks, prefix) if context else _plain(chunks, prefix)
+        for record in records:
+            number += 1
+            chunks.begin()
+            if isinstance(record, dict):
+                yield number, record, record
+            else:
+                yield number, BadRow("not an object", "expected an object with fields"), record
+    except BadRow as bad:
+        yield number + 1, bad, ""
+    except (ijson.JSONError, EOFError, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        yield (
+            number + 1,
+            BadRow(
+                "damaged file",
+                f"after record {number:,} the JSON cannot be read on ({reason}); the rest of the "
+                "file is not read: fetch or make it again",
+            ),
+            "",
+        )
+
+
+def _plain(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
+    yield from ijson.items(chunks, prefix, multiple_values=True, buf_size=_CHUNK)
+
+
+def _with_context(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
+    around: dict[str, Any] = {}
+    parent = prefix.rpartition(".")[0].rpartition(".")[0]
+    builder: Any = None
+    for path, event, value in ijson.parse(chunks, multiple_values=True, buf_size=_CHUNK):
+        if builder is not None:
+            builder.event(event, value)
+            if path == prefix and event == "end_map":
+                yield {**builder.value, CONTEXT: plain(around)}
+                builder = None
+        elif path == prefix and event == "start_map":
+            builder = ijson.ObjectBuilder()
+            builder.event(event, value)
+        elif path == parent and event == "start_map":
+            around = {}
+        elif path.rpartition(".")[0] == parent and event in ("string", "number", "boolean"):
+            around[path.rpartition(".")[2]] = value
+
+
+def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
+    import io
+
+    found: list[Record] = []
+    for _, record, _ in document_rows(io.BytesIO(head), prefix, context=context):
+        if isinstance(record, BadRow):
+            break
+        found.append(record)
+        if len(found) == _SAMPLE:
+            break
+    return found
+
+
+def _arrays(head: bytes) -> list[str]:
+    """The prefixes of the arrays of objects in the beginning of a document, outermost first."""
+    import io
+
+    found: dict[str, None] = {}
+    try:
+        for path, event, _ in ijson.parse(_Chunks(io.BytesIO(head)), multiple_values=True):
+            if event == "start_map" and path.endswith(f".{_ITEM}"):
+                found[path] = None
+    except (ijson.JSONError, BadRow):
+        pass
+    return sorted(found, key=lambda path: path.count("."))[:20]
+
+
+def _prefix(path: str) -> str:
+    return ".".join(_ITEM if part == "[]" else part for part in [*path.split("."), "[]"])
+
+
+class _Chunks:
+    """The bytes of a document for ijson, which itself bounds neither depth nor length.
+
+    NaN and Infinity, which Python and pandas write and JSON does not have, become null.
+    """
+
+    def __init__(self, stream: IO[bytes], skip: str = "") -> None:
+        self._stream = stream
+        self._skip = skip.encode()
+        self._start = True
+        self._held = b""
+        self._quoted = False
+        self._depth = 0
+        self._since = 0
+        self._bad: BadRow | None = None
+
+    def begin(self) -> None:
+        """A record came: the next one may be long again."""
+        self._since = 0
+
+    def read(self, size: int = _CHUNK) -> bytes:
+        """The next bytes, after their depth was looked at."""
+        if size == 0:
+            return b""
+        if self._bad is not None:
+            raise self._bad
+        data = self._held + self._stream.read(_CHUNK)
+        ended = len(data) == len(self._held)
+        self._held = b""
+        if self._start:
+            self._start = False
+            data = data.removeprefix(b"\xef\xbb\xbf")
+            if self._skip:
+                data = data.partition(b"=")[2]
+        if not ended:
+            # An escape and a word such as NaN are not cut in two.
+            cut = len(data.rstrip(_WORD)) if len(data) - len(data.rstrip(_WORD)) <= 9 else len(data)
+            cut -= (cut - len(data[:cut].rstrip(b"\\"))) % 2
+            if cut:
+                data, self._held = data[:cut], data[cut:]
+        self._since += len(data)
+        if self._since > LINE_CAP:
+            raise BadRow(
+                "record too long",
+                f"a record is longer than {LINE_CAP:,} bytes; the rest of the file is not read",
+            )
+        return self._looked_at(data)
+
+    def _looked_at(self, data: bytes) -> bytes:
+        bare = data
+        if b"\\" in data:
+            bare = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+        parts = bare.split(b'"')
+        outside = b" ".join(parts[1 if self._quoted else 0 :: 2])
+        opens = sum(outside.count(mark) for mark in (b"[", b"{"))
+        if self._depth + opens > _DEPTH:
+            end = _too_deep(bare, self._quoted, self._depth)
+            if end is not None:  # what stands before it is read, then it is said
+                self._bad = BadRow(
+                    "nested too deeply",
+                    f"nested deeper than {_DEPTH} levels; the rest of the file is not read",
+                )
+                return data[:end]
+        self._depth += opens - sum(outside.count(mark) for mark in (b"]", b"}"))
+        quoted = self._quoted
+        self._quoted ^= len(parts) % 2 == 0
+        if b"NaN" in outside or b"Infinity" in outside:
+            data = _without_constants(data, bare, quoted)
+        return data
+
+
+def _without_constants(data: bytes, bare: bytes, quoted: bool) -> bytes:
+    """The bytes with null for each NaN and Infinity outside strings; `bare` has no escapes."""
+    pieces, start = [], 0
+    for number, part in enumerate(bare.split(b'"')):
+        piece = data[start : start + len(part)]
+        start += len(part) + 1
+        if (number % 2 == 0) != quoted:
+            for name in (b"NaN", b"-Infinity", b"Infinity"):
+                piece = piece.replace(name, b"null")
+        pieces.append(piece)
+    return b'"'.join(pieces)
+
+
+def _too_deep(bare: bytes, quoted: bool, depth: int) -> int | None:
+    """Where the nesting becomes too deep, if it does; `bare` has no escapes."""
+    for place, mark in enumerate(bare):
+        if mark == 0x22:
+            quoted = not quoted
+        elif not quoted:
+            depth += (mark in _OPEN) - (mark in _CLOSE)
+            if depth > _DEPTH:
+                return place
+    return None

@@ -1,0 +1,131 @@
+"""Text files that are not UTF-8: what they are written in, and their bytes as UTF-8."""
+
+import codecs
+import io
+import re
+from typing import Any
+
+from siamese_news.errors import InputError
+
+UTF8 = "utf-8"
+
+_CHUNK = 2**16
+_BOMS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, UTF8),
+)
+_ENOUGH = 0.3  # share of zero bytes in every other place that makes a text UTF-16
+# Inside a word cp1252 has letters; another code page read as cp1252 has signs there.
+_SIGN_IN_WORD = re.compile("[A-Za-z][\xa1-\xbf\xd7\xf7†‡ˆ‰‹›][A-Za-z]")
+_IN_WORD = re.compile("[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
+_LETTER = re.compile(r"[^\W\d_]")
+_LINES = 3  # so many lines are needed to guess at a code page
+_FOREIGN = 0.3  # share of letters outside ASCII from which a text is hardly Western European
+
+
+def detect_encoding(head: bytes) -> str:
+    """What the beginning of a text file is written in.
+
+    A byte order mark decides, then zero bytes in every other place (UTF-16), then whether most of
+    the lines that are not ASCII are UTF-8: a few broken lines do not make another encoding of a
+    file. What is left is cp1252 (what Excel writes in Western Europe) where that gives words, else
+    what charset-normalizer finds most likely. JSON is always Unicode.
+    """
+    for mark, name in _BOMS:
+        if head.startswith(mark):
+            return name
+    if len(head) >= 4 and head.count(0):
+        for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+            half = head[start::2]
+            if half.count(0) > _ENOUGH * len(half):
+                return name
+        return UTF8
+    if head.lstrip()[:1] in (b"{", b"["):
+        return UTF8
+    good = bad = 0
+    lines = [line for line in head.split(b"\n") if not line.isascii()]
+    for line in lines:
+        try:
+            line.decode()
+            good += 1
+        except UnicodeDecodeError:
+            bad += 1
+    # The last line may be cut off in the middle of a character.
+    if bad <= good or (bad == 1 and lines[-1] == head.rpartition(b"\n")[2] and len(lines) > 1):
+        return UTF8
+    data = b"\n".join(lines)
+    western = data.decode("cp1252", "replace")
+    letters = _LETTER.findall(western)
+    foreign = sum(not letter.isascii() for letter in letters)
+    if (
+        "\ufffd" not in western
+        and _IN_WORD.search(western)
+        and not _SIGN_IN_WORD.search(western)
+        and foreign <= _FOREIGN * len(letters)
+    ):
+        return "cp1252"
+    if bad < _LINES:
+        return UTF8
+    from charset_normalizer import from_bytes
+
+    # Words with signs inside them are no Western European ones.
+    found = from_bytes(data, cp_exclusion=["cp1252", "latin_1"]).best()
+    return UTF8 if found is None else str(found.encoding).replace("_", "-")
+
+
+def check_encoding(name: str) -> str:
+    """The user's choice, as Python calls it.
+
+    Raises:
+        InputError: there is no such encoding of text.
+    """
+    try:
+        if not codecs.lookup(name)._is_text_encoding:
+            raise LookupError
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f"--encoding is {name!r}, which is none that is known; expected a name such as utf-8, "
+            "utf-16, cp1252, cp1251 or shift_jis"
+        ) from error
+
+
+def as_utf8(stream: io.BufferedReader, encoding: str) -> io.BufferedReader:
+    """The same text in UTF-8; bytes that are not of the encoding stay what no UTF-8 has."""
+    if encoding == UTF8:
+        return stream
+    return io.BufferedReader(_Recoded(stream, encoding), _CHUNK)
+
+
+class _Recoded(io.RawIOBase):
+    """Bytes of one encoding as UTF-8, a chunk at a time."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream = stream
+        wide = encoding.startswith(("utf-16", "utf-32"))
+        self._errors = "replace" if wide else "surrogateescape"
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors=self._errors)
+        self._held = memoryview(b"")
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held and not self._ended:
+            data = self._stream.read1(_CHUNK)
+            self._ended = not data
+            text = self._decoder.decode(data, final=self._ended)
+            kept = "surrogateescape" if self._errors == "surrogateescape" else "replace"
+            self._held = memoryview(text.encode("utf-8", kept))
+        size = min(len(buffer), len(self._held))
+        buffer[:size] = self._held[:size]
+        self._held = self._held[size:]
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

@@ -1,0 +1,49 @@
+"""Every known format, and which of them a record has."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from siamese_news.data.readers import bluesky, fediverse, meta, reddit, telegram, tools, twitter
+from siamese_news.data.readers import video as videos
+from siamese_news.data.readers.fields import Record
+from siamese_news.data.readers.formats import SHAPE, Format
+
+FORMATS: tuple[Format, ...] = (
+    *twitter.FORMATS, *bluesky.FORMATS, *fediverse.FORMATS, *reddit.FORMATS, *telegram.FORMATS,
+    *videos.FORMATS, *meta.FORMATS, *tools.FORMATS,
+)  # fmt: skip
+"""Where a record has the shape of several, the first of them counts."""
+
+_SHARE = 10  # of so many records one must have the shape
+
+
+def format_of(record: Record) -> Format | None:
+    """The first format that a record has."""
+    for found in FORMATS:
+        try:
+            if found.fits(record):
+                return found
+        except SHAPE:
+            continue
+    return None
+
+
+def format_named(name: str) -> Format:
+    """The format of this name."""
+    return next(found for found in FORMATS if found.name == name)
+
+
+def known_format(records: Sequence[Record]) -> Format | None:
+    """The most frequent format of the first records of a file."""
+    shapes = Counter(found.name for record in records if (found := format_of(record)) is not None)
+    for name, count in shapes.most_common(1):
+        if count * _SHARE >= len(records):
+            return format_named(name)
+    return None
+
+
+def known_table(names: Sequence[str]) -> Format | None:
+    """The format of a table with these columns; formats with objects in them are no tables."""
+    record = dict.fromkeys(names, "")
+    flat = (found for found in FORMATS if found.columns is not None or found.header)
+    return next((found for found in flat if found.fits(record)), None)

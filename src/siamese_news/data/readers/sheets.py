@@ -1,0 +1,128 @@
+"""Rows of an Excel file (.xlsx), by openpyxl, streamed."""
+
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from itertools import islice
+from typing import Any
+
+from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.fields import Record
+from siamese_news.data.readers.inputs import Input
+from siamese_news.data.readers.tables import header_of
+from siamese_news.errors import InputError
+
+_UNPACKED = 2**31  # bytes of all parts; a sheet has at most a million rows
+_STRINGS = 2**28  # of the table of strings, which is held in memory
+_EXACT = 10**15  # Excel keeps 15 digits of a number
+_BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError)
+
+
+def is_sheet(source: Input) -> bool:
+    """Whether a zip archive is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(_file(source)) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except _BROKEN:
+        return False
+
+
+def sheet_layout(source: Input) -> tuple[list[str], str]:
+    """The names of the columns, and what the file is, for people.
+
+    Raises:
+        InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
+    """
+    book = _open(source)
+    try:
+        sheet = _sheet(book, source)
+        first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
+        others = len(book.sheetnames) - 1
+    except _BROKEN as error:
+        raise _damaged(source, error) from error
+    finally:
+        book.close()
+    names = first[header_of(first)] if first else []
+    if not any(names):
+        raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
+    more = f"; its {others} other sheets are not read" if others else ""
+    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}"
+
+
+def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
+    """Yield (row from 1, record, the record again) after the header."""
+    book = _open(source)
+    number = 0
+    try:
+        sheet = _sheet(book, source)
+        rows = sheet.iter_rows(values_only=True)
+        first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
+        at = header_of(first)
+        names = first[at]
+        for number, row in enumerate(rows, 1):
+            if number <= at + 1 or not any(cell is not None for cell in row):
+                continue
+            cells = {n: _cell(v) for n, v in zip(names, row, strict=False) if n}
+            bad = next((v for v in cells.values() if isinstance(v, BadRow)), None)
+            yield number, bad or cells, {n: str(v) for n, v in cells.items()}
+    except _BROKEN as error:
+        yield number + 1, BadRow("damaged file", f"cannot be read on from here ({error})"), ""
+    finally:
+        book.close()
+
+
+def _open(source: Input) -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise InputError(
+            f"{source.name}: an Excel file needs openpyxl, which is not installed; run "
+            "pip install 'siamese-news[office]', or save the sheet as CSV UTF-8"
+        ) from error
+    try:
+        with zipfile.ZipFile(_file(source)) as archive:
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+        if sum(sizes.values()) > _UNPACKED or sizes.get("xl/sharedStrings.xml", 0) > _STRINGS:
+            raise InputError(
+                f"{source.name}: unpacks to {sum(sizes.values()):,} bytes, which is more than a "
+                "sheet holds; the file is made to fill the memory, or should be saved as CSV"
+            )
+        return openpyxl.load_workbook(_file(source), read_only=True, data_only=True)
+    except InputError:
+        raise
+    except _BROKEN as error:
+        raise _damaged(source, error) from error
+
+
+def _file(source: Input) -> str:
+    if source.path is None:
+        raise InputError(f"{source.name}: an Excel file is read from its end; save it first")
+    # A spooled pipe has no name that ends in .xlsx, so openpyxl gets the open file.
+    return source.path.open("rb")  # type: ignore[return-value]
+
+
+def _sheet(book: Any, source: Input) -> Any:
+    if not book.worksheets:
+        raise InputError(f"{source.name}: the workbook has no sheet, expected one with posts")
+    return book.worksheets[0]
+
+
+def _damaged(source: Input, error: BaseException) -> InputError:
+    return InputError(f"{source.name}: not an Excel file that can be read ({error}); save it again")
+
+
+def _texts(row: tuple[Any, ...]) -> list[str]:
+    return ["" if cell is None else str(cell).strip() for cell in row]
+
+
+def _cell(value: Any) -> Any:
+    """A cell as a CSV would have it; `BadRow` for a number whose digits Excel has lost."""
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, int) and abs(value) >= _EXACT:
+        return float(value)  # refused as an id: its last digits are zeros
+    return value

@@ -1,0 +1,248 @@
+"""Nothing of the user's is destroyed or left out in silence, as a user meets it: real processes."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from siamese_news.model.folder import _sha256
+
+POSTS = [
+    {"id": "1", "text": "flood river bridge", "created_at": "2013-04-15T10:00:00Z"},
+    {"id": "2", "text": "vote for the mayor", "created_at": "2013-04-20T10:00:00Z"},
+]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "siamese_news", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def process(*arguments, **options):
+    running = start(*arguments, **options)
+    out, errors = running.communicate(timeout=300)
+    return subprocess.CompletedProcess(arguments, running.returncode, out, errors)
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def files(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "model", card="")
+    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "a.jsonl").write_text(lines(POSTS))
+    return tmp_path
+
+
+def rank(files, *more, posts=("dump",)):
+    return (
+        "rank", "--model", files / "model", "--articles", files / "story.txt",
+        "--posts", *(files / name for name in posts), *more,
+    )  # fmt: skip
+
+
+def found(path):
+    return [json.loads(line)["post"] for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "keywords", "explain"])
+def test_no_command_writes_over_what_it_reads(files, command):
+    dump = files / "dump" / "a.jsonl"
+    before = dump.read_bytes()
+    model = ("--model", files / "model")
+    articles = ("--articles", files / "story.txt")
+    arguments = {
+        "rank": (*model, *articles, "--posts", files / "dump"),
+        "filter": (*model, *articles, "--posts", f"{files}/d*/*.jsonl", "--threshold", "0"),
+        "keywords": (*model, *articles, "--posts", dump),
+        "explain": (*model, *articles, "--posts", dump, "--post", "1"),
+    }[command]
+    os.link(dump, files / "same.jsonl")  # another name of the same file
+    for out in (dump, files / "same.jsonl"):
+        done = process(command, *arguments, "--out", out, "--force")
+        assert done.returncode == 2, done.stderr
+        assert "one of the files that are read" in done.stderr
+    story = files / "story.txt"
+    done = process(command, *arguments, "--out", story, "--force")
+    assert done.returncode == 2
+    assert story.read_text().startswith("Flood in the town")
+    assert dump.read_bytes() == before
+
+
+def test_what_lies_beside_the_output_is_no_input_either(files):
+    beside = files / "dump" / "b.meta.json"
+    beside.write_text(lines([{"id": "9", "text": "x"}]))
+    done = process(*rank(files, "--out", files / "dump" / "b"), "--format", "jsonl")
+    assert done.returncode == 2
+    assert "would write b.meta.json beside it" in done.stderr
+    assert json.loads(beside.read_text())["id"] == "9"
+
+
+def test_another_file_is_replaced_only_by_force_and_own_results_freely(files):
+    out = files / "out.jsonl"
+    out.write_text("my notes\n")
+    done = process(*rank(files, "--out", out))
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert out.read_text() == "my notes\n"
+    for more in (["--force"], []):
+        done = process(*rank(files, "--out", out, *more))
+        assert done.returncode == 0, done.stderr
+    out.write_text(out.read_text() + "\n")  # results that somebody worked on
+    assert process(*rank(files, "--out", out)).returncode == 2
+
+
+def test_own_results_in_the_folder_are_no_posts_and_a_search_can_be_repeated(files):
+    out = files / "dump" / "found.jsonl"
+    command = ("filter", *rank(files, "--threshold", "-1", "--out", out)[1:])
+    for _ in range(2):
+        done = process(*command)
+        assert done.returncode == 0, done.stderr
+    assert sorted(found(out)) == ["1", "2"]
+    assert "earlier result of this program" in done.stderr
+
+
+def test_own_results_can_be_searched(files):
+    first = files / "first.jsonl"
+    assert process(*rank(files, "--out", first)).returncode == 0
+    again = files / "again.csv"
+    done = process(*rank(files, "--out", again, posts=["first.jsonl"]))
+    assert done.returncode == 0, done.stderr
+    assert "results of this program" in done.stderr
+    assert "2013-04-15T10:00:00Z" in again.read_text()
+    table = process(*rank(files, posts=["again.csv"]))
+    assert "2 posts read" in table.stderr
+
+
+def test_values_after_an_option_join_it(files):
+    (files / "dump" / "b.csv").write_text("id,text\n3,flood\n")
+    out = files / "out.jsonl"
+    done = process(*rank(files, "--out", out, posts=["dump/a.jsonl", "dump/b.csv"]))
+    assert done.returncode == 0, done.stderr
+    assert sorted(found(out)) == ["1", "2", "3"]
+    assert 'seed story: "Flood in the town", 9 words' in done.stderr
+    assert done.stderr.count("seed ") == 1
+    assert done.stderr.index("seed story") < done.stderr.index("posts read")
+
+
+def test_a_stray_argument_stops_with_what_was_taken_for_what(files):
+    done = process(*rank(files, "--top", "5", files / "dump" / "a.jsonl"))
+    assert done.returncode == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert "belongs to no option" in said
+    assert "--articles took" in said
+    assert "--posts took" in said
+
+
+def test_dates_that_are_not_understood_are_said(files):
+    rows = [*POSTS, {"id": "3", "text": "flood", "created_at": "10/11/2013"}]
+    (files / "dump" / "a.jsonl").write_text(lines(rows))
+    done = process(*rank(files, "--after", "2013-04-01"))
+    assert done.returncode == 0
+    assert "1 of 3 posts have no date that can be read" in done.stderr
+    unread = [{"id": str(n), "text": "flood", "seen": f"1{n}/11/2013"} for n in range(3)]
+    (files / "dump" / "a.jsonl").write_text(lines(unread))
+    out = files / "out.jsonl"
+    for command in (
+        rank(files, "--after", "2013-04-01", "--out", out),
+        ("filter", *rank(files, "--threshold", "0", "--before", "2014", "--out", out)[1:]),
+    ):
+        done = process(*command)
+        assert done.returncode == 2
+        assert "--date-field" in done.stderr
+    assert not out.exists()
+    dated = [row | {"seen": f"2013-04-1{row['id']} 10:00:00 EDT"} for row in unread]
+    (files / "dump" / "a.jsonl").write_text(lines(dated))
+    done = process(*rank(files, "--after", "2013-04-11", "--date-field", "seen", "--out", out))
+    assert done.returncode == 0, done.stderr
+    assert sorted(found(out)) == ["1", "2"]
+    assert (
+        "dates from 2013-04-10 to 2013-04-12"
+        in process("doctor", files / "dump" / "a.jsonl", "--date-field", "seen").stdout
+    )
+
+
+def test_a_stray_quotation_mark_costs_one_line(files):
+    rows = [f"{10**6 + n},2013-04-15,post number {n}\n" for n in range(20_000)]
+    rows[100] = f'{10**6 + 100},2013-04-15,"oops\n'
+    rows[150] = f'{10**6 + 150},2013-04-15,"whole, and quoted"\n'
+    rows[5000] = f'{10**6 + 5000},2013-04-15,"never closed\n'
+    table = files / "posts.csv"
+    table.write_text("id,created_at,text\n" + "".join(rows))
+    out = files / "out.jsonl"
+    done = process(*rank(files, "--top", "1", "--out", out, posts=["posts.csv"]))
+    assert done.returncode == 0, done.stderr
+    assert "19,998 posts read, 2 rows rejected (2 stray quotation mark)" in done.stderr
+    kept = [json.loads(line) for line in (files / "out.jsonl.rejected.jsonl").open()]
+    assert [row["line"] for row in kept] == [102, 5002]
+
+
+def test_a_cut_off_gz_gives_every_complete_line(files):
+    text = lines({"id": str(n), "text": f"flood {n * 7919}"} for n in range(30_000)).encode()
+    packed = gzip.compress(text)[: len(gzip.compress(text)) - 5]
+    (files / "posts.jsonl.gz").write_bytes(packed)
+    done = process(*rank(files, "--top", "1", posts=["posts.jsonl.gz"]))
+    assert done.returncode == 0, done.stderr
+    assert "30,000 posts read, 1 row rejected (1 damaged file)" in done.stderr
+
+
+def test_sigterm_leaves_nothing_behind(files, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    running = start(
+        *rank(files, "--out", files / "out.jsonl", posts=["-"]),
+        stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(spool)},
+    )  # fmt: skip
+    running.stdin.write(lines({"id": str(n), "text": "flood " * 50} for n in range(20_000)))
+    running.stdin.flush()
+    for line in running.stderr:  # the pipe is looked at, and then copied
+        if "posts standard input" in line:
+            break
+    time.sleep(0.5)
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(timeout=60) == 143
+    assert "terminated" in running.stderr.read()
+    assert list(spool.iterdir()) == []
+    assert not list(files.glob("*out.jsonl*"))
+
+
+def changed(folder, name, data):
+    (folder / name).write_bytes(data)
+    sums = folder / "SHA256SUMS"
+    kept = [line for line in sums.read_text().splitlines() if not line.endswith(f"  {name}")]
+    sums.write_text("\n".join([*kept, f"{_sha256(folder / name)}  {name}"]) + "\n")
+
+
+def test_weights_of_another_type_are_refused(files):
+    weights = files / "model" / "model.safetensors"
+    tensors = load_file(weights)
+    name = "embedding.matrix"
+    save_file({**tensors, name: tensors[name].to(torch.int32)}, weights)
+    changed(files / "model", "model.safetensors", weights.read_bytes())
+    done = process(*rank(files))
+    assert done.returncode == 2
+    assert "is torch.int32, expected torch.float32" in done.stderr
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_a_config_nested_too_deeply_is_refused(files, depth):
+    changed(files / "model", "config.json", b'{"a": ' * depth + b"1" + b"}" * depth)
+    done = process(*rank(files))
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "config.json" in done.stderr
