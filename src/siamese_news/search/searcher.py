@@ -255,7 +255,7 @@ class Searcher:
             results = Path(folder) / (Path(out).stem + ".jsonl")
             with results.open("w", encoding="utf-8") as stream:
                 write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
-            write_report(out, read_results(results, title=title or None))
+            write_report(Path(out), read_results(results, title=title or None))
 
     def _posts(self, posts: Posts) -> Iterable[Post]:
         """The posts, checked, and counted where a person watches."""
