@@ -225,7 +225,7 @@ def test_a_module_says_what_is_missing(without, blocked, package, module, extra,
 def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
     """`rank`, `filter` and `report` run where only the extra of the README's first line is."""
     more = set(extras()["all"]) - set(extras()["search"])
-    modules = {"hydra-core": "hydra"}
+    modules = {"hydra-core": "hydra", "python-docx": "docx"}
     blocked = ",".join(modules.get(name, name.replace("-", "_")) for name in sorted(more))
     pool = ["--articles", "a.txt", "--posts", "p.jsonl"]
     for arguments in (

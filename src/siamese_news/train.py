@@ -6,6 +6,7 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def _compose_and_train(config: DictConfig) -> None:
     try:
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
+        data = OmegaConf.to_container(config.data, resolve=True) if "data" in config else {}
+        check_name(data, settings.overrides.task)  # type: ignore[arg-type]
         if (settings.mode == RunMode.MULTIRUN or was_restarted()) and (out / ROW).is_file():
             log.info("%s has its result; job skipped", out)
             return
@@ -80,6 +83,47 @@ def _compose_and_train(config: DictConfig) -> None:
         sys.exit(2)
     if row is not None:
         write_row(out, row)
+        for line in last_lines(out, row):
+            log.info("%s", line)
+
+
+def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:
+    """Refuse a ``data.name`` on the command line that would name the results and choose nothing.
+
+    Args:
+        data: the composed options of the data.
+        overrides: what the command line said.
+
+    Raises:
+        InputError: none of the folders that are read has that name.
+    """
+    if not any(override.startswith("data.name=") for override in overrides):
+        return
+    entries = [data.get("dev"), data.get("test"), *(data.get("train") or ())]
+    folders = [entry["folder"] for entry in entries if isinstance(entry, Mapping)]
+    if data["name"] not in folders:
+        raise InputError(
+            f"data.name={data['name']}: is none of the folders that are read "
+            f"({', '.join(dict.fromkeys(folders)) or 'none'}), so it would choose nothing; "
+            "expected data=NAME for a prepared set, or data=my_pairs data.name=/path/to/folder"
+        )
+
+
+def last_lines(out: Path, row: Mapping[str, Any]) -> list[str]:
+    """What a run ends with: the figures of its test, where the model is, and what to type next."""
+    lines = []
+    figures = [
+        f"{name} {value:.4f}"
+        for name, value in row.items()
+        if isinstance(value, float) and name != "minutes" and not name.startswith("dev ")
+    ]
+    if figures:
+        lines.append(f"figures: {', '.join(figures)}")
+    if (out / "model").is_dir():
+        command = "rerank --query WORDS" if "ranker" in row else "rank --articles ARTICLES"
+        lines.append(f"model: {out / 'model'}")
+        lines.append(f"next: siamese-news {command} --model {out / 'model'} --posts POSTS")
+    return lines
 
 
 def _refuse_ddp(config: DictConfig) -> None:

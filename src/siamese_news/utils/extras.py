@@ -10,7 +10,7 @@ from siamese_news.errors import InputError, MissingExtraError
 
 PACKAGE = "siamese-news"
 # Packages that are installed under another name than they are imported by.
-_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn"}
+_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "docx": "python-docx"}
 
 
 @contextmanager
