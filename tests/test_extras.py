@@ -15,7 +15,12 @@ from siamese_news.utils.extras import absent, extras, needs
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NAMES = {"hydra": "hydra-core", "sklearn": "scikit-learn", "markupsafe": "jinja2"}
+NAMES = {
+    "docx": "python-docx",
+    "hydra": "hydra-core",
+    "sklearn": "scikit-learn",
+    "markupsafe": "jinja2",
+}
 # A finder that a process takes up at its start: what it blocks is as if it were not installed.
 BLOCK = """
 import os, sys

@@ -112,7 +112,7 @@ def test_nothing_of_a_hostile_post_becomes_an_element_or_an_attribute():
     never = ("base", "embed", "iframe", "img", "link", "object")
     assert [len(page.attributes(tag)) for tag in once] == [1] * len(once)
     assert [len(page.attributes(tag)) for tag in never] == [0] * len(never)
-    assert len(page.attributes("meta")) == 5 and len(page.attributes("a")) == 7
+    assert len(page.attributes("meta")) == 6 and len(page.attributes("a")) == 7
     for _, attributes in page.elements:
         for name, value in attributes.items():
             assert not name.startswith("on")
@@ -470,3 +470,15 @@ def test_a_report_is_a_web_page_by_its_name(tmp_path):
     assert done.exit_code == 2
     assert ".html" in done.stderr
     assert not out.exists()
+
+
+def test_the_original_is_linked_where_a_browser_opens_it(tmp_path):
+    path = tmp_path / "r.jsonl"
+    row = {"article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "x"}
+    links = ["https://a.example/1?x=1&y=2", "javascript:alert(1)", None]
+    rows = [row | {"post": f"p{n}", "rank": n + 1, "link": link} for n, link in enumerate(links)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    page = render(read_results(path))
+    assert page.count('class="original"') == 1
+    assert 'href="https://a.example/1?x=1&amp;y=2" rel="noopener noreferrer"' in page
+    assert "javascript:alert" not in page
