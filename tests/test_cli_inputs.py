@@ -52,7 +52,7 @@ def files(tmp_path, tiny_model):
 def rank(files, *more, posts=("dump",)):
     return (
         "rank", "--model", files / "model", "--articles", files / "story.txt",
-        "--posts", *(files / name for name in posts), *more,
+        "--posts", *(name if name == "-" else files / name for name in posts), *more,
     )  # fmt: skip
 
 
