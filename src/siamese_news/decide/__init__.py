@@ -1,0 +1,4 @@
+"""What a threshold is worth: certificates, audits, recall and stopping rules from few labels.
+
+Everything here needs scores and labels only; no model is opened.
+"""

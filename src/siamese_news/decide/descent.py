@@ -1,0 +1,169 @@
+"""The descent: sets from the top down, each with its exact test, until the first that fails.
+
+Testing in a fixed sequence needs no correction for many sets (Bauer, 1991; Learn then Test,
+Angelopoulos et al., 2021, arXiv 2110.01052): a wrong threshold is returned only if the first set
+that misses the target is certified, and its table allows that with the error budget at most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.design import Order
+from siamese_news.decide.tables import Tables
+
+UNKNOWN = -1
+
+Verdicts = Callable[[NDArray[np.int64]], NDArray[np.int8]]
+"""Ranks to labels: 1 relevant, 0 not relevant (or skipped), -1 not labelled."""
+
+_STEP = 64  # posts of a set that are looked up at once
+_BEYOND = 20  # how far, in budgets of labels, an estimate is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One set of the descent.
+
+    Attributes:
+        number: of the set, from 0.
+        size: posts in it.
+        labels: after how many of its labels it was certified, or how many it has without a gap.
+        errors: how many of those are not relevant.
+        certified: whether it passed.
+    """
+
+    number: int
+    size: int
+    labels: int
+    errors: int
+    certified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a descent stands.
+
+    Attributes:
+        steps: the sets it has looked at; all but perhaps the last one are certified.
+        needed: ranks of the posts to label next, in order: with fewer labels the next set cannot be
+            certified, whatever they say. Empty where all sets are certified.
+        missing: posts without a label before others of the set that have one; they count as errors.
+    """
+
+    steps: tuple[Step, ...]
+    needed: tuple[int, ...] = ()
+    missing: int = 0
+
+    @property
+    def certified(self) -> Step | None:
+        """The last set that passed."""
+        passed = [step for step in self.steps if step.certified]
+        return passed[-1] if passed else None
+
+    @property
+    def done(self) -> bool:
+        """Whether every set is certified."""
+        return bool(self.steps) and self.steps[-1].certified
+
+
+def descend(tables: Tables, order: Order, verdicts: Verdicts) -> Outcome:
+    """Walk down the sets with the labels that there are.
+
+    A post without a label that comes before a labelled one of its set counts as not relevant, so a
+    gap can only cost power.
+
+    Args:
+        tables: of the sets.
+        order: of their posts.
+        verdicts: the labels.
+    """
+    steps: list[Step] = []
+    for number in range(len(tables.sizes)):
+        size = int(tables.sizes[number])
+        labels = _labels_of(order, number, size, verdicts)
+        errors = np.cumsum(labels != 1)
+        bounds = tables.bounds(number, len(labels))[1:]
+        passed = np.flatnonzero(errors <= bounds)
+        if len(passed):
+            look = int(passed[0])
+            steps.append(Step(number, size, look + 1, int(errors[look]), True))
+            continue
+        gaps = np.flatnonzero(labels == UNKNOWN)
+        whole = int(gaps[0]) if len(gaps) else len(labels)
+        found = int(errors[whole - 1]) if whole else 0
+        steps.append(Step(number, size, whole, found, False))
+        needed = _needed(tables, order, number, whole, found, verdicts)
+        return Outcome(tuple(steps), needed, len(gaps))
+    return Outcome(tuple(steps))
+
+
+def _labels_of(order: Order, number: int, size: int, verdicts: Verdicts) -> NDArray[np.int8]:
+    """The labels of a set in its order, up to the last one that there is."""
+    found: list[NDArray[np.int8]] = []
+    start, last, step = 0, 0, _STEP
+    while start < size:
+        labels = verdicts(order.first(number, start + step)[start:])
+        found.append(labels)
+        there = np.flatnonzero(labels != UNKNOWN)
+        if not len(there):
+            break
+        last = start + int(there[-1]) + 1
+        start += len(labels)
+        step = start
+    joined = np.concatenate(found) if found else np.empty(0, np.int8)
+    return joined[:last]
+
+
+def _needed(
+    tables: Tables, order: Order, number: int, whole: int, errors: int, verdicts: Verdicts
+) -> tuple[int, ...]:
+    """The posts of a set without which it cannot pass, even if all of them are relevant."""
+    look = first_look(tables, number, errors, whole)
+    if look is None:
+        return ()
+    ranks = order.first(number, look)[whole:look]
+    return tuple(ranks[verdicts(ranks) == UNKNOWN].tolist())
+
+
+def first_look(tables: Tables, number: int, errors: int, after: int) -> int | None:
+    """The first number of labels, above `after`, with which so many errors are few enough.
+
+    None where a set has too many errors already.
+    """
+    size = int(tables.sizes[number])
+    if errors >= tables.nulls[number]:
+        return None
+    upto = max(2 * after, 256)
+    while True:
+        upto = min(upto, size)
+        bounds = tables.bounds(number, upto)
+        looks = np.flatnonzero(bounds[after + 1 :] >= errors)
+        if len(looks):
+            return after + 1 + int(looks[0])
+        if upto == size:
+            return None
+        upto *= 2
+
+
+def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
+    """About how many labels a set needs in all if errors go on as they came.
+
+    Args:
+        tables: of the sets.
+        step: the set, with its labels and errors so far.
+        budget: the planned number of labels; the search ends at twenty times as many.
+
+    Returns:
+        A number of labels of the set, those it has included; None where there is no telling, for
+        errors come about as often as the target allows, or more often.
+    """
+    upto = min(step.size, max(_BEYOND * budget, 2 * step.labels))
+    rate = (step.errors + 0.5) / (step.labels + 1)
+    looks = np.arange(step.labels + 1, upto + 1)
+    expected = step.errors + rate * (looks - step.labels)
+    bounds = tables.bounds(step.number, upto)[step.labels + 1 :]
+    passed = np.flatnonzero(expected <= bounds)
+    return int(looks[passed[0]]) if len(passed) else None

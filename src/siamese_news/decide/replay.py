@@ -1,0 +1,56 @@
+"""A descent over a corpus whose labels are known, one label after the other, within a budget."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.design import Order
+from siamese_news.decide.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a descent came to.
+
+    Attributes:
+        size: posts of the last certified set; 0 where none is.
+        labels: how many were spent.
+        curve: (labels, size) each time a set was certified.
+        labelled: ranks of the labelled posts.
+    """
+
+    size: int
+    labels: int
+    curve: tuple[tuple[int, int], ...]
+    labelled: NDArray[np.int64]
+
+
+def replay(tables: Tables, order: Order, relevant: NDArray[np.bool_], *, budget: int) -> Replay:
+    """Label in the random order until the budget is spent, as `annotate` does.
+
+    Args:
+        tables: of the sets.
+        order: of their posts.
+        relevant: (N,) the truth (or an annotator's answer) by rank.
+        budget: labels to spend.
+    """
+    labelled = np.zeros(int(tables.sizes[-1]), bool)
+    spent = certified = 0
+    curve: list[tuple[int, int]] = []
+    for number, size in enumerate(tables.sizes.tolist()):
+        ranks = order.first(number, min(budget, size))
+        errors = np.cumsum(~relevant[ranks])
+        cost = spent + np.cumsum(~labelled[ranks])
+        bounds = tables.bounds(number, len(ranks))[1:]
+        passed = np.flatnonzero((errors <= bounds) & (cost <= budget))
+        if not len(passed):
+            # No look beyond the one from which too few labels are left can help.
+            labelled[ranks[cost <= budget]] = True
+            break
+        look = int(passed[0])
+        labelled[ranks[: look + 1]] = True
+        spent, certified = int(cost[look]), size
+        curve.append((spent, certified))
+    found = np.flatnonzero(labelled)
+    return Replay(certified, len(found), tuple(curve), found)
