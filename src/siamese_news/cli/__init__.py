@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from siamese_news.cli.certify import certify
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.filter import filter
@@ -11,6 +12,7 @@ from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
+from siamese_news.cli.sample import sample
 from siamese_news.cli.values import ManyValues
 
 app = typer.Typer(
@@ -39,6 +41,9 @@ def _root(
     """News articles in, the social media posts about them out."""
 
 
-for command in (rank, filter, explain, keywords, rerank, report):
+for command in (
+    rank, filter, explain, keywords, rerank, report,
+    sample, certify,
+):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

@@ -50,12 +50,10 @@ class Outcome:
         steps: the sets it has looked at; all but perhaps the last one are certified.
         needed: ranks of the posts to label next, in order: with fewer labels the next set cannot be
             certified, whatever they say. Empty where all sets are certified.
-        missing: posts without a label before others of the set that have one; they count as errors.
     """
 
     steps: tuple[Step, ...]
     needed: tuple[int, ...] = ()
-    missing: int = 0
 
     @property
     def certified(self) -> Step | None:
@@ -69,19 +67,20 @@ class Outcome:
         return bool(self.steps) and self.steps[-1].certified
 
 
-def descend(tables: Tables, order: Order, verdicts: Verdicts) -> Outcome:
+def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0) -> Outcome:
     """Walk down the sets with the labels that there are.
 
-    A post without a label that comes before a labelled one of its set counts as not relevant, so a
-    gap can only cost power.
+    A post without a label that comes before a labelled one of its set counts as not relevant: the
+    count of errors is then too high, if anything, so gaps cost power and never validity.
 
     Args:
         tables: of the sets.
         order: of their posts.
         verdicts: the labels.
+        start: the first set to look at, where those before it are known to pass.
     """
     steps: list[Step] = []
-    for number in range(len(tables.sizes)):
+    for number in range(start, len(tables.sizes)):
         size = int(tables.sizes[number])
         labels = _labels_of(order, number, size, verdicts)
         errors = np.cumsum(labels != 1)
@@ -95,8 +94,8 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts) -> Outcome:
         whole = int(gaps[0]) if len(gaps) else len(labels)
         found = int(errors[whole - 1]) if whole else 0
         steps.append(Step(number, size, whole, found, False))
-        needed = _needed(tables, order, number, whole, found, verdicts)
-        return Outcome(tuple(steps), needed, len(gaps))
+        needed = _needed(tables, order, number, labels, verdicts)
+        return Outcome(tuple(steps), needed)
     return Outcome(tuple(steps))
 
 
@@ -118,14 +117,25 @@ def _labels_of(order: Order, number: int, size: int, verdicts: Verdicts) -> NDAr
 
 
 def _needed(
-    tables: Tables, order: Order, number: int, whole: int, errors: int, verdicts: Verdicts
+    tables: Tables, order: Order, number: int, labels: NDArray[np.int8], verdicts: Verdicts
 ) -> tuple[int, ...]:
-    """The posts of a set without which it cannot pass, even if all of them are relevant."""
-    look = first_look(tables, number, errors, whole)
-    if look is None:
+    """The posts of a set without which it cannot pass, even if all of them are relevant.
+
+    With j further labels, all relevant, the count after t labels is ``errors(t) + gaps(t) - j``
+    where no more than j of the first t are gaps; the smallest j that brings it to the table is
+    what is needed.
+    """
+    known_errors = int((labels == 0).sum())
+    if first_look(tables, number, known_errors, 0) is None:
         return ()
-    ranks = order.first(number, look)[whole:look]
-    return tuple(ranks[verdicts(ranks) == UNKNOWN].tolist())
+    last = first_look(tables, number, known_errors, max(len(labels) - 1, 0))
+    assert last is not None
+    ranks = order.first(number, last)
+    found = verdicts(ranks)
+    gaps = np.cumsum(found == UNKNOWN)
+    short = np.cumsum(found != 1) - tables.bounds(number, last)[1:]
+    enough = short <= gaps
+    return tuple(ranks[found == UNKNOWN][: int(short[enough].min())].tolist())
 
 
 def first_look(tables: Tables, number: int, errors: int, after: int) -> int | None:

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from siamese_news.errors import InputError
 
 FIRST = 200
-"""Posts of the first set."""
+"""Posts of the first set; half as many where a target is strict: see `first_size`."""
 
-RATIO = Fraction(11, 10)
+RATIO = Fraction(102, 100)
 """How many times as many posts the next set has."""
 
-_SMALL_BUDGET = 100  # with so few labels a strict target is shown on fewer posts, if at all
 _STRICT = Fraction(95, 100)
 
 Keys = Callable[[int, int], NDArray[np.uint64]]
@@ -54,10 +53,13 @@ def least_errors(size: int, target: Fraction) -> int:
     return size - needed + 1
 
 
-def first_size(budget: int, targets: Sequence[Fraction]) -> int:
-    """The size of the first set where the user names none."""
-    strict = max(targets) >= _STRICT
-    return FIRST // 2 if strict and budget <= _SMALL_BUDGET else FIRST
+def first_size(targets: Sequence[Fraction]) -> int:
+    """The size of the first set where the user names none.
+
+    A larger one saves labels, but where it misses the target nothing can be certified; the higher
+    the target, the likelier that is.
+    """
+    return FIRST // 2 if max(targets) >= _STRICT else FIRST
 
 
 def nested_sets(

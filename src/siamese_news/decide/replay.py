@@ -40,17 +40,21 @@ def replay(tables: Tables, order: Order, relevant: NDArray[np.bool_], *, budget:
     curve: list[tuple[int, int]] = []
     for number, size in enumerate(tables.sizes.tolist()):
         ranks = order.first(number, min(budget, size))
-        errors = np.cumsum(~relevant[ranks])
-        cost = spent + np.cumsum(~labelled[ranks])
-        bounds = tables.bounds(number, len(ranks))[1:]
-        passed = np.flatnonzero((errors <= bounds) & (cost <= budget))
-        if not len(passed):
-            # No look beyond the one from which too few labels are left can help.
-            labelled[ranks[cost <= budget]] = True
+        known = labelled[ranks]
+        new = ranks[~known]
+        hits = np.concatenate([[0], np.cumsum(relevant[new])])
+        # After j new labels the count at t is errors + gaps; see descent._needed.
+        gaps = np.cumsum(~known)
+        short = np.cumsum(~known | ~relevant[ranks]) - tables.bounds(number, len(ranks))[1:]
+        count = np.searchsorted(hits, np.maximum(short, 0))
+        good = count <= np.minimum(gaps, budget - spent)
+        if not good.any():
+            labelled[new[: budget - spent]] = True
             break
-        look = int(passed[0])
-        labelled[ranks[: look + 1]] = True
-        spent, certified = int(cost[look]), size
-        curve.append((spent, certified))
+        least = int(count[good].min())
+        labelled[new[:least]] = True
+        spent += least
+        certified = size
+        curve.append((spent, size))
     found = np.flatnonzero(labelled)
     return Replay(certified, len(found), tuple(curve), found)

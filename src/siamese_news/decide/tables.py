@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 KEPT = 0.1
 """Share of the error budget that is kept for labels beyond the planned ones."""
 
-_TOGETHER = 32  # sets whose tables are computed at once
+_TOGETHER = 64  # sets whose tables are computed at once
 _DIGITS = 1e12  # what may be spent is rounded down to this, so machines agree on the tables
 
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from siamese_news.data.records import Post
 from siamese_news.search.rank import RankedPost
+from siamese_news.utils.spreadsheet import guarded
 from siamese_news.utils.terminal import clean
 
 Row = Mapping[str, Any]
@@ -18,7 +19,6 @@ COLUMNS = (
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _BATCH = 8192
 
 
@@ -151,17 +151,9 @@ def _csv(stream: IO[str], rows: Iterable[Row], columns: Sequence[str], bom: bool
 
 
 def _cell(value: Any) -> Any:
-    """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them."""
     if isinstance(value, list):
         value = "; ".join(value)  # a term may be two words
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
-
-
-def unguarded(cell: str) -> str:
-    """A cell of a CSV without the apostrophe that `_cell` put there."""
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+    return guarded(value) if isinstance(value, str) else value
 
 
 def _jsonl(stream: IO[str], rows: Iterable[Row], columns: Sequence[str]) -> None:

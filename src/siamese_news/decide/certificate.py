@@ -1,0 +1,147 @@
+"""The certificate: what was shown, from what, under which conditions; as JSON that is sealed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from siamese_news.decide.certification import Certification, Claim
+from siamese_news.decide.labels import Labels
+from siamese_news.decide.population import file_sha256
+from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.errors import InputError
+from siamese_news.utils.provenance import command, provenance
+
+FORMAT = "siamese_news certificate 1"
+
+
+def certificate_of(
+    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path]
+) -> dict[str, Any]:
+    """The certificate as plain values.
+
+    Args:
+        work: the plan and its population.
+        claims: what the labels show.
+        labels: all that there are.
+        sheets: where they come from.
+    """
+    plan = work.plan
+    relevant = sum(label.relevant for label in labels.of.values())
+    return {
+        "format": FORMAT,
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "command": command(),
+        "provenance": provenance(),
+        "method": plan["method"],
+        "plan": {"file": work.path.name, "sha256": plan[SEAL], "tables": plan["tables"]},
+        "settings": plan["settings"],
+        "criteria": plan["criteria"],
+        "population": plan["population"],
+        "model": plan["model"],
+        "corpus": plan["corpus"],
+        "confidence": _share(1 - work.error),
+        "joint_confidence": _share(1 - work.joint_error),
+        "earlier_plans": len(plan["earlier"]),
+        "judged": _judged(work),
+        "labels": {
+            "used": len(labels.of),
+            "relevant": relevant,
+            "not_relevant": len(labels.of) - relevant,
+            "drawn_without_label": sum(name not in labels.of for name in work.drawn.by_name),
+            "skipped": sum(label.skipped for label in labels.of.values()),
+            "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
+        },
+        "claims": [_claim(work, claim) for claim in claims],
+        "remarks": labels.remarks(),
+    }
+
+
+def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a certificate; one of the same plan is replaced, nothing else is.
+
+    Raises:
+        InputError: where something else stands there.
+    """
+    if path.exists():
+        old = read_sealed(path, "certificate")
+        if old.get("plan", {}).get("sha256") != content["plan"]["sha256"]:
+            raise InputError(f"{path}: the certificate of another plan stands there; move it away")
+    write_sealed(path, content)
+
+
+def same_findings(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two certificates say the same of the same labels."""
+    names = ("plan", "settings", "population", "confidence", "claims")
+    counts = ("used", "relevant", "not_relevant", "skipped")
+    return all(first[name] == second[name] for name in names) and all(
+        first["labels"][name] == second["labels"][name] for name in counts
+    )
+
+
+def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """What a claim says, to quote."""
+    population = content["population"]
+    units = "article-post pairs" if population["pairs"] else "posts"
+    if claim["threshold"] is None:
+        more = claim["more_labels"]
+        likely = (
+            f"about {more:,} more labels would be needed if errors go on as they came"
+            if more is not None
+            else "errors come about as often as the target allows, so more labels may not help"
+        )
+        return (
+            f"No threshold could be certified at a precision of {claim['target']} with "
+            f"{content['labels']['used']:,} labels; {likely}."
+        )
+    judged = content["judged"]
+    least = f"at least {claim['relevant_at_least']:,} of them are relevant {judged}"
+    if claim["exact"]:
+        how = "This is known, for every one of them was labelled."
+    else:
+        how = (
+            f"The confidence is {content['confidence']:g}: of a hundred such certificates, each "
+            "with a random order of its own, at most "
+            f"{100 * (1 - content['confidence']):.3g} are wrong on average."
+        )
+    return (
+        f"{claim['posts']:,} of {population['posts']:,} {units} have a score of "
+        f"{claim['threshold']:g} or more, and {least} (precision {claim['target']} or more). {how}"
+    )
+
+
+def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
+    step = claim.outcome.certified
+    last = claim.outcome.steps[-1] if claim.outcome.steps else None
+    blocked = last if last is not None and not last.certified else None
+    target = Fraction(claim.target)
+    needed = -(-target.numerator * claim.size // target.denominator)
+    return {
+        "target": claim.target,
+        "threshold": claim.threshold,
+        "posts": claim.size,
+        "relevant_at_least": needed if claim.size else 0,
+        "exact": claim.exact,
+        "labels_of_the_set": step.labels if step else 0,
+        "errors_of_the_set": step.errors if step else 0,
+        "sets_certified": sum(s.certified for s in claim.outcome.steps),
+        "next_set": None if blocked is None else {
+            "posts": blocked.size, "labels": blocked.labels, "errors": blocked.errors,
+        },
+        "more_labels": claim.more,
+        "descent": [
+            [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
+        ],
+    }  # fmt: skip
+
+
+def _judged(work: Certification) -> str:
+    rate = work.settings.false_positive
+    if rate is None:
+        return "as judged by the annotator"
+    return f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant"
+
+
+def _share(value: Fraction) -> float:
+    return float(max(value, Fraction(0)))

@@ -1,0 +1,333 @@
+"""A precision certificate from its plan to its claims."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide import ledger
+from siamese_news.decide.descent import UNKNOWN, Outcome, descend, likely_labels
+from siamese_news.decide.design import Order
+from siamese_news.decide.drawn import DrawnFile
+from siamese_news.decide.labels import Labels
+from siamese_news.decide.plan import METHOD, Settings, beside, fingerprint
+from siamese_news.decide.population import Population, Unit, file_sha256
+from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.decide.texts import KnownVerdicts, Texts, distinct
+from siamese_news.errors import InputError
+from siamese_news.utils.provenance import command
+
+KIND = "precision"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What can be said about one target precision.
+
+    Attributes:
+        target: as typed.
+        size: posts at the threshold or above; 0 where nothing is certified.
+        threshold: the lowest score that is certified; None where none is.
+        outcome: of the descent.
+        exact: whether every post above was labelled, so that nothing is left to chance.
+        more: about how many more labels the next set needs if errors go on as they came; None where
+            there is no telling, or no next set.
+    """
+
+    target: str
+    size: int
+    threshold: float | None
+    outcome: Outcome
+    exact: bool
+    more: int | None
+
+
+class Certification:
+    """A plan over a population, and where its labels have brought it.
+
+    Args:
+        plan: the content of a plan's file.
+        path: of that file.
+        population: the scored posts.
+        posts: files with the texts, where the results have none.
+    """
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        path: Path,
+        population: Population,
+        posts: Sequence[Path] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.path = path
+        self.population = population
+        self.settings = Settings.of(plan["settings"])
+        self.sizes = np.array(plan["sets"], np.int64)
+        self.tables = self.settings.tables(self.sizes)
+        self.order = Order(self.sizes, population.keys(self.settings.seed))
+        self.texts = Texts(population, posts)
+        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+        self.results = population.path
+
+    @classmethod
+    def start(
+        cls,
+        results: Path,
+        path: Path,
+        settings: Settings,
+        *,
+        posts: Sequence[Path] | None = None,
+        again: bool = False,
+        unused: bool = False,
+        criteria: str = "",
+    ) -> "Certification":
+        """Fix everything, before the first label, and write it down.
+
+        Args:
+            results: scored posts.
+            path: of the plan, a new file, or one with the very same plan.
+            settings: what the user chose.
+            posts: files with the texts.
+            again: whether this may be a further plan over the same scores.
+            unused: whether no label was given for the earlier ones.
+            criteria: what counts as relevant.
+
+        Raises:
+            InputError: for settings that cannot be, and a plan that may not.
+        """
+        population = Population(results)
+        sizes = settings.sets(population.scores)
+        tables = settings.tables(sizes)
+        scores = file_sha256(results)
+        entry = {"kind": KIND, "scores": scores, "settings": settings.plain()}
+        if path.exists():
+            old = read_sealed(path, "plan")
+            if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
+                raise InputError(f"{path}: another plan stands there; name another --out")
+        earlier = ledger.register(
+            results, entry, error=settings.spent, again=again, unused=unused, plan=path
+        )
+        plan = {
+            "format": "siamese_news plan 1",
+            "kind": KIND,
+            "method": METHOD,
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "command": command(),
+            "settings": settings.plain(),
+            "population": {
+                "file": results.name, "posts": len(population), "sha256": scores,
+                "pairs": population.pairs,
+            },
+            "sets": sizes.tolist(),
+            "cuts": population.scores[sizes - 1].tolist(),
+            "tables": fingerprint(tables, settings.budget),
+            "model": model_of(results),
+            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
+            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
+            "criteria": criteria,
+        }  # fmt: skip
+        if not path.exists():
+            write_sealed(path, plan)
+        return cls(read_sealed(path, "plan"), path, population, posts)
+
+    @classmethod
+    def resume(
+        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
+    ) -> "Certification":
+        """Take a plan up again, if nothing it rests on has changed.
+
+        Args:
+            path: of the plan.
+            results: the scored posts, where they do not lie beside the plan.
+            posts: files with the texts, where they have moved.
+
+        Raises:
+            InputError: where the plan, the scores, the model or the corpus changed: says what.
+        """
+        plan = read_sealed(path, "plan")
+        if plan.get("kind") != KIND:
+            raise InputError(f"{path}: a plan of kind {plan.get('kind')!r}, expected {KIND!r}")
+        given = results or path.with_name(plan["population"]["file"])
+        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
+        population = check_unchanged(plan, given, corpus)
+        found = cls(plan, path, population, corpus)
+        if fingerprint(found.tables, found.settings.budget) != plan["tables"]:
+            raise InputError(
+                f"{path}: this version of the program computes other tables than the plan has; "
+                "finish with the version that made it"
+            )
+        return found
+
+    @property
+    def error(self) -> Fraction:
+        """The chance of a wrong certificate, earlier plans over the same scores included."""
+        before = sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
+        return min(Fraction(1), before + self.settings.error)
+
+    @property
+    def joint_error(self) -> Fraction:
+        """The chance that any target is certified wrongly, earlier plans included."""
+        return min(Fraction(1), self.error - self.settings.error + self.settings.spent)
+
+    def verdicts(self, labels: Labels) -> KnownVerdicts:
+        """The labels by rank."""
+        return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
+
+    def claims(self, labels: Labels) -> list[Claim]:
+        """What the labels show, target by target."""
+        verdicts = self.verdicts(labels)
+        whole = self._whole_pool(verdicts) if len(labels.of) else None
+        found = []
+        for target, tables in zip(self.settings.targets, self.tables, strict=True):
+            outcome = descend(tables, self.order, verdicts)
+            step = outcome.certified
+            size = step.size if step else 0
+            exact = step is not None and step.labels == step.size
+            more = None
+            if whole is not None and self.settings.false_positive is None:
+                size, exact = self._oracle(whole, Fraction(target)), True
+            elif not outcome.done:
+                more = self._more(outcome, tables, verdicts)
+            threshold = float(self.population.scores[size - 1]) if size else None
+            found.append(Claim(target, size, threshold, outcome, exact, more))
+        return found
+
+    def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:
+        """Ranks of the posts to label next; none where the budget would not change anything.
+
+        With several targets each has an equal share of the budget, and what those before it leave.
+
+        Args:
+            labels: that there are.
+            more: labels allowed beyond those that there are, whatever the budget.
+            at_least: fill the batch up to so many posts with those that come next if all of it are
+                relevant; some of them may turn out not to be needed.
+        """
+        verdicts = self.verdicts(labels)
+        used, total = len(labels.of), len(self.population)
+        budget = max(self.settings.budget, used + more)
+        if budget >= total:
+            ranks = self.order.first(len(self.sizes) - 1, total)
+            return self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist())
+        count = len(self.tables)
+        for place, tables in enumerate(self.tables, 1):
+            allowed = budget * place // count - used
+            outcome = descend(tables, self.order, verdicts)
+            needed = self._distinct(outcome.needed)
+            if not needed or len(needed) > allowed:
+                continue
+            wanted = min(at_least, allowed)
+            hoped = outcome
+            while len(needed) < wanted:
+                start = hoped.steps[-1].number
+                hoped = descend(tables, self.order, _Hoping(verdicts, needed), start=start)
+                further = self._distinct([*needed, *hoped.needed])
+                if len(further) == len(needed):
+                    break
+                needed = further[:wanted]
+            return needed
+        return []
+
+    def units(self, ranks: Sequence[int]) -> list[Unit]:
+        """The posts at these ranks, with texts."""
+        return self.texts.units(ranks)
+
+    def _distinct(self, ranks: Sequence[int]) -> list[int]:
+        return distinct(self.texts.units(ranks), ranks) if ranks else []
+
+    def _more(self, outcome: Outcome, tables: Any, verdicts: KnownVerdicts) -> int | None:
+        step = outcome.steps[-1]
+        likely = likely_labels(tables, step, budget=self.settings.budget)
+        if likely is None:
+            return None
+        ranks = self.order.first(step.number, likely)
+        return int((verdicts(ranks) == UNKNOWN).sum())
+
+    def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
+        """The labels by rank where every post has one."""
+        if len(verdicts.ranks) < min(len(self.population), self.settings.budget):
+            return None
+        labels = verdicts(np.arange(len(self.population)))
+        return None if (labels == UNKNOWN).any() else labels
+
+    def _oracle(self, labels: NDArray[np.int8], target: Fraction) -> int:
+        """The most posts, cut where the score changes, whose precision is the target or more."""
+        scores = self.population.scores
+        ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
+        hits = np.cumsum(labels == 1)[ends - 1]
+        good = hits * target.denominator >= ends * target.numerator
+        return int(ends[good].max()) if good.any() else 0
+
+
+class _Hoping:
+    """Verdicts as if posts that are not labelled yet were relevant."""
+
+    def __init__(self, verdicts: KnownVerdicts, ranks: Sequence[int]) -> None:
+        self._verdicts = verdicts
+        self._ranks = np.array(ranks, np.int64)
+
+    def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
+        found = self._verdicts(ranks)
+        found[(found == UNKNOWN) & np.isin(ranks, self._ranks)] = 1
+        return found
+
+
+def model_of(results: Path) -> dict[str, str] | None:
+    """Which model scored the posts, if that stands beside them."""
+    meta = results.with_name(results.name + ".meta.json")
+    try:
+        content = json.loads(meta.read_text(encoding="utf-8"))
+        model = content["provenance"]["model"]
+        return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def check_unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
+    """The population of a plan, if scores, model and corpus are what they were.
+
+    Raises:
+        InputError: says what changed.
+    """
+    if not results.exists():
+        raise InputError(f"{results}: no such file; name the scored posts with --results")
+    digest = file_sha256(results)
+    if digest != plan["population"]["sha256"]:
+        raise InputError(f"{results}: {_changes(plan, results)}. {_NEW}")
+    model = model_of(results)
+    if plan["model"] and model and model["sha256"] != plan["model"]["sha256"]:
+        raise InputError(
+            f"{results}.meta.json: the model was {plan['model']['sha256'][:12]}, is "
+            f"{model['sha256'][:12]}. {_NEW}"
+        )
+    for was, now in zip(plan["corpus"], corpus, strict=False):
+        if not now.exists():
+            raise InputError(f"{now}: no such file; name the corpus with --posts")
+        if file_sha256(now) != was["sha256"]:
+            raise InputError(f"{now}: the corpus changed since the plan was made. {_NEW}")
+    return Population(results)
+
+
+_NEW = (
+    "A certificate holds for the scores it was planned for; go back to them, or plan anew with "
+    "sample --again"
+)
+
+
+def _changes(plan: dict[str, Any], results: Path) -> str:
+    population = Population(results)
+    before, now = plan["population"]["posts"], len(population)
+    if before != now:
+        return f"the scores changed since the plan was made: {before:,} posts then, {now:,} now"
+    for size, cut in zip(plan["sets"], plan["cuts"], strict=True):
+        score = float(population.scores[size - 1])
+        if score != cut:
+            return f"the scores changed: that of post {size:,} from the top was {cut}, is {score}"
+    return "the file changed since the plan was made (rows, ids or texts, or how they are packed)"

@@ -1,0 +1,181 @@
+"""Rows of files with labels: CSV, JSON lines, Label Studio and Prodigy, as programs save them."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.utils.spreadsheet import unguarded
+
+_KNOWN = {"key", "post", "article", "text", "link", "label"}
+_WORDS = {"0", "1", "yes", "no", "y", "n", "relevant", "not relevant", "true", "false", "skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class RawLabel:
+    """A row as it stands in a file; `label` is empty where there is none yet."""
+
+    where: str
+    key: str
+    post: str
+    article: str
+    label: str
+    text: str
+
+
+def read_rows(path: Path) -> Iterator[RawLabel]:
+    """The rows of a file of labels.
+
+    Raises:
+        InputError: for a missing file, one that is no sheet, and labels in a wrong column.
+    """
+    text = _decoded(path)
+    start = text.lstrip()[:1]
+    if start == "[":
+        yield from _label_studio(path, text)
+    elif start == "{":
+        yield from _json_lines(path, text)
+    else:
+        yield from _table(path, text)
+
+
+def _decoded(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    if not raw.strip():
+        raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return raw.decode("utf-16", "replace")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # What a spreadsheet on Windows calls CSV; keys and labels are ASCII.
+        return raw.decode("cp1252", "replace")
+
+
+def _table(path: Path, text: str) -> Iterator[RawLabel]:
+    header = text.splitlines()[0]
+    delimiter = max(",;\t", key=header.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = [name.strip().strip('"').lower() for name in next(reader)]
+    if "label" not in names or not {"key", "post"} & set(names):
+        raise InputError(
+            f"{path}:1: the columns are {', '.join(names) or 'none'}; expected label, and key or "
+            "post, as in the sheet that sample wrote"
+        )
+    rows = []
+    line = reader.line_num
+    try:
+        for cells in reader:
+            rows.append((line + 1, cells))
+            line = reader.line_num
+    except csv.Error as error:
+        raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
+    _refuse_wrong_column(path, names, [(number, cells) for number, cells in rows if any(cells)])
+    for number, cells in rows:
+        if any(cell.strip() for cell in cells):
+            row = dict(zip(names, cells, strict=False))
+            yield _raw(f"{path}:{number}", {k: unguarded(v).strip() for k, v in row.items()})
+
+
+def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Where the column of labels is empty and another one looks as if they were there."""
+    own = names.index("label")
+    if any(len(cells) > own and cells[own].strip() for _, cells in rows):
+        return
+    width = max((len(cells) for _, cells in rows), default=0)
+    for place in range(width):
+        name = names[place] if place < len(names) else ""
+        if name in _KNOWN:
+            continue
+        filled = [
+            (number, cells[place]) for number, cells in rows
+            if len(cells) > place and cells[place].strip()
+        ]  # fmt: skip
+        if filled and all(cell.strip().lower() in _WORDS for _, cell in filled):
+            shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
+            raise InputError(
+                f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column 'label' "
+                "is empty; move the labels there"
+            )
+
+
+def _raw(where: str, row: dict[str, Any]) -> RawLabel:
+    def cell(name: str) -> str:
+        value = row.get(name)
+        return "" if value is None else _plain(value)
+
+    return RawLabel(
+        where, cell("key"), cell("post"), cell("article"), cell("label"), cell("text")
+    )
+
+
+def _plain(value: Any) -> str:
+    """A value as a cell would have it: true is 1."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return str(value)
+
+
+def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where}: not JSON ({error}); expected one object a line") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: expected an object with key or post, and label")
+        if "plan" in row:  # the head of a file that annotate writes
+            continue
+        if "answer" in row or ("meta" in row and "key" not in row):
+            meta = row.get("meta")
+            row = {
+                **(meta if isinstance(meta, dict) else {}),
+                "text": row.get("text"), "label": row.get("answer"),
+            }  # fmt: skip
+        elif "label" not in row or not {"key", "post"} & set(row):
+            raise InputError(
+                f"{where}: the fields are {', '.join(row)}; expected key or post, and label"
+            )
+        yield _raw(where, row)
+
+
+def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
+    try:
+        tasks = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}); export from Label Studio as JSON") from error
+    for number, task in enumerate(tasks, 1):
+        where = f"{path}: task {number}"
+        data = task.get("data") if isinstance(task, dict) else None
+        if not isinstance(data, dict):
+            raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
+        said = False
+        for annotation in task.get("annotations") or []:
+            label = _choice(annotation, where)
+            if label:
+                said = True
+                yield _raw(where, {**data, "label": label})
+        if not said:
+            yield _raw(where, {**data, "label": ""})
+
+
+def _choice(annotation: dict[str, Any], where: str) -> str:
+    if annotation.get("was_cancelled"):
+        return "skip"
+    chosen = [
+        choice for result in annotation.get("result") or []
+        for choice in (result.get("value") or {}).get("choices") or []
+    ]  # fmt: skip
+    if len(chosen) > 1:
+        raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
+    return chosen[0] if chosen else ""

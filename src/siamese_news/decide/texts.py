@@ -1,0 +1,128 @@
+"""The texts of drawn posts, and verdicts that one text carries to its copies."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.descent import UNKNOWN
+from siamese_news.decide.design import Order
+from siamese_news.decide.labels import Labels
+from siamese_news.decide.population import Population, Unit
+
+_AHEAD = 40  # sets whose posts are looked up together with those asked for
+
+
+class Texts:
+    """Units with their texts, from the results or from the posts themselves; looked up once.
+
+    Args:
+        population: the scored posts.
+        posts: files with their texts; None where the results have them.
+    """
+
+    def __init__(self, population: Population, posts: Sequence[Path] | None = None) -> None:
+        self._population = population
+        self._posts = list(posts or [])
+        self._found: dict[int, Unit] = {}
+
+    def units(self, ranks: Sequence[int], ahead: Iterable[int] = ()) -> list[Unit]:
+        """The units at these ranks; where one is new those `ahead` are looked up as well."""
+        if any(rank not in self._found for rank in ranks):
+            wanted = sorted({*ranks, *ahead} - self._found.keys())
+            units = self._population.units(wanted)
+            if self._posts:
+                units = self._with_texts(units)
+            self._found.update(zip(wanted, units, strict=True))
+        return [self._found[rank] for rank in ranks]
+
+    def _with_texts(self, units: list[Unit]) -> list[Unit]:
+        from siamese_news.data.readers import open_posts
+
+        wanted = {unit.post for unit in units}
+        texts: dict[str, tuple[str, str]] = {}
+        for post in open_posts(self._posts):
+            if post.id in wanted:
+                link = post.metadata.get("permalink") or post.metadata.get("url") or ""
+                texts[post.id] = (post.text, str(link))
+        return [
+            Unit(unit.name, unit.post, unit.article, *texts.get(unit.post, (unit.text, unit.link)))
+            for unit in units
+        ]
+
+
+class KnownVerdicts:
+    """Labels by rank; a post whose text was labelled before has the label of that text.
+
+    The label of a copy costs nothing and changes no probability: it is what the annotator says of
+    that text. A post without words has no copies, for what it shows is not known.
+
+    Args:
+        labels: by the names of units.
+        population: the scored posts.
+        texts: of them.
+        order: of their sets, to know what will be asked for next.
+        sizes: of the sets.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        population: Population,
+        texts: Texts,
+        order: Order,
+        sizes: NDArray[np.int64],
+    ) -> None:
+        self._texts = texts
+        self._order = order
+        self._sizes = sizes
+        self._of: dict[int, int] = {}
+        names = list(labels.of)
+        self.ranks = population.ranks_of(names) if names else {}
+        for name, rank in self.ranks.items():
+            self._of[rank] = int(labels.of[name].relevant)
+        self._by_text: dict[tuple[str, str], int] = {}
+        said = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
+        for rank, unit in zip(said, texts.units(said), strict=True):
+            if key := text_key(unit):
+                self._by_text.setdefault(key, self._of[rank])
+
+    def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The labels of these ranks; see `descent.Verdicts`."""
+        found = np.fromiter((self._of.get(r, UNKNOWN) for r in ranks.tolist()), np.int8, len(ranks))
+        if self._by_text:
+            places = np.flatnonzero(found == UNKNOWN)
+            asked = ranks[places].tolist()
+            for place, unit in zip(places, self._texts.units(asked, self._ahead(ranks)), strict=True):
+                key = text_key(unit)
+                if key is not None:
+                    found[place] = self._by_text.get(key, UNKNOWN)
+        return found
+
+    def _ahead(self, ranks: NDArray[np.int64]) -> list[int]:
+        first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1)) if len(ranks) else 0
+        last = min(first + _AHEAD, len(self._sizes))
+        ahead: set[int] = set()
+        for number in range(first, last):
+            ahead.update(self._order.first(number, 2 * len(ranks)).tolist())
+        return sorted(ahead)
+
+
+def text_key(unit: Unit) -> tuple[str, str] | None:
+    """What copies of a unit share: its article and its text; None for a post without words."""
+    text = " ".join(unit.text.split())
+    return (unit.article, text) if text else None
+
+
+def distinct(units: Sequence[Unit], ranks: Sequence[int]) -> list[int]:
+    """The ranks without those whose text comes before."""
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for unit, rank in zip(units, ranks, strict=True):
+        key = text_key(unit)
+        if key is None or key not in seen:
+            kept.append(rank)
+        if key is not None:
+            seen.add(key)
+    return kept

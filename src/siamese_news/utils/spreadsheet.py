@@ -1,0 +1,13 @@
+"""Cells that a spreadsheet does not run as formulas."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def guarded(cell: str) -> str:
+    """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them."""
+    return "'" + cell if cell.startswith(_FORMULA) else cell
+
+
+def unguarded(cell: str) -> str:
+    """A cell without the apostrophe that `guarded` put there."""
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell

@@ -1,0 +1,87 @@
+"""Nested sets and the random order."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siamese_news.decide.design import (
+    Order,
+    first_size,
+    key_of,
+    keys_of,
+    least_errors,
+    nested_sets,
+    share_of,
+)
+from siamese_news.errors import InputError
+
+
+def test_least_errors_in_whole_numbers():
+    assert least_errors(100, Fraction(".55")) == 46
+    assert least_errors(100, Fraction(".07")) == 94
+    assert least_errors(200, Fraction(".95")) == 11
+
+
+@given(st.integers(1, 400), st.fractions(Fraction(1, 100), Fraction(99, 100)))
+def test_least_errors_is_the_border(size, target):
+    errors = least_errors(size, target)
+    assert Fraction(size - errors, size) < target <= Fraction(size - errors + 1, size)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "95", "-.1", "abc", "", "1/0", "nan"])
+def test_a_share_that_is_none(value):
+    with pytest.raises(InputError, match="--precision is"):
+        share_of(value, "--precision")
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=400),
+    st.integers(1, 50),
+    st.sampled_from(["1.02", "11/10", "2"]),
+)
+def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
+    scores = np.sort(np.array(values, float))[::-1]
+    sizes = nested_sets(scores, first=first, ratio=Fraction(ratio))
+    assert (np.diff(sizes) > 0).all()
+    assert sizes[-1] == len(scores)
+    assert sizes[0] >= min(first, len(scores))
+    for size in sizes[:-1]:
+        assert scores[size - 1] > scores[size]
+
+
+def test_a_pool_smaller_than_the_first_set_is_one_set():
+    assert nested_sets(np.arange(50.0)[::-1], first=200).tolist() == [50]
+
+
+def test_the_first_set_is_smaller_for_a_strict_target():
+    assert first_size([Fraction(".8"), Fraction(".9")]) == 200
+    assert first_size([Fraction(".8"), Fraction(".95")]) == 100
+
+
+def test_keys_depend_on_seed_id_and_purpose_alone():
+    names = ["1", "01", "a\tb", "é"]
+    keys = keys_of(3, names)
+    assert keys.tolist() == [key_of(3, name) for name in names]
+    assert len({*keys.tolist(), key_of(4, "1"), key_of(3, "1", purpose="audit")}) == 6
+    # Golden: a plan made today must give the same order tomorrow.
+    assert key_of(0, "325208201740029952") == 1231463340129190373
+
+
+def test_keys_look_random():
+    keys = keys_of(0, [str(n) for n in range(20_000)])
+    counts = np.histogram(keys.astype(float), bins=50, range=(0, 2.0**64))[0]
+    assert ((counts - 400) ** 2 / 400).sum() < 100  # chi-square with 49 degrees of freedom
+
+
+@pytest.mark.parametrize("hold", [1, 7, 1000])
+def test_an_order_is_the_sorted_keys(hold):
+    generator = np.random.default_rng(0)
+    keys = generator.integers(0, 2**63, 500).astype(np.uint64)
+    sizes = np.array([20, 21, 60, 500])
+    order = Order(sizes, lambda a, b: keys[a:b], hold=hold)
+    for number, count in ((0, 5), (3, 40), (1, 21), (2, 60), (3, 500), (0, 100)):
+        expected = np.argsort(keys[: sizes[number]], kind="stable")[:count]
+        assert (order.first(number, count) == expected).all()
