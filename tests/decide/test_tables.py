@@ -111,9 +111,7 @@ def test_a_longer_table_begins_like_a_shorter_one():
     short = Tables(sizes, nulls, error=0.05, turn=225)
     long = Tables(sizes, nulls, error=0.05, turn=225)
     for number in range(3):
-        assert (
-            short.bounds(number, 100) == long.bounds(number, 150 + 100 * number)[:101]
-        ).all()
+        assert (short.bounds(number, 100) == long.bounds(number, 150 + 100 * number)[:101]).all()
 
 
 def test_one_table_does_not_depend_on_its_neighbours():

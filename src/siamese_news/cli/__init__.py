@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from siamese_news.cli.annotate import annotate
+from siamese_news.cli.audit import audit
 from siamese_news.cli.certify import certify
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
@@ -43,7 +45,7 @@ def _root(
 
 for command in (
     rank, filter, explain, keywords, rerank, report,
-    sample, certify,
+    sample, annotate, certify, audit,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

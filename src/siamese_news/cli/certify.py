@@ -28,9 +28,7 @@ def certify(
     more: Annotated[
         int, typer.Option(min=0, help="Allow so many labels more, though the budget is spent.")
     ] = 0,
-    at_least: Annotated[
-        int, typer.Option(min=1, help=AT_LEAST)
-    ] = 25,
+    at_least: Annotated[int, typer.Option(min=1, help=AT_LEAST)] = 25,
     format: SheetFormatOption = None,
 ) -> None:
     """Say from which score on precision is high, by labels; write the next posts to label.
@@ -73,7 +71,9 @@ def certify(
         claims = work.claims(said)
         content = certificate_of(work, claims, said, labels)
         if old is not None:
-            if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(old, content):
+            if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(
+                old, content
+            ):
                 raise InputError(
                     f"{check}: the labels or the plan give another certificate now; it held for "
                     f"{old['labels']['used']} labels, there are {content['labels']['used']}"

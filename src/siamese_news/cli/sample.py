@@ -85,9 +85,7 @@ def sample(
     criteria: CriteriaOption = "",
     posts: TextsOption = None,
     format: SheetFormatOption = None,
-    at_least: Annotated[
-        int, typer.Option(min=1, help=AT_LEAST)
-    ] = 25,
+    at_least: Annotated[int, typer.Option(min=1, help=AT_LEAST)] = 25,
     again: AgainOption = False,
 ) -> None:
     """Draw the posts to label, so that certify can say from which score on precision is high.

@@ -122,9 +122,7 @@ def _drawn(line: Line, places: Sequence[tuple[float, float]]) -> str:
         else:
             path.append(f"{'L' if number else 'M'}{x:.1f} {y:.1f}")
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-    return (
-        f'<path d="{"".join(path)}" fill="none" stroke="{line.colour}" stroke-width="2"{dash}/>'
-    )
+    return f'<path d="{"".join(path)}" fill="none" stroke="{line.colour}" stroke-width="2"{dash}/>'
 
 
 def _ticks(low: float, high: float) -> list[float]:

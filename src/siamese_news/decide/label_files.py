@@ -111,9 +111,7 @@ def _raw(where: str, row: dict[str, Any]) -> RawLabel:
         value = row.get(name)
         return "" if value is None else _plain(value)
 
-    return RawLabel(
-        where, cell("key"), cell("post"), cell("article"), cell("label"), cell("text")
-    )
+    return RawLabel(where, cell("key"), cell("post"), cell("article"), cell("label"), cell("text"))
 
 
 def _plain(value: Any) -> str:
@@ -124,6 +122,7 @@ def _plain(value: Any) -> str:
 
 
 def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
+    found: list[RawLabel] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -136,6 +135,9 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
             raise InputError(f"{where}: expected an object with key or post, and label")
         if "plan" in row:  # the head of a file that annotate writes
             continue
+        if row.get("undo"):
+            found = [raw for raw in found if raw.key != row.get("key")]
+            continue
         if "answer" in row or ("meta" in row and "key" not in row):
             meta = row.get("meta")
             row = {
@@ -146,7 +148,8 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
             raise InputError(
                 f"{where}: the fields are {', '.join(row)}; expected key or post, and label"
             )
-        yield _raw(where, row)
+        found.append(_raw(where, row))
+    yield from found
 
 
 def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:

@@ -68,9 +68,7 @@ def register(
             others = []
         if others and not again:
             raise InputError(_refusal(path, others[-1]["entry"], entry, others))
-        lines.append(
-            {"sha256": seal, "error": str(error), "plan": str(plan), "entry": dict(entry)}
-        )
+        lines.append({"sha256": seal, "error": str(error), "plan": str(plan), "entry": dict(entry)})
         with atomic_write(path) as stream:
             for line in lines:
                 stream.write(json.dumps(line, ensure_ascii=False) + "\n")

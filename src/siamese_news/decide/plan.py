@@ -93,7 +93,9 @@ class Settings:
             if self.false_positive is not None:
                 nulls = noisy_nulls(sizes, nulls, self.false_positive, self.false_negative)
             found.append(
-                Tables(sizes.tolist(), nulls.tolist(), error=float(error), turn=turn_of(self.budget))
+                Tables(
+                    sizes.tolist(), nulls.tolist(), error=float(error), turn=turn_of(self.budget)
+                )
             )
         return found
 
@@ -131,4 +133,3 @@ def batch_name(sheet: Path, number: int) -> Path:
     head, dot, tail = ending[1:].partition(".")
     kept = f".{tail}" if dot and head.isdigit() else ending
     return sheet.with_name(f"{stem}.{number}{kept}")
-

@@ -65,7 +65,9 @@ class Population:
             raise InputError(f"{path}: no post in the file; expected what rank or filter wrote")
         bad = np.flatnonzero(~np.isfinite(scores))
         if len(bad):
-            raise InputError(f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew")
+            raise InputError(
+                f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew"
+            )
         self._ids = ids
         self._articles = articles if articles is not None and _repeats(ids) else None
         if self._articles is not None or articles is None:
@@ -264,7 +266,9 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     raise InputError(f"{path}:{number}: {len(values)} fields, expected 6 of a run")
                 yield number, dict(zip(_TREC_COLUMNS, values, strict=True))
         elif ending in (".csv", ".tsv"):
-            lines = (line.decode("utf-8-sig" if n == 0 else "utf-8") for n, line in enumerate(stream))
+            lines = (
+                line.decode("utf-8-sig" if n == 0 else "utf-8") for n, line in enumerate(stream)
+            )
             reader = csv.DictReader(lines, delimiter="\t" if ending == ".tsv" else ",")
             _expect(path, reader.fieldnames or [])
             for row in reader:

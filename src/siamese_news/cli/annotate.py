@@ -1,0 +1,154 @@
+"""``siamese-news annotate``."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siamese_news.cli.common import bad_input_exits
+from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
+
+if TYPE_CHECKING:
+    from siamese_news.decide.annotating import Entry
+    from siamese_news.decide.population import Unit
+
+
+class RecallRule(StrEnum):
+    """How recall is shown."""
+
+    random_first = "random-first"
+    top_first = "top-first"
+
+
+def annotate(
+    labels: Annotated[
+        Path, typer.Option(help="The file of labels (.jsonl); goes on where it is there already.")
+    ],
+    results: Annotated[
+        Path | None, typer.Option(help="Scored posts: what rank or filter wrote.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Label for the certificate of this plan, which sample made.")
+    ] = None,
+    find: Annotated[
+        int | None, typer.Option(min=1, help="Stop when so many relevant posts are found.")
+    ] = None,
+    recall: Annotated[
+        str | None, typer.Option(help="Stop when this share of the relevant posts is found.")
+    ] = None,
+    rule: Annotated[
+        RecallRule, typer.Option(help="Random posts first, or down the ranking first.")
+    ] = RecallRule.random_first,
+    positives: Annotated[
+        int, typer.Option(min=1, help="With random-first: relevant posts to wait for.")
+    ] = 100,
+    confidence: ConfidenceOption = ".95",
+    seed: SeedOption = 0,
+    criteria: Annotated[
+        str, typer.Option(metavar="TEXT", help="What counts as relevant; stays on the screen.")
+    ] = "",
+    posts: TextsOption = None,
+    again: AgainOption = False,
+) -> None:
+    """Label posts in the terminal, one key each, until a rule says that it is enough.
+
+    Keys: y relevant, n not, s skip (counts as not relevant), u undo, t note, q stop.
+
+    Example: siamese-news annotate --results scored.parquet --recall .8 --labels mine.jsonl
+
+    Example: siamese-news annotate --plan sheet.plan.json --labels mine.jsonl, then certify
+
+    Each label is on disk before the next post; the same command goes on.
+
+    Exit codes: 0 done or stopped, 1 cannot be written, 2 bad input (says what), 130 interrupted.
+    """
+    with bad_input_exits("all labels are on disk; the same command goes on"):
+        from siamese_news.decide import annotating
+        from siamese_news.decide.certification import Certification
+        from siamese_news.decide.design import share_of
+        from siamese_news.decide.goals import Certifying, Goal, Stopping
+        from siamese_news.decide.ledger import mark_labelled
+        from siamese_news.decide.plan import beside
+        from siamese_news.decide.sealed import SEAL
+        from siamese_news.errors import InputError
+
+        if labels.suffix != ".jsonl":
+            raise InputError(f"{labels}: expected a name that ends with .jsonl")
+        if plan is not None:
+            if find is not None or recall is not None:
+                raise InputError("--plan has its own goal; expected no --find and no --recall")
+            certification = Certification.resume(plan, results=results, posts=posts)
+            work: Certifying | Stopping = Certifying(certification)
+            scored, text = certification.results, criteria or certification.plan["criteria"]
+        else:
+            if results is None or (find is None and recall is None):
+                raise InputError("expected --plan, or --results with --find or --recall")
+            if recall is not None:
+                share_of(recall, "--recall")
+            share_of(confidence, "--confidence")
+            goal = Goal(find, recall, rule.value, positives, confidence, seed)
+            path = beside(labels, "plan.json")
+            work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
+            scored, text = results, criteria or work.plan["criteria"]
+        answers = annotating.Answers(labels, work.plan[SEAL], work.drawn)
+
+        def show(unit: "Unit", entries: "list[Entry]") -> None:
+            _show(unit, text, work.status(answers.labels()))
+            if len(entries) == 1:
+                mark_labelled(scored, work.path)
+
+        done = annotating.annotate(answers, work.ask, show, _key, _line)
+        typer.echo("")
+        typer.echo(work.status(answers.labels()))
+        if not done:
+            typer.echo(f"{labels}: all labels are on disk; the same command goes on", err=True)
+        elif plan is not None:
+            typer.echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}", err=True)
+        else:
+            typer.echo("done: the rule is satisfied", err=True)
+
+
+def _show(unit: "Unit", criteria: str, status: str) -> None:
+    from siamese_news.utils.terminal import clean
+
+    terminal = sys.stdout.isatty()
+    typer.echo("\x1b[2J\x1b[H" if terminal else "-" * 40)
+    if criteria:
+        typer.echo(f"Relevant: {clean(criteria)}")
+    typer.echo(status)
+    typer.echo("")
+    if unit.article:
+        typer.echo(f"Article: {clean(unit.article)}")
+    typer.echo(clean(unit.text) or f"(no text; post {clean(unit.post)})")
+    if unit.link:
+        typer.echo(clean(unit.link))
+    typer.echo("")
+    typer.echo("[y] relevant  [n] not  [s] skip  [u] undo  [t] note  [q] stop ", nl=False)
+
+
+def _key() -> str:
+    """One key; from a pipe one character, white space left out."""
+    sys.stdout.flush()
+    if not sys.stdin.isatty():
+        while True:
+            one = sys.stdin.read(1)
+            if not one or not one.isspace():
+                return one
+    import termios
+    import tty
+
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
+    try:
+        tty.setcbreak(handle)
+        return sys.stdin.read(1)
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+
+
+def _line(prompt: str) -> str:
+    typer.echo("")
+    typer.echo(prompt, nl=False)
+    return sys.stdin.readline().strip()

@@ -1,0 +1,154 @@
+"""Labels typed one after the other: on disk before the next post is shown."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from siamese_news.decide.drawn import Drawn, DrawnFile
+from siamese_news.decide.labels import Label, Labels
+from siamese_news.decide.population import Unit
+from siamese_news.errors import InputError
+
+VALUES = {"y": 1, "n": 0, "s": "skip"}
+
+
+@dataclass(slots=True)
+class Entry:
+    """One answer: the post, what was said, and a note."""
+
+    drawn: Drawn
+    value: int | str
+    note: str = ""
+
+
+class Answers:
+    """A file of labels that only grows: JSON lines, the plan's seal first.
+
+    An answer that is taken back is followed by a line that says so.
+
+    Args:
+        path: of the file; need not be there yet.
+        plan: the seal of the plan.
+        drawn: the posts of the plan.
+
+    Raises:
+        InputError: for a file of another plan, and a damaged one.
+    """
+
+    def __init__(self, path: Path, plan: str, drawn: DrawnFile) -> None:
+        self.path = path
+        self.entries: list[Entry] = []
+        if path.exists():
+            self._read(plan, drawn)
+        else:
+            self._write({"plan": plan})
+
+    def labels(self) -> Labels:
+        """The answers as `read_labels` gives them."""
+        labels = Labels()
+        for entry in self.entries:
+            labels.of[entry.drawn.name] = Label(
+                entry.drawn, entry.value == 1, entry.value == "skip", str(self.path)
+            )
+        return labels
+
+    def put(self, drawn: Drawn, unit: Unit, value: int | str, note: str = "") -> None:
+        """Add an answer; it is on disk when this returns."""
+        self.entries.append(Entry(drawn, value, note))
+        row: dict[str, Any] = {"key": drawn.key, "post": drawn.post}
+        row |= {"article": drawn.article} if drawn.article else {}
+        row |= {"label": value, "text": unit.text}
+        row |= {"note": note} if note else {}
+        self._write(row | {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
+
+    def undo(self) -> Entry | None:
+        """Take the last answer back; None where there is none."""
+        if not self.entries:
+            return None
+        entry = self.entries.pop()
+        self._write({"key": entry.drawn.key, "post": entry.drawn.post, "label": None, "undo": True})
+        return entry
+
+    def _write(self, row: dict[str, Any]) -> None:
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _read(self, plan: str, drawn: DrawnFile) -> None:
+        content = self.path.read_text(encoding="utf-8")
+        lines = content.split("\n")
+        if lines and lines[-1]:
+            # Cut off in the middle of a line: that answer was never given.
+            with self.path.open("r+", encoding="utf-8") as stream:
+                stream.truncate(len(content[: len(content) - len(lines[-1])].encode()))
+            lines[-1] = ""
+        for number, line in enumerate(lines, 1):
+            if not line:
+                continue
+            try:
+                row = json.loads(line)
+                if "plan" in row:
+                    if row["plan"] != plan:
+                        raise InputError(
+                            f"{self.path}:{number}: labels of another plan; name another --labels"
+                        )
+                elif row.get("undo"):
+                    self.entries.pop()
+                else:
+                    found = drawn.by_key[row["key"]]
+                    self.entries.append(Entry(found, row["label"], row.get("note", "")))
+            except (ValueError, KeyError, IndexError, TypeError) as error:
+                if isinstance(error, InputError):
+                    raise
+                raise InputError(
+                    f"{self.path}:{number}: not a line that annotate wrote ({error}); restore it"
+                ) from error
+
+
+Ask = Callable[[Labels], tuple[Unit, Drawn] | None]
+Show = Callable[[Unit, list[Entry]], None]
+
+
+def annotate(
+    answers: Answers,
+    ask: Ask,
+    show: Show,
+    key: Callable[[], str],
+    line: Callable[[str], str],
+) -> bool:
+    """Show a post, read a key, write the label; until nothing is asked, or somebody stops.
+
+    Args:
+        answers: the file of labels.
+        ask: the next post for the labels that there are; None when done.
+        show: puts a post before the annotator.
+        key: reads one key; empty at the end of the input.
+        line: reads a line, after a prompt.
+
+    Returns:
+        Whether it is done.
+    """
+    while (asked := ask(answers.labels())) is not None:
+        unit, drawn = asked
+        note = ""
+        show(unit, answers.entries)
+        while True:
+            pressed = key().lower()
+            if pressed in ("", "q"):
+                return False
+            if pressed == "t":
+                note = line("note: ")
+                continue
+            if pressed == "u":
+                if answers.undo() is not None:
+                    break
+                continue
+            if pressed in VALUES:
+                answers.put(drawn, unit, VALUES[pressed], note)
+                break
+    return True

@@ -1,0 +1,264 @@
+"""An audit from its plan to its bounds: of a list, and of the recall at a threshold."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from siamese_news.decide import ledger
+from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound
+from siamese_news.decide.certification import check_unchanged, model_of
+from siamese_news.decide.design import Order
+from siamese_news.decide.drawn import DrawnFile
+from siamese_news.decide.labels import Labels
+from siamese_news.decide.plan import beside
+from siamese_news.decide.population import Population, Unit, file_sha256
+from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.decide.texts import Texts
+from siamese_news.errors import InputError
+from siamese_news.utils.provenance import command, provenance
+
+KIND = "audit"
+ABOVE, BELOW = "above", "below"
+
+
+class Audit:
+    """A random sample of a list, or of what lies above and below a threshold.
+
+    Args:
+        plan: the content of a plan's file.
+        path: of that file.
+        population: the posts.
+        posts: files with the texts, where the list has none.
+    """
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        path: Path,
+        population: Population,
+        posts: Sequence[Path] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.path = path
+        self.population = population
+        self.settings: dict[str, Any] = plan["settings"]
+        self.texts = Texts(population, posts)
+        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+
+    @classmethod
+    def start(
+        cls,
+        results: Path,
+        path: Path,
+        *,
+        budget: int,
+        confidence: str,
+        seed: int,
+        threshold: float | None = None,
+        size: int | None = None,
+        posts: Sequence[Path] | None = None,
+        again: bool = False,
+        unused: bool = False,
+        criteria: str = "",
+    ) -> "Audit":
+        """Fix the sample and write its plan.
+
+        Args:
+            results: the list, or the scored pool.
+            path: of the plan, a new file.
+            budget: posts to draw.
+            confidence: as typed.
+            seed: of the random order.
+            threshold: for recall: the score whose recall is asked for.
+            size: for recall: the population, the best so many posts.
+            posts: files with the texts.
+            again: whether this may be a further plan over the same scores.
+            unused: whether no label was given for the earlier ones.
+            criteria: what counts as relevant.
+
+        Raises:
+            InputError: for a recall of everything, and settings that cannot be.
+        """
+        population = Population(results)
+        settings: dict[str, Any] = {
+            "budget": budget, "confidence": confidence, "seed": seed, "threshold": threshold,
+            "population": size,
+        }  # fmt: skip
+        if threshold is not None:
+            settings["above"] = _above(population, threshold, size, results)
+        if path.exists():
+            raise InputError(f"{path}: a plan stands there; name another --out")
+        scores = file_sha256(results)
+        entry = {"kind": KIND, "scores": scores, "settings": settings}
+        earlier = ledger.register(
+            results, entry, error=1 - Fraction(confidence), plan=path, again=again, unused=unused
+        )
+        plan = {
+            "format": "siamese_news plan 1",
+            "kind": KIND,
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "command": command(),
+            "settings": settings,
+            "population": {
+                "file": results.name, "posts": len(population), "sha256": scores,
+                "pairs": population.pairs,
+            },
+            "sets": [len(population)],
+            "cuts": [float(population.scores[-1])],
+            "model": model_of(results),
+            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
+            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
+            "criteria": criteria,
+        }  # fmt: skip
+        write_sealed(path, plan)
+        return cls(read_sealed(path, "plan"), path, population, posts)
+
+    @classmethod
+    def resume(
+        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
+    ) -> "Audit":
+        """Take a plan up again, if nothing it rests on has changed.
+
+        Raises:
+            InputError: where something changed, or the plan is of another kind.
+        """
+        plan = read_sealed(path, "plan")
+        if plan.get("kind") != KIND:
+            raise InputError(
+                f"{path}: a plan of kind {plan.get('kind')!r}, expected {KIND!r}; sheets of sample "
+                "are for certify"
+            )
+        given = results or path.with_name(plan["population"]["file"])
+        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
+        return cls(plan, path, check_unchanged(plan, given, corpus), corpus)
+
+    @property
+    def confidence(self) -> Fraction:
+        """What is left of it after earlier audits of the same list."""
+        before = sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
+        return max(Fraction(0), Fraction(self.settings["confidence"]) - before)
+
+    def parts(self) -> dict[str, tuple[int, int, int]]:
+        """Of each part its name, first rank, end, and how many posts are drawn."""
+        budget = self.settings["budget"]
+        if self.settings["threshold"] is None:
+            total = len(self.population)
+            return {"": (0, total, min(budget, total))}
+        above, size = self.settings["above"], self.settings["population"]
+        first = min(above, max(1, budget // 3))
+        return {ABOVE: (0, above, first), BELOW: (above, size, min(size - above, budget - first))}
+
+    def draw(self) -> list[tuple[Any, Unit]]:
+        """The drawn posts, in the order to label them: parts are mixed, so none is recognised."""
+        found: list[tuple[int, str, int]] = []
+        keys = self.population.keys(self.settings["seed"], "audit")
+        import numpy as np
+
+        for name, (start, end, count) in self.parts().items():
+            order = Order(np.array([end - start]), lambda a, b, s=start: keys(s + a, s + b))
+            ranks = (order.first(0, count) + start).tolist()
+            found += [(int(k), name, r) for k, r in zip(self._keys(ranks), ranks, strict=True)]
+        found.sort()
+        units = self.texts.units([rank for _, _, rank in found])
+        return [
+            (self.drawn.draw([unit], part)[0], unit)
+            for unit, (_, part, _) in zip(units, found, strict=True)
+        ]
+
+    def _keys(self, ranks: Sequence[int]) -> list[int]:
+        from siamese_news.decide.design import keys_of
+
+        names = self.population.names_at(ranks) if ranks else []
+        found: list[int] = keys_of(self.settings["seed"], names, purpose="mix").tolist()
+        return found
+
+    def report(self, labels: Labels) -> dict[str, Any]:
+        """What the labels show.
+
+        Raises:
+            InputError: where a drawn post has no label: the bounds are for the whole sample.
+        """
+        missing = [drawn for drawn in self.drawn.by_key.values() if drawn.name not in labels.of]
+        if missing:
+            raise InputError(
+                f"{self.path}: {len(missing)} of the {len(self.drawn)} drawn posts have no label, "
+                f"the first is '{missing[0].post}' (key {missing[0].key}); the bound holds for the "
+                "whole sample: label all of it (skip where you can not tell)"
+            )
+        error = float(1 - self.confidence)
+        counts = {}
+        for name, (start, end, count) in self.parts().items():
+            said = [labels.of[drawn.name] for drawn in self.drawn.of_part(name)]
+            # Nothing said counts against us: not relevant above, relevant below.
+            hits = sum(s.relevant or (s.skipped and name == BELOW) for s in said)
+            counts[name] = (end - start, count, hits)
+        found: dict[str, Any] = {
+            "format": "siamese_news audit 1",
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "command": command(),
+            "provenance": provenance(),
+            "plan": {"file": self.path.name, "sha256": self.plan[SEAL]},
+            "settings": self.settings,
+            "population": self.plan["population"],
+            "model": self.plan["model"],
+            "criteria": self.plan["criteria"],
+            "confidence": float(self.confidence),
+            "skipped": sum(label.skipped for label in labels.of.values()),
+        }
+        if ABOVE not in counts:
+            size, drawn, hits = counts[""]
+            least = lower_bound(size, drawn, hits, error)
+            return found | {
+                "posts": size, "labels": drawn, "relevant": hits, "relevant_at_least": least,
+                "precision": hits / drawn, "precision_at_least": least / size,
+            }  # fmt: skip
+        above, below = counts[ABOVE], counts[BELOW]
+        estimate, bound = recall_bound(above, below, error)
+        return found | {
+            "above": list(above), "below": list(below), "recall": estimate,
+            "recall_at_least": bound, "precision": above[2] / above[1],
+        }  # fmt: skip
+
+
+def sentence_of(found: dict[str, Any]) -> str:
+    """What an audit says, to quote."""
+    sure = f"with confidence {found['confidence']:g}"
+    if "above" not in found:
+        return (
+            f"Of {found['posts']:,} posts {found['labels']:,} were drawn at random and labelled: "
+            f"{found['relevant']:,} are relevant. At least {found['relevant_at_least']:,} of all are "
+            f"(a precision of {found['precision_at_least']:.3f} or more), {sure}."
+        )
+    size = found["settings"]["population"]
+    return (
+        f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
+        f"{found['settings']['threshold']:g} is estimated at {found['recall']:.3f} and is at least "
+        f"{found['recall_at_least']:.3f} {sure}. It says nothing about posts that are not among "
+        f"those {size:,}."
+    )
+
+
+def _above(population: Population, threshold: float, size: int | None, results: Path) -> int:
+    above = population.size_at(threshold)
+    total = len(population)
+    if not above:
+        raise InputError(
+            f"{results}: no post has a score of {threshold:g} or more; the best has "
+            f"{population.scores[0]:g}"
+        )
+    if size is None:
+        labels = labels_for_recall(Fraction(4, 5), above, total - above)
+        raise InputError(
+            "recall needs a named population: say --population N for the best N posts. For all "
+            f"{total:,} a guaranteed recall of .8 would take about {labels:,} labels below the "
+            f"threshold even if all {above:,} posts above are relevant and none of the labelled "
+            "ones below is, so no number for everything would mean anything"
+        )
+    if not above < size <= total:
+        raise InputError(
+            f"--population is {size:,}; expected more than the {above:,} posts at the threshold or "
+            f"above, and no more than the {total:,} that there are"
+        )
+    return above

@@ -1,0 +1,286 @@
+"""When to stop labelling down a ranking: rules that are exact, and one count that is none."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from siamese_news.decide.design import Order
+from siamese_news.errors import InputError
+
+Known = Mapping[int, int]
+"""Rank (from 0) to label: 1 relevant, 0 not relevant or skipped."""
+
+_WINDOW, _FEW = 200, 20  # top down until at most so few of the last so many are relevant
+
+
+class Rule(Protocol):
+    """Something to label for."""
+
+    def next(self, known: Known) -> list[int]:
+        """The ranks to label next, the first one first; none when the rule is satisfied."""
+
+    def status(self, known: Known) -> str:
+        """Where it stands, for a person."""
+
+
+class Find:
+    """Top down until so many relevant posts are found.
+
+    Args:
+        wanted: how many.
+        size: posts in all.
+    """
+
+    def __init__(self, wanted: int, size: int) -> None:
+        self._wanted = wanted
+        self._size = size
+
+    def next(self, known: Known) -> list[int]:
+        """See `Rule`."""
+        if sum(known.values()) >= self._wanted:
+            return []
+        return _unlabelled(range(self._size), known)
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
+
+
+class RandomPositives:
+    """Recall with confidence: random posts first, then down the ranking to a place they fix.
+
+    Posts are labelled at random until `positives` relevant ones are known; they are a random sample
+    of all relevant posts. If the part of the ranking down to the j-th of them held less than the
+    wanted share, at least j of them would lie in it with a probability below `error` (QBCB, Lewis,
+    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which bounds the
+    hypergeometric one from above here).
+
+    Args:
+        recall: the wanted share.
+        error: 1 - confidence.
+        positives: how many random relevant posts to wait for.
+        order: of one set, the whole pool.
+        size: posts in all.
+
+    Raises:
+        InputError: where so few positives can show nothing.
+    """
+
+    def __init__(
+        self, recall: float, error: float, positives: int, order: Order, size: int
+    ) -> None:
+        place = _binomial_place(recall, error, positives)
+        if place is None:
+            least = math.ceil(math.log(error) / math.log(recall))
+            raise InputError(
+                f"with {positives} random positives a recall of {recall:g} cannot be shown with "
+                f"confidence {1 - error:g}; expected at least --positives {least}"
+            )
+        self.place = place
+        self._recall = recall
+        self._positives = positives
+        self._order = order
+        self._size = size
+
+    def next(self, known: Known) -> list[int]:
+        """See `Rule`."""
+        found = self._random(known)
+        if isinstance(found, list):
+            return found
+        return _unlabelled(range(found + 1), known)
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        found = self._random(known)
+        if isinstance(found, list):
+            hits = self._hits(known)
+            return f"random posts: {hits} of {self._positives} relevant ones found"
+        left = sum(rank not in known for rank in range(found + 1))
+        return f"recall {self._recall:g}: down to post {found + 1:,}, {left:,} to label"
+
+    def _hits(self, known: Known) -> int:
+        hits = 0
+        for rank in self._walk():
+            if rank not in known:
+                break
+            hits += known[rank]
+        return hits
+
+    def _random(self, known: Known) -> list[int] | int:
+        """Ranks to label at random, or the rank down to which everything is labelled."""
+        found: list[int] = []
+        for place, rank in enumerate(self._walk()):
+            if rank not in known:
+                return [
+                    r for r in self._order.first(0, place + 500)[place:].tolist() if r not in known
+                ]
+            if known[rank]:
+                found.append(rank)
+                if len(found) == self._positives:
+                    return sorted(found)[self.place - 1]
+        return self._size - 1  # fewer relevant posts than positives: everything is labelled
+
+    def _walk(self) -> Sequence[int]:
+        return _Walk(self._order, self._size)
+
+
+class TopThenRandom:
+    """Recall with confidence: down the ranking while it pays, then random posts from the rest.
+
+    At the switch F relevant posts are found and u posts are left, K of them relevant. With x of m
+    random ones relevant, K is ruled out when the prior-posterior ratio of K reaches 1/error (Waudby-
+    Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347); the prior is beta-binomial with parameters 1
+    and 2u/K0, K0 = F (1 - recall) / recall. It stops when every K that would break the recall is
+    ruled out.
+
+    Args:
+        recall: the wanted share.
+        error: 1 - confidence.
+        order: of one set, the whole pool.
+        size: posts in all.
+    """
+
+    def __init__(self, recall: float, error: float, order: Order, size: int) -> None:
+        self._recall = recall
+        self._error = error
+        self._order = order
+        self._size = size
+
+    def next(self, known: Known) -> list[int]:
+        """See `Rule`."""
+        switch = self._switch(known)
+        if switch is None:
+            return _unlabelled(range(self._size), known)
+        drawn, left = self._rest(switch, known)
+        if self._shown(switch, drawn, known):
+            return []
+        return left
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        switch = self._switch(known)
+        found = sum(known.values())
+        if switch is None:
+            return f"down the ranking: {found:,} relevant"
+        drawn, _ = self._rest(switch, known)
+        hits = sum(known[rank] for rank in drawn)
+        return f"random posts below {switch:,}: {hits} of {len(drawn):,} relevant"
+
+    def _switch(self, known: Known) -> int | None:
+        """Posts of the top that were labelled when the ranking stopped to pay."""
+        last: list[int] = []
+        hits = 0
+        for rank in range(self._size):
+            if rank not in known:
+                return None
+            last.append(known[rank])
+            hits += known[rank]
+            if len(last) > _WINDOW:
+                hits -= last[-_WINDOW - 1]
+            if len(last) >= _WINDOW and hits <= _FEW:
+                return rank + 1
+        return self._size
+
+    def _rest(self, switch: int, known: Known) -> tuple[list[int], list[int]]:
+        """Labelled ranks below the switch in the random order, and those to label next."""
+        drawn: list[int] = []
+        for place, rank in enumerate(_Walk(self._order, self._size)):
+            if rank < switch:
+                continue
+            if rank not in known:
+                further = self._order.first(0, place + 500)[place:].tolist()
+                return drawn, [r for r in further if r >= switch and r not in known]
+            drawn.append(rank)
+        return drawn, []
+
+    def _shown(self, switch: int, drawn: Sequence[int], known: Known) -> bool:
+        top = sum(known[rank] for rank in range(switch))
+        hits = sum(known[rank] for rank in drawn)
+        rest, count = self._size - switch, len(drawn)
+        bad = math.floor((top + hits) / self._recall + 1e-9) + 1 - top
+        if bad > rest - (count - hits):
+            return True
+        expected = max(top * (1 - self._recall) / self._recall, 1e-9)
+        ratio = prior_posterior(bad, hits, count, rest, 1.0, 2 * rest / expected)
+        # Beyond the most likely number, more are the less likely the more they are.
+        return bad * count >= hits * rest and ratio >= math.log(1 / self._error)
+
+
+def prior_posterior(
+    relevant: int, hits: int, drawn: int, size: int, first: float, second: float
+) -> float:
+    """Logarithm of the prior-posterior ratio of a number of relevant posts.
+
+    Args:
+        relevant: the number.
+        hits: relevant ones among the drawn.
+        drawn: without replacement.
+        size: posts in all.
+        first: of the beta-binomial prior.
+        second: likewise.
+    """
+    rest = size - relevant
+    if relevant < hits or rest < drawn - hits:
+        return math.inf
+    log = math.lgamma
+
+    def beta(a: float, b: float) -> float:
+        return log(a) + log(b) - log(a + b)
+
+    marginal = beta(first + hits, second + drawn - hits) - beta(first, second)
+    likelihood = (
+        log(relevant + 1) - log(relevant - hits + 1)
+        + log(rest + 1) - log(rest - (drawn - hits) + 1)
+        - log(size + 1) + log(size - drawn + 1)
+    )  # fmt: skip
+    return marginal - likelihood
+
+
+def not_relevant_in_a_row(labels: Sequence[int]) -> int:
+    """How many of the last labels are not relevant; no guarantee rests on it."""
+    count = 0
+    for label in reversed(labels):
+        if label:
+            break
+        count += 1
+    return count
+
+
+def _binomial_place(recall: float, error: float, positives: int) -> int | None:
+    """The smallest j with at most `error` chance of j or more of the positives."""
+    from scipy.stats import binom
+
+    places = np.arange(1, positives + 1)
+    good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
+    return int(places[good[0]]) if len(good) else None
+
+
+def _unlabelled(ranks: range, known: Known) -> list[int]:
+    found: list[int] = []
+    for rank in ranks:
+        if rank not in known:
+            found.append(rank)
+            if len(found) == 500:
+                break
+    return found
+
+
+class _Walk(Sequence[int]):
+    """The random order of a pool, a stretch at a time."""
+
+    def __init__(self, order: Order, size: int) -> None:
+        self._order = order
+        self._size = size
+        self._found: list[int] = []
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        if place >= self._size:
+            raise IndexError
+        if place >= len(self._found):
+            self._found = self._order.first(0, 2 * place + 1024).tolist()
+        return self._found[place]

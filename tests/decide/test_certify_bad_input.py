@@ -1,0 +1,363 @@
+"""What a user can get wrong with sheets, plans and certificates, and what is said then."""
+
+import json
+import re
+
+import pytest
+from sheet_commands import (
+    certificate,
+    certify,
+    fill,
+    finish,
+    rows_of,
+    run,
+    save,
+    scored,
+    start,
+)
+
+
+@pytest.fixture
+def pool(tmp_path):
+    return tmp_path, scored(tmp_path / "scored.jsonl")
+
+
+def refused(done, *words):
+    assert done.exit_code == 2, done.output
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_a_misspelt_label(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    rows[4]["label"] = "yess"
+    save(folder / "sheet.csv", rows)
+    refused(certify(folder), "sheet.csv:6", "'yess'", "expected 1, yes")
+
+
+def test_labels_in_another_column(pool):
+    folder, _ = pool
+    start(folder)
+    rows = rows_of(folder / "sheet.csv")
+    for row in rows:
+        row["note"] = "1"
+    save(folder / "sheet.csv", rows)
+    refused(certify(folder), "sheet.csv:2", "column 'note'", "move the labels")
+
+
+def test_the_label_column_is_gone(pool):
+    folder, _ = pool
+    start(folder)
+    rows = [{"post": row["post"], "mine": "1"} for row in rows_of(folder / "sheet.csv")]
+    save(folder / "sheet.csv", rows)
+    refused(certify(folder), "sheet.csv:1", "post, mine", "expected label")
+
+
+def test_a_label_given_twice_counts_once_and_a_contradiction_is_refused(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    save(folder / "sheet.csv", [*rows, rows[0]])
+    done = certify(folder)
+    assert done.exit_code == 0 and "1 labels were given twice" in done.stderr
+    other = {**rows[0], "label": "0" if rows[0]["label"] == "1" else "1"}
+    save(folder / "sheet.csv", [*rows, other])
+    refused(certify(folder), f"sheet.csv:{len(rows) + 2}", "sheet.csv:2", "decide for one")
+
+
+def test_labels_of_posts_that_were_not_drawn_are_not_used(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    assert certify(folder).exit_code == 0
+    before = certificate(folder)["claims"]
+    drawn = {row["post"] for row in rows}
+    new = folder / "sheet.2.csv"
+    drawn |= {row["post"] for row in rows_of(new)} if new.exists() else set()
+    extra = [{"post": f"p{n}", "label": "1"} for n in range(600) if f"p{n}" not in drawn]
+    save(folder / "sheet.csv", rows + extra)
+    new.unlink(missing_ok=True)
+    done = certify(folder)
+    assert f"{len(extra)} labels are of posts that were not drawn" in done.stderr
+    assert certificate(folder)["claims"] == before
+    save(folder / "sheet.csv", extra)
+    refused(certify(folder), "none of its")
+
+
+def test_a_gap_in_the_order_counts_as_an_error(pool):
+    folder, _ = pool
+    start(folder)
+    rows = rows_of(folder / "sheet.csv")
+    for row in rows[1:]:
+        row["label"] = "1"
+    save(folder / "sheet.csv", rows)
+    done = certify(folder)
+    assert done.exit_code == 0 and "1 needed posts of the sheets have no label" in done.stderr
+    rows[0]["label"] = "0"
+    gap = certificate(folder)["claims"][0]["posts"]
+    save(folder / "sheet.csv", rows)
+    certify(folder)
+    assert certificate(folder)["claims"][0]["posts"] == gap
+
+
+def test_a_skipped_post_counts_as_not_relevant(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    rows[0]["label"], rows[1]["label"] = "skip", "0"
+    save(folder / "sheet.csv", rows)
+    certify(folder)
+    first = certificate(folder)
+    rows[0]["label"] = "0"
+    save(folder / "sheet.csv", rows)
+    (folder / "sheet.2.csv").unlink(missing_ok=True)
+    certify(folder)
+    assert first["claims"][0]["posts"] == certificate(folder)["claims"][0]["posts"]
+    assert first["labels"]["skipped"] == 1 and first["labels"]["not_relevant"] >= 2
+
+
+@pytest.mark.parametrize(
+    "change", [("--budget", "200"), ("--seed", "1"), ("--confidence", ".9"), ("--first", "100")]
+)
+def test_what_is_fixed_cannot_be_changed_after_the_first_label(pool, change):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    done = start(folder, *change, out="other.csv")
+    refused(done, f"{change[0][2:]} was", "--again", "21%")
+    assert not (folder / "other.csv").exists() and not (folder / "other.plan.json").exists()
+
+
+def test_another_target_after_the_first_label(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    refused(start(folder, precision=".7", out="other.csv"), "targets was ['.8']")
+
+
+def test_a_plan_may_change_while_its_sheet_is_blank(pool):
+    folder, _ = pool
+    start(folder)
+    done = start(folder, "--seed", "1", out="other.csv")
+    assert done.exit_code == 0, done.stderr
+    fill(folder / "other.csv", set())
+    refused(start(folder, out="third.csv"), "seed was 1, is 0")
+
+
+def test_trying_again_until_it_passes_is_refused_or_paid_for(pool):
+    folder, _ = pool
+    start(folder)
+    fill(folder / "sheet.csv", set())
+    certify(folder)
+    (folder / "sheet.csv").unlink()  # hiding the sheet is no way out
+    refused(start(folder, "--seed", "1", out="b.csv"), "--again")
+    for number, name in enumerate("bcd", 1):
+        done = start(folder, "--seed", number, "--again", out=f"{name}.csv")
+        assert done.exit_code == 0, done.stderr
+    assert "confidence: 0.8" in done.stderr and "3 earlier plans" in done.stderr
+    fill(folder / "d.csv", set())
+    certify(folder, "d.csv")
+    found = json.loads((folder / "d.certificate.json").read_text())
+    assert found["confidence"] == 0.8 and found["earlier_plans"] == 3
+
+
+def test_a_plan_that_somebody_edited(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    path = folder / "sheet.plan.json"
+    path.write_text(path.read_text().replace('".8"', '".5"'))
+    refused(certify(folder), "sheet.plan.json", "was changed after it was written")
+
+
+def test_scores_that_changed(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    assert certify(folder).exit_code == 0
+    path = folder / "scored.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    refused(certify(folder), "600 posts then, 599 now")
+    path.write_text("".join(line.replace('"score": 0.', '"score": 1.') for line in lines))
+    refused(certify(folder), "that of post 200 from the top was")
+    path.write_text("".join(reversed(lines)))
+    refused(run("certify", "--check", folder / "sheet.certificate.json"), "the file changed")
+
+
+def test_a_model_that_changed(pool):
+    folder, relevant = pool
+    meta = folder / "scored.jsonl.meta.json"
+    text = json.dumps({"provenance": {"model": {"folder": "m", "sha256": "a" * 64}}})
+    meta.write_text(text)
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    assert certify(folder).exit_code == 0
+    assert certificate(folder)["model"]["sha256"] == "a" * 64
+    meta.write_text(text.replace("a" * 64, "b" * 64))
+    refused(certify(folder), "the model was aaaaaaaaaaaa, is bbbbbbbbbbbb")
+
+
+def test_a_certificate_that_somebody_edited(pool):
+    folder, relevant = pool
+    start(folder)
+    finish(folder, relevant)
+    path = folder / "sheet.certificate.json"
+    text = path.read_text()
+    path.write_text(re.sub(r'"posts": \d+', '"posts": 5000', text, count=1))
+    refused(run("certify", "--check", path), "was changed")
+    path.write_text(text)
+    rows = rows_of(folder / "sheet.csv")
+    for row in rows:
+        row["label"] = "0"
+    save(folder / "sheet.csv", rows)
+    refused(run("certify", "--check", path), "another certificate now")
+
+
+def test_no_positives_and_all_positives(tmp_path):
+    for name, relevant in (("none", set()), ("all", {f"p{n}" for n in range(600)})):
+        own = tmp_path / name
+        own.mkdir()
+        scored(own / "scored.jsonl")
+        start(own)
+        done, _ = finish(own, relevant)
+        claim = certificate(own)["claims"][0]
+        if name == "none":
+            assert "No threshold could be certified" in done.stdout
+            assert claim["threshold"] is None and claim["posts"] == 0
+        else:
+            assert claim["posts"] == 600
+
+
+def test_fewer_posts_than_the_first_set(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", size=50, cut=40)
+    assert start(tmp_path, precision=".6", out="sheet.csv").exit_code == 0
+    finish(tmp_path, relevant)
+    assert certificate(tmp_path)["claims"][0]["posts"] in (0, 50)
+
+
+def test_a_budget_above_the_pool_knows_everything(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", size=120, cut=60)
+    start(tmp_path, "--budget", "500")
+    assert len(rows_of(tmp_path / "sheet.csv")) == 120
+    fill(tmp_path / "sheet.csv", relevant)
+    done = certify(tmp_path)
+    claim = certificate(tmp_path)["claims"][0]
+    order = [f"p{n}" in relevant for n in range(120)]
+    best = max(n for n in range(1, 121) if sum(order[:n]) >= 0.8 * n)
+    assert claim["exact"] and claim["posts"] == best
+    assert "This is known" in done.stdout
+
+
+def test_ties_are_not_cut(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", ties=50)
+    start(tmp_path)
+    finish(tmp_path, relevant)
+    assert certificate(tmp_path)["claims"][0]["posts"] % 50 == 0
+
+
+def test_ids_as_numbers_keep_their_digits(tmp_path):
+    ids = lambda n: 9007199254740993 + 2 * n  # noqa: E731
+    relevant = scored(tmp_path / "scored.jsonl", ids=ids)
+    start(tmp_path)
+    rows = rows_of(tmp_path / "sheet.csv")
+    assert {row["post"] for row in rows} <= {str(ids(n)) for n in range(600)}
+    finish(tmp_path, relevant)
+    assert certificate(tmp_path)["claims"][0]["posts"] > 100
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_a_sheet_that_excel_saved(tmp_path, keys):
+    """Byte order mark, semicolons, CRLF, leading zeros dropped."""
+    relevant = scored(tmp_path / "scored.jsonl", ids=lambda n: f"{n:08d}")
+    start(tmp_path)
+    rows = fill(tmp_path / "sheet.csv", relevant)
+    certify(tmp_path)
+    expected = certificate(tmp_path)["claims"]
+    (tmp_path / "sheet.2.csv").unlink(missing_ok=True)
+    for row in rows:
+        row["post"] = row["post"].lstrip("0") or "0"
+        if not keys:
+            del row["key"]
+    save(tmp_path / "sheet.csv", rows, delimiter=";", encoding="utf-8-sig", end="\r\n")
+    done = certify(tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "ids were changed by another program" in done.stderr
+    assert certificate(tmp_path)["claims"] == expected
+
+
+def test_long_ids_in_scientific_notation(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", ids=lambda n: str(32520820174002 * 10**4 + n))
+    start(tmp_path)
+    rows = fill(tmp_path / "sheet.csv", relevant)
+    for row in rows:
+        row["post"] = f"{float(row['post']):.5E}"
+    save(tmp_path / "sheet.csv", rows, encoding="utf-16", delimiter="\t")
+    assert certify(tmp_path).exit_code == 0
+    (tmp_path / "sheet.2.csv").unlink(missing_ok=True)
+    for row in rows:
+        del row["key"]
+    save(tmp_path / "sheet.csv", rows)
+    refused(certify(tmp_path), "sheet.csv:2", "lost digits", "key")
+
+
+def test_rows_that_were_mixed_up(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    rows[0]["post"], rows[1]["post"] = rows[1]["post"], rows[0]["post"]
+    save(folder / "sheet.csv", rows)
+    refused(certify(folder), "sheet.csv:2", "mixed up")
+
+
+def test_nothing_of_the_users_is_overwritten(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    before = (folder / "sheet.csv").read_bytes()
+    refused(start(folder), "is there already")
+    assert (folder / "sheet.csv").read_bytes() == before
+    (folder / "sheet.certificate.json").write_text("my notes")
+    refused(certify(folder), "sheet.certificate.json")
+    assert (folder / "sheet.certificate.json").read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "empty"),
+        ('{"id": 1}\n', "post"),
+        ('{"post": "1", "score": "x"}\n', "expected a number"),
+        ('{"post": "1", "score": 1}\n{"post": "1", "score": 2}\n', "occurs twice"),
+        ('{"post": "1", "score": NaN}\n', "not JSON"),
+    ],
+)
+def test_files_that_are_no_scores(tmp_path, content, words):
+    (tmp_path / "scored.jsonl").write_text(content)
+    refused(start(tmp_path), "scored.jsonl", words)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--precision", "1"), "--precision is 1"),
+        (("--precision", ".80"), "twice"),
+        (("--ratio", "1"), "--ratio"),
+        (("--confidence", "95"), "--confidence is 95"),
+        (("--confidence", ".3"), "at least .5"),
+        (("--false-negative-rate", ".1"), "--false-positive-rate"),
+    ],
+)
+def test_options_that_cannot_be(pool, options, words):
+    folder, _ = pool
+    refused(start(folder, *options), words)
+
+
+def test_a_batch_that_was_left_out(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    assert "sheet.2.csv" in certify(folder).stderr
+    refused(certify(folder), "sheet.2.csv", "name all of them")

@@ -1,0 +1,223 @@
+"""`siamese-news sample` and `certify` as a user runs them, on files of every kind."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
+
+
+@pytest.fixture
+def pool(tmp_path):
+    return tmp_path, scored(tmp_path / "scored.jsonl")
+
+
+def test_the_sheet_shows_neither_score_nor_rank(pool):
+    folder, _ = pool
+    done = start(folder, "--criteria", "about the flood")
+    assert done.exit_code == 0, done.stderr
+    rows = rows_of(folder / "sheet.csv")
+    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note"]
+    assert all(row["text"].startswith("text ") and not row["label"] for row in rows)
+    plan = json.loads((folder / "sheet.plan.json").read_text())
+    assert plan["settings"]["budget"] == 300 and plan["criteria"] == "about the flood"
+
+
+@pytest.mark.parametrize("name", ["scored.jsonl", "scored.csv", "scored.parquet"])
+def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
+    relevant = scored(tmp_path / name)
+    done = start(tmp_path, results=name)
+    assert done.exit_code == 0, done.stderr
+    done, _ = finish(tmp_path, relevant)
+    claim = certificate(tmp_path)["claims"][0]
+    assert claim["posts"] > 200
+    assert f"have a score of {claim['threshold']:g} or more" in done.stdout
+    found = {f"p{n}" for n in range(600) if round(0.9 - n / 600, 6) >= claim["threshold"]}
+    assert len(found) == claim["posts"]
+    assert len(found & relevant) >= claim["relevant_at_least"] >= 0.8 * len(found)
+    assert certificate(tmp_path)["labels"]["used"] <= 300
+    page = (tmp_path / "sheet.certificate.html").read_text()
+    assert "<svg" in page and "Precision .8" in page and str(claim["relevant_at_least"]) in page
+    again = run("certify", "--check", tmp_path / "sheet.certificate.json")
+    assert again.exit_code == 0 and "holds" in again.stderr
+
+
+def test_every_format_gives_the_same_certificate(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    claims = []
+    for ending in ("csv", "jsonl", "json", "prodigy.jsonl"):
+        own = tmp_path / ending.replace(".", "")
+        own.mkdir()
+        (own / "scored.jsonl").write_bytes((tmp_path / "scored.jsonl").read_bytes())
+        assert start(own, "--at-least", "40", out=f"sheet.{ending}").exit_code == 0
+        answer(own / f"sheet.{ending}", ending, relevant)
+        done = certify(own, f"sheet.{ending}")
+        assert done.exit_code == 0, done.stderr
+        claims.append(certificate(own)["claims"])
+        assert certificate(own)["labels"]["used"] == 40
+    assert all(claim == claims[0] for claim in claims) and claims[0][0]["posts"] > 0
+
+
+def answer(sheet, ending, relevant):
+    """What the other programs write."""
+    if ending == "csv":
+        fill(sheet, relevant)
+    elif ending == "jsonl":
+        rows = [json.loads(line) for line in sheet.read_text().splitlines()]
+        lines = [json.dumps({**row, "label": row["post"] in relevant}) + "\n" for row in rows]
+        sheet.write_text("".join(lines))
+    elif ending == "json":
+        tasks = json.loads(sheet.read_text())
+        for number, task in enumerate(tasks, 1):
+            choice = "relevant" if task["data"]["post"] in relevant else "not relevant"
+            result = {"type": "choices", "value": {"choices": [choice]}}
+            task |= {"id": number, "annotations": [{"result": [result], "was_cancelled": False}]}
+        sheet.write_text(json.dumps(tasks))
+    else:
+        rows = [json.loads(line) for line in sheet.read_text().splitlines()]
+        for row in rows:
+            row["answer"] = "accept" if row["meta"]["post"] in relevant else "reject"
+        sheet.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_labels_later_give_the_certificate_of_all_at_once(pool):
+    folder, relevant = pool
+    start(folder)
+    _, sheets = finish(folder, relevant)
+    later = certificate(folder)["claims"]
+    for sheet in sheets[1:]:
+        assert rows_of(folder / sheet)
+    (folder / "sheet.certificate.json").unlink()
+    assert certify(folder, *reversed(sheets)).exit_code == 0
+    assert certificate(folder)["claims"] == later
+
+
+def test_more_labels_than_planned_go_on_with_the_same_plan(pool):
+    folder, relevant = pool
+    start(folder, "--budget", "60")
+    finish(folder, relevant)
+    before = certificate(folder)
+    sheets = [path.name for path in folder.glob("sheet*.csv")]
+    done = certify(folder, *sheets, more=("--more", "40"))
+    assert "more posts to label" in done.stderr
+    fill(folder / re.search(r"([^/\s]+): \d+ more posts", done.stderr)[1], relevant)
+    sheets = [path.name for path in folder.glob("sheet*.csv")]
+    assert certify(folder, *sheets).exit_code == 0
+    after = certificate(folder)
+    assert after["labels"]["used"] > 60 >= before["labels"]["used"]
+    assert after["claims"][0]["posts"] >= before["claims"][0]["posts"] > 0
+    assert after["claims"] != before["claims"]
+    assert after["confidence"] == before["confidence"] == 0.95
+
+
+def test_several_targets_share_one_order_and_say_what_holds_together(pool):
+    folder, relevant = pool
+    done = start(folder, "--precision", ".9")
+    assert "0.95 for each target, 0.9 for all together" in done.stderr
+    finish(folder, relevant)
+    claims = certificate(folder)["claims"]
+    assert [claim["target"] for claim in claims] == [".8", ".9"]
+    assert claims[0]["posts"] >= claims[1]["posts"] > 0
+    assert certificate(folder)["joint_confidence"] == 0.9
+
+
+def test_joint_targets_split_the_error_budget(pool):
+    folder, _ = pool
+    done = start(folder, "--precision", ".9", "--joint")
+    assert done.exit_code == 0 and "together" not in done.stderr
+    fill(folder / "sheet.csv", set())
+    certify(folder)
+    assert certificate(folder)["joint_confidence"] == 0.95
+    assert certificate(folder)["confidence"] == 0.975
+
+
+def test_a_text_is_labelled_once(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", text=lambda n: f"text {n // 3}")
+    start(tmp_path, "--at-least", "50")
+    rows = rows_of(tmp_path / "sheet.csv")
+    assert len({row["text"] for row in rows}) == len(rows)
+    finish(tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant})
+    used = certificate(tmp_path)
+    steps = used["claims"][0]["descent"]
+    assert max(labels for _, labels, _, _ in steps) > 0
+    assert used["labels"]["used"] <= 200
+
+
+def test_posts_without_words_are_no_copies(tmp_path):
+    scored(tmp_path / "scored.jsonl", text=lambda n: "")
+    done = start(tmp_path, "--at-least", "40")
+    assert len(rows_of(tmp_path / "sheet.csv")) == 40
+    assert "has no texts" in done.stderr
+
+
+def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path):
+    relevant = scored(tmp_path / "full.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
+    posts = [{"id": row["post"], "text": row["text"], "permalink": "https://x/" + row["post"]}
+             for row in rows]  # fmt: skip
+    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
+    run_lines = [f"all Q0 {r['post']} {r['rank']} {r['score']} x\n" for r in rows]
+    (tmp_path / "scored.run").write_text("".join(run_lines))
+    done = start(tmp_path, "--posts", tmp_path / "posts.jsonl", results="scored.run")
+    assert done.exit_code == 0, done.stderr
+    row = rows_of(tmp_path / "sheet.csv")[0]
+    assert row["text"] == "text " + row["post"][1:] and row["link"] == "https://x/" + row["post"]
+    fill(tmp_path / "sheet.csv", relevant)
+    assert certify(tmp_path).exit_code == 0
+    with (tmp_path / "posts.jsonl").open("a") as stream:
+        stream.write('{"id": "new", "text": "x"}\n')
+    done = certify(tmp_path)
+    assert done.exit_code == 2 and "the corpus changed" in done.stderr
+
+
+def test_pairs_of_article_and_post_are_units_of_their_own(tmp_path):
+    rows = []
+    for article in ("a", "b"):
+        for n in range(200):
+            rows.append({"article": article, "rank": n + 1, "score": 1 - n / 200 - (article == "b")
+                         * 0.001, "post": f"p{n}", "text": f"text {n}"})  # fmt: skip
+    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert start(tmp_path, "--at-least", "100").exit_code == 0
+    sheet = rows_of(tmp_path / "sheet.csv")
+    assert {row["article"] for row in sheet} == {"a", "b"}
+    for row in sheet:
+        row["label"] = "y" if row["article"] == "a" else "n"
+    save(tmp_path / "sheet.csv", sheet)
+    assert certify(tmp_path).exit_code == 0
+    assert certificate(tmp_path)["population"]["pairs"] is True
+    assert certificate(tmp_path)["claims"][0]["posts"] == 0
+
+
+def test_another_row_order_gives_the_same_sheet(pool):
+    folder, _ = pool
+    start(folder)
+    other = folder / "other"
+    other.mkdir()
+    lines = (folder / "scored.jsonl").read_text().splitlines()
+    (other / "scored.jsonl").write_text("\n".join(sorted(lines)) + "\n")
+    start(other)
+    first, second = rows_of(folder / "sheet.csv"), rows_of(other / "sheet.csv")
+    assert [row["post"] for row in first] == [row["post"] for row in second]
+
+
+def test_real_processes_and_help_without_heavy_imports(pool):
+    folder, relevant = pool
+    command = [sys.executable, "-m", "siamese_news"]
+    done = subprocess.run(
+        [*command, "sample", "--results", "scored.jsonl", "--precision", ".8", "--out", "s.csv"],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    fill(folder / "s.csv", relevant)
+    done = subprocess.run(
+        [*command, "certify", "--labels", "s.csv"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "precision .8 or more" in done.stdout
+    code = (
+        "import sys, siamese_news.cli.sample, siamese_news.cli.certify, "
+        "siamese_news.decide.certification as c; "
+        "assert not {'torch', 'pytorch_lightning', 'hydra'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
