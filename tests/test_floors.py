@@ -17,7 +17,7 @@ STEPS = (
     {"model"},
     {"scoring"},
     {"evaluation"},
-    {"training", "search"},
+    {"training", "search", "decide"},
     {"train", "evaluate", "cli", "__main__", "__init__"},
 )
 STEP = {room: number for number, rooms in enumerate(STEPS) for room in rooms}
@@ -39,6 +39,7 @@ FORBIDDEN_OUTSIDE = {
     "scoring": HEAVY,
     "evaluation": HEAVY,
     "search": HEAVY,
+    "decide": HEAVY | {"torch"},
     "cli": HEAVY,
 }
 

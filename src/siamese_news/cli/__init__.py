@@ -15,6 +15,7 @@ from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
+from siamese_news.cli.simulate import simulate
 from siamese_news.cli.values import ManyValues
 
 app = typer.Typer(
@@ -45,7 +46,7 @@ def _root(
 
 for command in (
     rank, filter, explain, keywords, rerank, report,
-    sample, annotate, certify, audit,
+    sample, annotate, certify, audit, simulate,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

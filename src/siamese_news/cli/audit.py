@@ -131,9 +131,7 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
         f"alpha {alpha}. "
     )
     if found.rate is None:
-        return (
-            text + "They disagree on more than half of them, which no common error rate explains."
-        )
+        return text + "They disagree on more than half of them: no common error rate explains it."
     high = "1" if found.high is None else f"{found.high:.3f}"
     few = "" if found.posts >= 200 else " With fewer than 200 posts the interval is wide."
     return text + (

@@ -228,8 +228,8 @@ def sentence_of(found: dict[str, Any]) -> str:
     if "above" not in found:
         return (
             f"Of {found['posts']:,} posts {found['labels']:,} were drawn at random and labelled: "
-            f"{found['relevant']:,} are relevant. At least {found['relevant_at_least']:,} of all are "
-            f"(a precision of {found['precision_at_least']:.3f} or more), {sure}."
+            f"{found['relevant']:,} are relevant. At least {found['relevant_at_least']:,} of all "
+            f"are (a precision of {found['precision_at_least']:.3f} or more), {sure}."
         )
     size = found["settings"]["population"]
     return (

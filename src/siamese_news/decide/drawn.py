@@ -60,8 +60,7 @@ class DrawnFile:
                 self._take(Drawn(row["key"], row["name"], row.get("part", "")))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{path}:{number}: the list of drawn posts is damaged ({error}); restore it, or "
-                    "delete it and run the command that made the sheet again"
+                    f"{path}:{number}: the list of drawn posts is damaged ({error}); restore it"
                 ) from error
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""What a person labels for: a number of posts, recall, a certified precision, or several of them."""
+"""What a person labels for: so many posts, recall, a certified precision, or several of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ class Stopping:
         for rule in self.rules:
             ranks = rule.next(known)
             if ranks:
-                (unit,) = self.texts.units(ranks[:1], ranks[:500])
+                (unit,) = self.texts.units(ranks[:1], lambda ranks=ranks: ranks[:500])
                 (drawn,) = self.drawn.draw([unit])
                 return unit, drawn
         return None

@@ -101,8 +101,8 @@ def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, lis
         if filled and all(cell.strip().lower() in _WORDS for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
-                f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column 'label' "
-                "is empty; move the labels there"
+                f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column "
+                "'label' is empty; move the labels there"
             )
 
 

@@ -100,8 +100,8 @@ def read_labels(paths: Sequence[Path], drawn: DrawnFile) -> Labels:
                 labels.repeated += 1
             else:
                 raise InputError(
-                    f"{raw.where}: post '{found.post}' has the label {raw.label!r} here and another "
-                    f"one at {old.where}; decide for one of them and clear the other"
+                    f"{raw.where}: post '{found.post}' has the label {raw.label!r} here and "
+                    f"another one at {old.where}; decide for one of them and clear the other"
                 )
     if rows and not labels.of and labels.not_drawn:
         raise InputError(

@@ -105,9 +105,10 @@ def _refusal(
     ]  # fmt: skip
     cost = sum(Fraction(line["error"]) for line in others)
     return (
-        f"{path}: a plan over these scores stands there already ({'; '.join(changed) or 'another'}). "
-        "What is fixed before the first label cannot be changed after it, and trying again until "
-        "one passes is no guarantee: with five tries 21% of the certificates were false. Go on "
+        f"{path}: a plan over these scores stands there already "
+        f"({'; '.join(changed) or 'another'}). What is fixed before the first label cannot be "
+        "changed after it, and trying again until one passes is no guarantee: with five tries "
+        "21% of the certificates were false. Go on "
         "with the first plan (more labels may be added at any time), or say --again: then the "
         f"chance of a wrong certificate is the sum over all plans, {float(cost):g} more than that "
         "of the new one alone"

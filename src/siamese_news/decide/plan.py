@@ -83,8 +83,8 @@ class Settings:
             error -= RESERVED
         if not 0 < error <= Fraction(1, 2):
             raise InputError(
-                f"confidence is {self.confidence} for {len(self.targets)} targets; expected at least "
-                ".5, and less than "
+                f"confidence is {self.confidence} for {len(self.targets)} targets; expected at "
+                "least .5, and less than "
                 + (".995, of which .005 pay for label noise" if self.false_positive else "1")
             )
         found = []

@@ -284,8 +284,8 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, record
         else:
             raise InputError(
-                f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, .tsv, "
-                ".trec or .run, as rank and filter write them"
+                f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, "
+                ".tsv, .trec or .run, as rank and filter write them"
             )
 
 
@@ -293,8 +293,8 @@ def _expect(path: Path, names: Sequence[str]) -> None:
     for name in ("post", "score"):
         if name not in names:
             raise InputError(
-                f"{path}: has no column '{name}' (it has: {', '.join(names[:12])}); expected a file "
-                "that rank or filter wrote, or one with the columns post and score"
+                f"{path}: has no column '{name}' (it has: {', '.join(names[:12])}); expected a "
+                "file that rank or filter wrote, or one with the columns post and score"
             )
 
 

@@ -26,7 +26,14 @@ class Replay:
     labelled: NDArray[np.int64]
 
 
-def replay(tables: Tables, order: Order, relevant: NDArray[np.bool_], *, budget: int) -> Replay:
+def replay(
+    tables: Tables,
+    order: Order,
+    relevant: NDArray[np.bool_],
+    *,
+    budget: int,
+    sets: int | None = None,
+) -> Replay:
     """Label in the random order until the budget is spent, as `annotate` does.
 
     Args:
@@ -34,11 +41,13 @@ def replay(tables: Tables, order: Order, relevant: NDArray[np.bool_], *, budget:
         order: of their posts.
         relevant: (N,) the truth (or an annotator's answer) by rank.
         budget: labels to spend.
+        sets: how many of the tables' sets the corpus has; None for all.
     """
-    labelled = np.zeros(int(tables.sizes[-1]), bool)
+    sizes = tables.sizes[:sets]
+    labelled = np.zeros(int(sizes[-1]), bool)
     spent = certified = 0
     curve: list[tuple[int, int]] = []
-    for number, size in enumerate(tables.sizes.tolist()):
+    for number, size in enumerate(sizes.tolist()):
         ranks = order.first(number, min(budget, size))
         known = labelled[ranks]
         new = ranks[~known]

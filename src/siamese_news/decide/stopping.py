@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from siamese_news.decide.design import Order
 from siamese_news.errors import InputError
@@ -71,7 +72,7 @@ class RandomPositives:
     def __init__(
         self, recall: float, error: float, positives: int, order: Order, size: int
     ) -> None:
-        place = _binomial_place(recall, error, positives)
+        place = binomial_place(recall, error, positives)
         if place is None:
             least = math.ceil(math.log(error) / math.log(recall))
             raise InputError(
@@ -130,10 +131,10 @@ class TopThenRandom:
     """Recall with confidence: down the ranking while it pays, then random posts from the rest.
 
     At the switch F relevant posts are found and u posts are left, K of them relevant. With x of m
-    random ones relevant, K is ruled out when the prior-posterior ratio of K reaches 1/error (Waudby-
-    Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347); the prior is beta-binomial with parameters 1
-    and 2u/K0, K0 = F (1 - recall) / recall. It stops when every K that would break the recall is
-    ruled out.
+    random ones relevant, K is ruled out when the prior-posterior ratio of K reaches 1/error
+    (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347); the prior is beta-binomial with
+    parameters 1 and 2u/K0, K0 = F (1 - recall) / recall. It stops when every K that
+    would break the recall is ruled out.
 
     Args:
         recall: the wanted share.
@@ -170,18 +171,13 @@ class TopThenRandom:
 
     def _switch(self, known: Known) -> int | None:
         """Posts of the top that were labelled when the ranking stopped to pay."""
-        last: list[int] = []
-        hits = 0
+        labels: list[int] = []
         for rank in range(self._size):
             if rank not in known:
-                return None
-            last.append(known[rank])
-            hits += known[rank]
-            if len(last) > _WINDOW:
-                hits -= last[-_WINDOW - 1]
-            if len(last) >= _WINDOW and hits <= _FEW:
-                return rank + 1
-        return self._size
+                break
+            labels.append(known[rank])
+        few = switch_after(np.array(labels, bool))
+        return few if few is not None or len(labels) < self._size else self._size
 
     def _rest(self, switch: int, known: Known) -> tuple[list[int], list[int]]:
         """Labelled ranks below the switch in the random order, and those to label next."""
@@ -238,6 +234,15 @@ def prior_posterior(
     return marginal - likelihood
 
 
+def switch_after(relevant: NDArray[np.bool_]) -> int | None:
+    """After how many posts of the top at most 20 of the last 200 are relevant; None if never."""
+    if len(relevant) < _WINDOW:
+        return None
+    hits = np.concatenate([[0], np.cumsum(relevant)])
+    few = np.flatnonzero(hits[_WINDOW:] - hits[:-_WINDOW] <= _FEW)
+    return int(few[0]) + _WINDOW if len(few) else None
+
+
 def not_relevant_in_a_row(labels: Sequence[int]) -> int:
     """How many of the last labels are not relevant; no guarantee rests on it."""
     count = 0
@@ -248,8 +253,14 @@ def not_relevant_in_a_row(labels: Sequence[int]) -> int:
     return count
 
 
-def _binomial_place(recall: float, error: float, positives: int) -> int | None:
-    """The smallest j with at most `error` chance of j or more of the positives."""
+def binomial_place(recall: float, error: float, positives: int) -> int | None:
+    """The smallest j with at most `error` chance of j or more of the positives; None if none has.
+
+    Args:
+        recall: the chance of each of them to lie in the part.
+        error: the largest chance.
+        positives: how many there are.
+    """
     from scipy.stats import binom
 
     places = np.arange(1, positives + 1)

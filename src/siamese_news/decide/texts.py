@@ -1,6 +1,6 @@
 """The texts of drawn posts, and verdicts that one text carries to its copies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +27,12 @@ class Texts:
         self._posts = list(posts or [])
         self._found: dict[int, Unit] = {}
 
-    def units(self, ranks: Sequence[int], ahead: Iterable[int] = ()) -> list[Unit]:
+    def units(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[Unit]:
         """The units at these ranks; where one is new those `ahead` are looked up as well."""
         if any(rank not in self._found for rank in ranks):
-            wanted = sorted({*ranks, *ahead} - self._found.keys())
+            wanted = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
             units = self._population.units(wanted)
             if self._posts:
                 units = self._with_texts(units)

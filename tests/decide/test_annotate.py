@@ -1,0 +1,161 @@
+"""`siamese-news annotate` through a real pseudo-terminal, and killed."""
+
+import json
+import re
+import sys
+
+import pexpect
+import pytest
+from sheet_commands import certificate, run, scored, start
+
+
+def spawn(folder, *arguments):
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "siamese_news", "annotate", *map(str, arguments)],
+        cwd=str(folder), encoding="utf-8", timeout=60, dimensions=(40, 120),
+    )  # fmt: skip
+    return child
+
+
+def posted(child):
+    """The text of the post on the screen."""
+    child.expect(r"text (\d+)\r\n")
+    number = child.match.group(1)
+    child.expect(r"\[q\] stop")
+    return f"p{number}"
+
+
+def said(folder, name="mine.jsonl"):
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+@pytest.fixture
+def pool(tmp_path):
+    return tmp_path, scored(tmp_path / "scored.jsonl", size=300, cut=150)
+
+
+def test_keys_undo_skip_note_and_going_on(pool):
+    folder, _ = pool
+    arguments = ("--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl",
+                 "--criteria", "about the flood")  # fmt: skip
+    child = spawn(folder, *arguments)
+    child.expect("Relevant: about the flood")
+    assert posted(child) == "p0"
+    child.send("n")
+    assert posted(child) == "p1"
+    assert said(folder)[-1]["post"] == "p0"  # on disk before the next post
+    child.send("u")
+    assert posted(child) == "p0"
+    child.send("t")
+    child.expect("note: ")
+    child.sendline("not sure")
+    child.send("y")
+    assert posted(child) == "p1"
+    child.send("s")
+    assert posted(child) == "p2"
+    child.send("x")  # no key of ours
+    child.send("q")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    rows = said(folder)
+    assert [row.get("label") for row in rows[1:]] == [0, None, 1, "skip"]
+    assert rows[3]["note"] == "not sure"
+    # The plan is kept, and so is the place.
+    child = spawn(folder, *arguments)
+    assert posted(child) == "p2"
+    for number in (3, 4, 5):
+        child.send("y")
+        assert posted(child) == f"p{number}"
+    child.send("y")
+    child.expect("done: the rule is satisfied")
+    child.expect(pexpect.EOF)
+    assert sum(row.get("label") == 1 for row in said(folder)) == 5
+
+
+def test_killed_in_the_middle_nothing_is_lost(pool):
+    folder, _ = pool
+    arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")
+    child = spawn(folder, *arguments)
+    for _ in range(3):
+        posted(child)
+        child.send("y")
+    posted(child)
+    child.kill(9)
+    child.close()
+    with (folder / "mine.jsonl").open("a") as stream:
+        stream.write('{"key": "half a li')  # as a full disk may leave it
+    child = spawn(folder, *arguments)
+    assert posted(child) == "p3"
+    child.send("q")
+    child.expect(pexpect.EOF)
+    assert [row["post"] for row in said(folder)[1:]] == ["p0", "p1", "p2"]
+
+
+def test_labels_for_a_certificate_one_at_a_time(pool):
+    folder, relevant = pool
+    start(folder, "--budget", "40", "--criteria", "the story")
+    child = spawn(folder, "--plan", "sheet.plan.json", "--labels", "mine.jsonl")
+    count = 0
+    while True:
+        place = child.expect([r"text (\d+)\r\n", "done; now: siamese-news certify"])
+        if place:
+            break
+        number = child.match.group(1)
+        child.expect(r"\[q\] stop")
+        child.send("y" if f"p{number}" in relevant else "n")
+        count += 1
+    child.expect(pexpect.EOF)
+    assert 20 < count <= 40
+    plan, labels = folder / "sheet.plan.json", folder / "mine.jsonl"
+    done = run("certify", "--plan", plan, "--labels", labels)
+    assert done.exit_code == 0, done.stderr
+    found = certificate(folder)
+    assert found["labels"]["used"] == count and found["claims"][0]["posts"] >= 200
+
+
+def test_recall_by_random_posts_first_through_a_pipe(pool):
+    folder, _ = pool
+    keys = "y" * 30
+    done = run_with_input(folder, keys, "--recall", ".5", "--positives", "10")
+    assert done.exit_code == 0, done.stderr
+    rows = said(folder)
+    first = [row["post"] for row in rows[1:11]]
+    assert first != [f"p{n}" for n in range(10)]
+    assert "random posts: " in done.stdout and "which guarantees nothing" in done.stdout
+    assert re.search(r"recall 0.5: down to post", done.stdout)
+
+
+def run_with_input(folder, keys, *more):
+    from typer.testing import CliRunner
+
+    from siamese_news.cli import app
+
+    return CliRunner().invoke(
+        app,
+        ["annotate", "--results", str(folder / "scored.jsonl"), "--labels",
+         str(folder / "mine.jsonl"), *more],
+        input=keys,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "--find or --recall"),
+        (("--recall", "90"), "--recall is 90"),
+        (("--recall", ".99", "--positives", "10"), "--positives 299"),
+    ],
+)
+def test_goals_that_cannot_be(pool, options, words):
+    folder, _ = pool
+    done = run_with_input(folder, "", *options)
+    assert done.exit_code == 2 and words in done.stderr
+
+
+def test_the_goal_cannot_be_changed_after_the_first_label(pool):
+    folder, _ = pool
+    assert run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code == 0
+    done = run_with_input(folder, "y", "--recall", ".6", "--positives", "10")
+    assert done.exit_code == 2 and "another plan stands there" in done.stderr
