@@ -68,6 +68,14 @@ def rank(
     force: ForceOption = False,
     bom: BomOption = False,
     ids_only: IdsOnlyOption = False,
+    scores_only: Annotated[
+        bool,
+        typer.Option(
+            "--scores-only",
+            help="Write id and score of every post, in the order of the posts, and nothing else: "
+            "for sample and certify. --out must be a .parquet.",
+        ),
+    ] = False,
     author: AuthorOption = False,
     pseudonymise: PseudonymiseOption = None,
     map: MapOption = False,
@@ -91,17 +99,24 @@ def rank(
     """
     with bad_input_exits(), ExitStack() as held:
         from siamese_news.data.readers import open_posts
+        from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import ranking_rows, write_meta
         from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
+        from siamese_news.search.scores import write_scores
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         chosen = format_of(format, out, Format.table).value
+        if scores_only and (out is None or chosen != "parquet" or dedupe or map or author):
+            raise InputError(
+                "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
+                "that ends with .parquet, and no --dedupe, --map or --author"
+            )
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         read = files_read(
@@ -136,6 +151,23 @@ def rank(
             fusion=fusion.value if fusion else None,
             expand=expand,
         )
+        if scores_only:
+            assert out is not None
+            with atomic_write(out, "wb") as target:
+                scored = write_scores(
+                    target, scorer, seeds, watched, window=window, again=watched.again
+                )
+            watched.finish(scored.scanned)
+            write_meta(
+                out,
+                kind=scorer.kind,
+                model=which,
+                counts={**watched.counts(), **window.counts(), "scored": scored.scanned},
+                histogram=scored.scores.histogram(),
+                titles={article.id: article.title for article in seeds.articles},
+            )
+            typer.echo(f"{out}: the scores of {scored.scanned:,} posts", err=True)
+            return
         bare = chosen == "trec"
         ranking = search(
             scorer,

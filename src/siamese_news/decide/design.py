@@ -63,7 +63,7 @@ def first_size(targets: Sequence[Fraction]) -> int:
 
 
 def nested_sets(
-    scores: NDArray[np.int64], *, first: int, ratio: Fraction = RATIO
+    scores: NDArray[np.float64], *, first: int, ratio: Fraction = RATIO
 ) -> NDArray[np.int64]:
     """The sizes of the nested sets from the top of a ranking, cut only where the score changes.
 

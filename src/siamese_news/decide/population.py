@@ -215,7 +215,9 @@ def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
         scores = table.column("score").cast(pa.float64()).to_numpy()
     except pa.ArrowException as error:
         raise InputError(f"{path}: column 'score' is not a number ({error})") from error
-    ids = ids.cast(pa.large_string()).combine_chunks()
+    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
+        ids = ids.cast(pa.large_string())
+    ids = ids.combine_chunks()
     article = table.column("article") if "article" in table.column_names else None
     return ids, article, scores
 
@@ -315,6 +317,8 @@ def _score(value: Any, where: str) -> float:
 
 def _repeats(ids: Any, articles: Any = None) -> str | None:
     """A unit that occurs twice, or None."""
+    if articles is None and _different_numbers(ids):
+        return None
     pieces = []
     for start in range(0, len(ids), _PIECE):
         names = ids.slice(start, _PIECE).to_pylist()
@@ -334,3 +338,14 @@ def _repeats(ids: Any, articles: Any = None) -> str | None:
             return str(name)
         seen.add(unit)
     return None
+
+
+def _different_numbers(ids: Any) -> bool:
+    """Whether the ids are whole numbers that all differ, which is quickly told."""
+    import pyarrow as pa
+
+    try:
+        numbers = np.sort(ids.cast(pa.uint64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowException:
+        return False
+    return bool((numbers[1:] != numbers[:-1]).all())

@@ -96,9 +96,8 @@ class KnownVerdicts:
         if self._by_text:
             places = np.flatnonzero(found == UNKNOWN)
             asked = ranks[places].tolist()
-            for place, unit in zip(
-                places, self._texts.units(asked, self._ahead(ranks)), strict=True
-            ):
+            units = self._texts.units(asked, lambda: self._ahead(ranks))
+            for place, unit in zip(places.tolist(), units, strict=True):
                 key = text_key(unit)
                 if key is not None:
                     found[place] = self._by_text.get(key, UNKNOWN)
