@@ -1,7 +1,7 @@
 """How long sample and certify take over ten million scored posts, and how much memory.
 
-``python -m benchmarks.certify_scale [--posts 10000000] [--relevant 50000]``: the posts are made, the
-commands are real processes, the labels are read off the made truth.
+``python -m benchmarks.certify_scale [--posts 10000000] [--relevant 50000]``: the posts are made,
+the commands are real processes, the labels are read off the made truth.
 """
 
 import argparse

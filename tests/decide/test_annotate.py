@@ -94,8 +94,9 @@ def test_killed_in_the_middle_nothing_is_lost(pool):
 
 
 def test_labels_for_a_certificate_one_at_a_time(pool):
-    folder, relevant = pool
-    start(folder, "--budget", "40", "--criteria", "the story")
+    folder, _ = pool
+    relevant = scored(folder / "scored.jsonl")
+    start(folder, "--budget", "30", "--criteria", "the story")
     child = spawn(folder, "--plan", "sheet.plan.json", "--labels", "mine.jsonl")
     count = 0
     while True:
@@ -107,7 +108,7 @@ def test_labels_for_a_certificate_one_at_a_time(pool):
         child.send("y" if f"p{number}" in relevant else "n")
         count += 1
     child.expect(pexpect.EOF)
-    assert 20 < count <= 40
+    assert 10 < count <= 30
     plan, labels = folder / "sheet.plan.json", folder / "mine.jsonl"
     done = run("certify", "--plan", plan, "--labels", labels)
     assert done.exit_code == 0, done.stderr
