@@ -221,3 +221,11 @@ def test_real_processes_and_help_without_heavy_imports(pool):
         "assert not {'torch', 'pytorch_lightning', 'hydra'} & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_copies_do_not_end_a_sheet_early(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl", text=lambda n: f"text {n % 90}")
+    assert start(tmp_path, "--at-least", "35").exit_code == 0
+    rows = rows_of(tmp_path / "sheet.csv")
+    assert len(rows) == len({row["text"] for row in rows}) == 35
+    assert relevant

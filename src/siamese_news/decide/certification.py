@@ -224,14 +224,14 @@ class Certification:
             if not needed or len(needed) > allowed:
                 continue
             wanted = min(at_least, allowed)
-            hoped = outcome
+            hoped, assumed = outcome, list(outcome.needed)
             while len(needed) < wanted:
                 start = hoped.steps[-1].number
-                hoped = descend(tables, self.order, _Hoping(verdicts, needed), start=start)
-                further = self._distinct([*needed, *hoped.needed])
-                if len(further) == len(needed):
+                hoped = descend(tables, self.order, _Hoping(verdicts, assumed), start=start)
+                if not hoped.needed:
                     break
-                needed = further[:wanted]
+                assumed += hoped.needed  # copies of a text among them
+                needed = self._distinct(assumed)[:wanted]
             return needed
         return []
 
