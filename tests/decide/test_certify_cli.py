@@ -225,7 +225,7 @@ def test_real_processes_and_help_without_heavy_imports(pool):
 
 def test_copies_do_not_end_a_sheet_early(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl", text=lambda n: f"text {n % 90}")
-    assert start(tmp_path, "--at-least", "35").exit_code == 0
+    assert start(tmp_path, "--at-least", "25").exit_code == 0
     rows = rows_of(tmp_path / "sheet.csv")
-    assert len(rows) == len({row["text"] for row in rows}) == 35
+    assert len(rows) == len({row["text"] for row in rows}) == 25
     assert relevant

@@ -164,7 +164,7 @@ def rules(
                 share = got / total
             labels.append(spent / best)
             reached.append(share)
-        wrong = sum(share < recall - 1e-12 for share in reached)
+        wrong = int(sum(share < recall - 1e-12 for share in reached))
         name = f"{count} random positives first" if count else "top down, then random"
         promise = Promise(
             pool.name, f"recall {recall:g}: {name}", runs, wrong, *interval(wrong, runs),

@@ -11,7 +11,8 @@ from siamese_news.decide.design import Order
 from siamese_news.decide.labels import Labels
 from siamese_news.decide.population import Population, Unit
 
-_AHEAD = 40  # sets whose posts are looked up together with those asked for
+_AHEAD = 300  # sets whose posts are looked up together with those asked for: one pass, not many
+_OF_EACH = 512  # posts of each of them, at least
 
 
 class Texts:
@@ -108,7 +109,7 @@ class KnownVerdicts:
         last = min(first + _AHEAD, len(self._sizes))
         ahead: set[int] = set()
         for number in range(first, last):
-            ahead.update(self._order.first(number, 2 * len(ranks)).tolist())
+            ahead.update(self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist())
         return sorted(ahead)
 
 
