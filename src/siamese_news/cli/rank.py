@@ -153,9 +153,9 @@ def rank(
         )
         if scores_only:
             assert out is not None
-            with atomic_write(out, "wb") as target:
+            with atomic_write(out, "wb") as stream_out:
                 scored = write_scores(
-                    target, scorer, seeds, watched, window=window, again=watched.again
+                    stream_out, scorer, seeds, watched, window=window, again=watched.again
                 )
             watched.finish(scored.scanned)
             write_meta(

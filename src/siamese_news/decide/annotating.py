@@ -13,7 +13,7 @@ from siamese_news.decide.labels import Label, Labels
 from siamese_news.decide.population import Unit
 from siamese_news.errors import InputError
 
-VALUES = {"y": 1, "n": 0, "s": "skip"}
+VALUES: dict[str, int | str] = {"y": 1, "n": 0, "s": "skip"}
 
 
 @dataclass(slots=True)

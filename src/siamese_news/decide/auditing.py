@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from siamese_news.decide import ledger
 from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound
 from siamese_news.decide.certification import check_unchanged, model_of
-from siamese_news.decide.design import Order
+from siamese_news.decide.design import Keys, Order
 from siamese_news.decide.drawn import DrawnFile
 from siamese_news.decide.labels import Labels
 from siamese_news.decide.plan import beside
@@ -154,10 +158,8 @@ class Audit:
         """The drawn posts, in the order to label them: parts are mixed, so none is recognised."""
         found: list[tuple[int, str, int]] = []
         keys = self.population.keys(self.settings["seed"], "audit")
-        import numpy as np
-
         for name, (start, end, count) in self.parts().items():
-            order = Order(np.array([end - start]), lambda a, b, s=start: keys(s + a, s + b))
+            order = Order(np.array([end - start]), partial(_from, keys, start))
             ranks = (order.first(0, count) + start).tolist()
             found += [(int(k), name, r) for k, r in zip(self._keys(ranks), ranks, strict=True)]
         found.sort()
@@ -238,6 +240,11 @@ def sentence_of(found: dict[str, Any]) -> str:
         f"{found['recall_at_least']:.3f} {sure}. It says nothing about posts that are not among "
         f"those {size:,}."
     )
+
+
+def _from(keys: Keys, rank: int, start: int, end: int) -> NDArray[np.uint64]:
+    """The keys of a part of the population that begins at a rank."""
+    return keys(rank + start, rank + end)
 
 
 def _above(population: Population, threshold: float, size: int | None, results: Path) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class Stopping:
         for rule in self.rules:
             ranks = rule.next(known)
             if ranks:
-                (unit,) = self.texts.units(ranks[:1], lambda ranks=ranks: ranks[:500])
+                (unit,) = self.texts.units(ranks[:1], partial(list, ranks[:500]))
                 (drawn,) = self.drawn.draw([unit])
                 return unit, drawn
         return None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from siamese_news.decide.chart import Line, line_chart
 from siamese_news.decide.labelled import FAMILIES, LabelledPool
@@ -74,7 +75,7 @@ class Simulation:
                     f"{pool.name} at {target}, {budget} labels: share {cell.share:.3f}, "
                     f"{cell.wrong} of {cell.runs} wrong"
                 )
-        options = {"error": self._error, "seed": self._seed}
+        options: dict[str, Any] = {"error": self._error, "seed": self._seed}
         above = pool.oracle(Fraction(self._targets[-1])) or len(pool.scores) // 10
         named = min(_NAMED, len(pool.scores))
         for budget in self._budgets:

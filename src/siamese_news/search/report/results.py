@@ -13,10 +13,10 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import cluster_posts, summarise
-from siamese_news.search.output import unguarded
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
 from siamese_news.utils.files import file_sha256, open_binary, reading
 from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.spreadsheet import unguarded
 
 NEEDED = ("article", "rank", "score", "post", "text")
 
