@@ -49,6 +49,7 @@ class Simulation:
         say: Callable[[str], None],
     ) -> None:
         self._folder = folder
+        self._shown = ".9" if ".9" in targets else targets[0]
         self._targets = targets
         self._budgets = budgets
         self._runs = runs
@@ -78,11 +79,12 @@ class Simulation:
         options: dict[str, Any] = {"error": self._error, "seed": self._seed}
         above = pool.oracle(Fraction(self._targets[-1])) or len(pool.scores) // 10
         named = min(_NAMED, len(pool.scores))
+        cut = pool.oracle(Fraction(self._shown)) or above
         for budget in self._budgets:
             if budget <= above:
                 self.promises.append(audits(pool, above, budget, self._runs, **options))
-            if budget <= min(above, named - above):
-                self.promises.append(recalls(pool, above, named, budget, self._runs, **options))
+            if budget <= min(cut, named - cut):
+                self.promises.append(recalls(pool, cut, named, budget, self._runs, **options))
         if len(pool.scores) <= 10 * _NAMED:
             for recall in _RECALLS:
                 self.promises += rules(pool, recall, _POSITIVES, self._runs, **options)
@@ -139,7 +141,7 @@ class Simulation:
 
     def _draw(self, pool: LabelledPool) -> None:
         """Posts found against labels spent: certified, naive, oracle."""
-        target = ".9" if ".9" in self._targets else self._targets[0]
+        target = self._shown
         budget = max(self._budgets)
         ours = curve(
             pool, target, budget, min(self._runs, _PICTURE), error=self._error, seed=self._seed
