@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from siamese_news.decide import ledger
 from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound
-from siamese_news.decide.certification import check_unchanged, model_of
 from siamese_news.decide.design import Keys, Order
 from siamese_news.decide.drawn import DrawnFile
 from siamese_news.decide.labels import Labels
@@ -20,6 +19,7 @@ from siamese_news.decide.plan import beside
 from siamese_news.decide.population import Population, Unit, file_sha256
 from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
 from siamese_news.decide.texts import Texts
+from siamese_news.decide.unchanged import check_unchanged, model_of
 from siamese_news.errors import InputError
 from siamese_news.utils.provenance import command, provenance
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.decide import ledger
-from siamese_news.decide.certification import Certification, check_unchanged, model_of
+from siamese_news.decide.certification import Certification
 from siamese_news.decide.design import Order
 from siamese_news.decide.drawn import Drawn, DrawnFile
 from siamese_news.decide.labels import Labels
@@ -26,6 +26,7 @@ from siamese_news.decide.stopping import (
     not_relevant_in_a_row,
 )
 from siamese_news.decide.texts import Texts
+from siamese_news.decide.unchanged import check_unchanged, model_of
 from siamese_news.errors import InputError
 from siamese_news.utils.provenance import command
 
