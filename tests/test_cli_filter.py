@@ -132,33 +132,42 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     from siamese_news.search import filter as filter_module
 
     class Learning(scoring.CosineScorer):
-        seen, narrow = 0, False
+        seen, learning = 0, adapts
+
+        @property
+        def observing(self):
+            return self.learning
+
+        def observe(self, posts):
+            mark()
+            self.seen += len(posts)
+
+        def settle(self):
+            self.learning = False
+            return "because"
 
         def scores(self, posts):
-            found = super().scores(posts)
-            if self.narrow:
-                return found - self.seen / 10_000
-            self.seen += len(posts)
-            return found
-
-        def adapt(self):
-            first, self.narrow = not self.narrow, True
-            return "because" if first and adapts else ""
+            return super().scores(posts) - self.seen / 10_000
 
         def state(self):
-            return json.dumps([self.seen, self.narrow]).encode()
+            return json.dumps([self.seen, self.learning]).encode()
 
         def restore(self, state):
-            self.seen, self.narrow = json.loads(state)
+            self.seen, self.learning = json.loads(state)
 
-    monkeypatch.setattr(scoring, "open_scorer", lambda model, texts, **_: Learning(model, texts))
-    assert run(files, out="whole_out.jsonl").exit_code == 0
-    lines, calls = filter_module._lines, []
-
-    def dying(*arguments):
+    def mark():
         calls.append(1)
         if len(calls) == dies + 1:
             raise KeyboardInterrupt
+
+    calls = [None] * 100
+    monkeypatch.setattr(scoring, "open_scorer", lambda model, texts, **_: Learning(model, texts))
+    assert run(files, out="whole_out.jsonl").exit_code == 0
+    lines = filter_module._lines
+    calls.clear()
+
+    def dying(*arguments):
+        mark()
         return lines(*arguments)
 
     monkeypatch.setattr(filter_module, "_lines", dying)

@@ -55,7 +55,7 @@ def test_scores_are_cosines(folder):
     found = scorer.scores(["flood", "fire", ""])[0]
     np.testing.assert_allclose(found, [2 / 5**0.5, 0, 0], atol=1e-6)
     assert found.dtype == np.float32
-    assert not scorer.adapt()
+    assert not scorer.observing
     if library_of(folder) == "sentence_transformers":
         assert Counting.given["trust_remote_code"] is False
 

@@ -6,15 +6,16 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import (
-    BestPosts,
+    DenseExcess,
     FocusedPool,
     PoolCounts,
     RocchioFeedback,
+    Smoothing,
     TermHead,
     TermOptions,
     bigram_counters,
@@ -23,7 +24,14 @@ from siamese_news.lexical_head import (
     empty_bigram_counters,
 )
 from siamese_news.model import Model
-from siamese_news.scoring import CosineScorer, MixtureScorer, ReciprocalScorer, open_scorer
+from siamese_news.scoring import (
+    CosineScorer,
+    MixtureScorer,
+    ReciprocalScorer,
+    observe_all,
+    open_scorer,
+)
+from siamese_news.scoring.candidates import Candidates, content_keys
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
@@ -124,15 +132,16 @@ def test_counters_hold_how_many_texts_have_a_pair():
 def test_a_scorer_goes_on_from_its_state(two_heads):
     posts = ["flood river town"] * 6 + POSTS
     whole = open_scorer(two_heads, ARTICLES)
-    whole.scores(posts)
+    whole.observe(posts)
     first = open_scorer(two_heads, ARTICLES)
-    first.scores(posts[:4])
+    first.observe(posts[:4])
     second = open_scorer(two_heads, ARTICLES)
     second.restore(first.state())
-    second.scores(posts[4:])
-    assert whole.adapt() == second.adapt()
+    second.observe(posts[4:])
+    assert whole.settle() == second.settle() != ""
     third = open_scorer(two_heads, ARTICLES)
     third.restore(second.state())
+    assert third.decisions() == whole.decisions()
     for scorer in (second, third):
         np.testing.assert_array_equal(scorer.scores(posts), whole.scores(posts))
 
@@ -162,7 +171,7 @@ def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
     pool = PoolCounts(len(WORDS))
     posts = [np.array(row, np.int64) for row in ([0, 1], [0], [0, 7], [7])]
     pool.add(*distinct(posts))
-    weights = head(options).focused(pool)
+    weights = head(options).focused(pool, 1.0)
     seen = {0: 3, 1: 1, 7: 2}
     for word in (0, 1, 3, 7):
         mine = math.log((1 + 4) / (1 + seen.get(word, 0))) + 1
@@ -176,7 +185,7 @@ def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
         dense=0.0,
         focused_pool=FocusedPool(pool=0.5, headline=0),
     )
-    without = scored([[0, 1, 3]], [[0], [3]], head(alone).focused(pool))[0]
+    without = scored([[0, 1, 3]], [[0], [3]], head(alone).focused(pool, 1.0))[0]
     assert lead[0] / lead[1] > without[0] / without[1]
 
 
@@ -192,6 +201,17 @@ def test_options_survive_as_plain_values():
     assert TermOptions.of(OPTIONS.plain()) == OPTIONS
 
 
+def options(**changed):
+    """Those of a model whose scores follow the first formula of the mixture."""
+    plain = {
+        "dense": 0.25,
+        "excess": DenseExcess(weight=0.0),
+        "smoothing": Smoothing(weight=0.0),
+        "focused_pool": FocusedPool(posts=5),
+    }
+    return TermOptions(**{**plain, **changed})
+
+
 @pytest.fixture
 def two_heads(tiny_model):
     words = tiny_model.vocabulary.words
@@ -202,7 +222,7 @@ def two_heads(tiny_model):
         empty_bigram_counters(),
         texts=50,
         typical=(8.0, 6.0),
-        options=TermOptions(dense=0.25, focused_pool=FocusedPool(posts=5)),
+        options=options(),
     )
     return tiny_model
 
@@ -216,7 +236,8 @@ def test_a_dense_model_has_cosines(tiny_model):
     assert isinstance(scorer, CosineScorer)
     expected = tiny_model.encode_articles(ARTICLES) @ tiny_model.encode_posts(POSTS).T
     np.testing.assert_array_equal(scorer.scores(POSTS), expected)
-    assert not scorer.adapt()
+    assert not scorer.observing
+    assert scorer.settle() == ""
 
 
 def test_the_mixture_is_the_sum_of_its_heads(two_heads):
@@ -251,46 +272,107 @@ def test_blocks_do_not_matter(two_heads):
     np.testing.assert_allclose(np.hstack([scorer.scores([p]) for p in POSTS]), together, atol=1e-6)
 
 
+def settled(model, posts, articles=ARTICLES, **options):
+    scorer = open_scorer(model, articles, **options)
+    observe_all(scorer, posts)
+    return scorer
+
+
 def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
-    about = open_scorer(two_heads, ARTICLES)
-    before = about.scores(["flood river town"] * 6)
-    assert about.adapt()
-    assert not np.allclose(about.scores(["flood river town"]), before[:, :1])
-    assert not about.adapt()
-    other = open_scorer(two_heads, ARTICLES)
-    other.scores(["flood river town"] + ["vote mayor street"] * 20)
-    assert not other.adapt()
-    few = open_scorer(two_heads, ARTICLES)
-    few.scores(["flood river town"])
-    assert not few.adapt()
+    before = open_scorer(two_heads, ARTICLES).scores(["flood river town"])
+    about = settled(two_heads, ["flood river town"] * 6)
+    assert about.decisions() == ["article", "event"]
+    found = about.scores(["flood river town"])
+    assert not np.allclose(found[0], before[0])
+    np.testing.assert_allclose(found[1], before[1], atol=1e-6)
+    assert about.settle() == ""
+    other = settled(two_heads, ["flood river town"] + ["vote mayor street"] * 20)
+    assert other.decisions() == ["event", "event"]
+    assert settled(two_heads, ["flood river town"]).decisions() == ["event", "event"]
 
 
-def test_a_story_that_is_not_meant_does_not_make_a_pool_narrow(two_heads):
-    fires = ["fire at night"] * 20
-    assert adapts(two_heads, None, fires)
-    assert not adapts(two_heads, 1, fires)
+@pytest.mark.parametrize(
+    ("about", "decisions"),
+    [("auto", ["between", "event"]), ("event", ["event"] * 2), ("article", ["article"] * 2)],
+)
+def test_what_is_asked_for_can_be_said(two_heads, about, decisions):
+    posts = ["flood river town"] * 13 + ["vote mayor street"] * 87
+    assert settled(two_heads, posts, about=about).decisions() == decisions
+
+
+def test_several_seeds_of_one_story_ask_for_the_event(two_heads):
+    posts = ["flood river town"] * 20
+    articles = ["River floods the town", "Flood in the town", "Fire at night"]
+    alone = settled(two_heads, posts, articles)
+    assert alone.decisions() == ["article", "article", "event"]
+    story = settled(two_heads, posts, articles, positives=2, one_story=True)
+    assert story.decisions() == ["event", "event"]
+    # One seed is no several; and a story is judged by all of its seeds together.
+    assert settled(two_heads, posts, articles[:1], one_story=True).decisions() == ["article"]
+    asked = settled(two_heads, posts, articles, one_story=True, about="article")
+    assert asked.decisions() == ["article"] * 3
+
+
+@given(st.data())
+@settings(
+    deadline=None,
+    max_examples=10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_a_seeds_scores_do_not_depend_on_the_others(two_heads, data):
+    two_heads.terms.options = options(
+        excess=DenseExcess(0.8, 0.2),
+        smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
+        feedback=RocchioFeedback(posts=3, least=2, score=0.05),
+    )
+    words = st.sampled_from(["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"])
+    text = st.lists(words, max_size=5).map(" ".join)
+    posts = data.draw(st.lists(text, min_size=1, max_size=20))
+    articles = data.draw(st.lists(text, min_size=1, max_size=4))
+    together = settled(two_heads, posts, articles).scores(posts)
+    order = data.draw(st.permutations(range(len(articles))))
+    some = order[: data.draw(st.integers(1, len(articles)))]
+    few = settled(two_heads, posts, [articles[place] for place in some]).scores(posts)
+    np.testing.assert_allclose(few, together[some], atol=2e-6)
 
 
 def test_vectors_alone_do_not_make_a_pool_narrow(two_heads):
-    two_heads.terms.options = dataclasses.replace(two_heads.terms.options, dense=1.0)
+    two_heads.terms.options = options(dense=1.0)
     others = ["vote mayor street"] * 20
     two_heads.embedding.matrix.fill_(1.0)  # every cosine is 1, and no word is shared
     assert (open_scorer(two_heads, ARTICLES).scores(others) > 0.99).all()
-    assert not adapts(two_heads, None, others).startswith("the posts are mostly")
+    assert settled(two_heads, others).decisions() == ["event", "event"]
 
 
-def adapts(model, asked, posts):
-    scorer = open_scorer(model, ARTICLES, positives=asked)
-    scorer.scores(posts)
-    return scorer.adapt()
+@given(st.data())
+@settings(
+    deadline=None,
+    max_examples=10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_a_pool_can_be_observed_in_parts_and_in_any_order(two_heads, data):
+    two_heads.terms.options = options(
+        excess=DenseExcess(0.8, 0.2),
+        smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
+        feedback=RocchioFeedback(posts=3, least=2, score=0.05),
+    )
+    words = st.sampled_from(["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"])
+    posts = data.draw(st.lists(st.lists(words, max_size=5).map(" ".join), min_size=1, max_size=20))
+    whole = settled(two_heads, posts)
+    mixed = data.draw(st.permutations(posts))
+    cut = data.draw(st.integers(0, len(posts)))
+    first, second = open_scorer(two_heads, ARTICLES), open_scorer(two_heads, ARTICLES)
+    first.observe(mixed[cut:])
+    second.observe(mixed[:cut])
+    first.merge(second.state())
+    first.settle()
+    np.testing.assert_allclose(first.scores(posts), whole.scores(posts), atol=2e-6)
 
 
 @pytest.mark.parametrize("posts", [["flood"], ["flood"] * 10, [""] * 10, ["zzz"] * 10])
 def test_tiny_and_identical_pools_have_finite_scores(two_heads, posts):
-    scorer = open_scorer(two_heads, ARTICLES)
-    scorer.scores(posts)
-    scorer.adapt()
-    assert np.isfinite(scorer.scores(posts)).all()
+    two_heads.terms.options = TermOptions(focused_pool=FocusedPool(posts=5))
+    assert np.isfinite(settled(two_heads, posts).scores(posts)).all()
 
 
 def test_an_article_without_a_known_word_scores_zero(two_heads):
@@ -349,11 +431,12 @@ OTHER = ["vote mayor street"] * 30
 
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=0.0, feedback=options)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, feedback=options)
     before = scorer.scores([*FOUND, *OTHER])
     assert (before[0, : len(FOUND)] > options.score).all()
-    assert "best posts" in scorer.adapt()
-    assert scorer.adapt() == ""
+    scorer.observe([*FOUND, *OTHER])
+    assert "best posts" in scorer.settle()
+    assert scorer.settle() == ""
     vector, columns = naive_feedback(two_heads, ARTICLES[0], FOUND, options.weight)
     terms = two_heads.terms
     posts = [*FOUND, *OTHER, "bridge bridge floods"]
@@ -364,10 +447,13 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 
 
 def test_feedback_moves_the_dense_head_as_well(two_heads):
-    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], dense=1.0, feedback=options)
-    scorer.scores([*FOUND, *OTHER])
-    assert scorer.adapt()
+    feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
+    two_heads.terms.options = options(dense=1.0)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], feedback=feedback)
+    two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()  # all cosines are high
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], feedback=feedback)
+    scorer.observe(FOUND)
+    assert scorer.settle()
     article, posts = two_heads.encode_articles(ARTICLES[:1]), two_heads.encode_posts(FOUND)
     mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
     expected = (0.7 * article + 0.3 * mean) @ two_heads.encode_posts(POSTS).T
@@ -381,7 +467,8 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
     ):
         scorer = MixtureScorer(two_heads, ARTICLES, feedback=options)
         before = scorer.scores([*FOUND, *OTHER])
-        assert scorer.adapt() == ""
+        observe_all(scorer, [*FOUND, *OTHER])
+        assert scorer.article_weight(0) == scorer.article_weight(1) == 1.0
         np.testing.assert_array_equal(scorer.scores([*FOUND, *OTHER]), before)
 
 
@@ -390,7 +477,7 @@ def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5)
     scorer = MixtureScorer(two_heads, ARTICLES, positives=1, feedback=options)
     before = scorer.scores(posts)
-    assert scorer.adapt()
+    assert any(observe_all(scorer, posts))
     assert [scorer.article_weight(0), scorer.article_weight(1)] == [0.5, 1.0]
     np.testing.assert_allclose(scorer.scores(posts)[1], before[1], atol=1e-6)
 
@@ -403,35 +490,39 @@ texts = st.lists(st.integers(0, 3), max_size=3).map(lambda words: np.array(words
 def test_the_best_posts_do_not_depend_on_blocks_or_order(posts, size, data):
     # The score of a text is one number, whichever copy it is.
     posts = [(text, int(text.sum()) % 6) for text, _ in posts]
-    options = RocchioFeedback(posts=3, least=1, score=0.2)
 
     def kept(found, size):
-        best = BestPosts(1, options)
+        best = Candidates(1, 3)
         for start in range(0, len(found), size):
             block = found[start : start + size]
             scores = np.array([[score / 10 for _, score in block]], np.float32)
             best.add(scores, [text for text, _ in block])
-        again = BestPosts(1, options)
-        again.restore(**best.plain())
-        assert [list(map(bytes, own)) for own in again.lists()] == [
-            list(map(bytes, own)) for own in best.lists()
-        ]
-        return [text.tobytes() for text in best.lists()[0]]
+        again = Candidates.restored(best.plain(), 3)
+        for one, other in zip(again.best(0), best.best(0), strict=True):
+            np.testing.assert_array_equal(one, other)
+        return [best.text(key).tobytes() for key in best.best(0)[0].tolist()]
 
-    different = {text.tobytes(): score for text, score in posts if score >= 2}
-    expected = sorted(different, key=lambda text: (different[text], text), reverse=True)[:3]
+    different = {text.tobytes(): (-score, int(content_keys([text])[0])) for text, score in posts}
+    expected = sorted((t for t, (score, _) in different.items() if score), key=different.get)[:3]
     assert kept(posts, size) == expected
     assert kept(data.draw(st.permutations(posts)), len(posts) or 1) == expected
+
+
+def test_a_texts_key_is_its_words_in_their_order():
+    texts = [[1, 2], [2, 1], [1, 2, 0], [0, 1, 2], [], [0], [0, 0], [2**62, 1], [1, 2]]
+    keys = content_keys([np.array(text, np.int64) for text in texts])
+    assert keys[0] == keys[-1]
+    assert len(set(keys.tolist())) == len(texts) - 1
+    assert content_keys([]).tolist() == []
+    assert content_keys([np.array([1, 2])])[0] == keys[0]
 
 
 def test_ranks_are_fused_as_published(two_heads):
     posts = [*POSTS, *FOUND]
     scorer = open_scorer(two_heads, ARTICLES, fusion="reciprocal", expand=False)
     assert isinstance(scorer, ReciprocalScorer)
-    scorer.scores(posts[:4])
-    scorer.scores(posts[4:])
-    while scorer.adapt():
-        found = np.hstack([scorer.scores(posts[:4]), scorer.scores(posts[4:])])
+    observe_all(scorer, posts, block=4)
+    found = np.hstack([scorer.scores(posts[:4]), scorer.scores(posts[4:])])
     mixture = MixtureScorer(two_heads, ARTICLES)
     expected = 0.0
     for part in mixture.parts(posts):
@@ -446,19 +537,24 @@ def test_ranks_go_on_from_a_state(two_heads):
         return open_scorer(two_heads, ARTICLES, fusion="reciprocal")
 
     whole, first = opened(), opened()
-    whole.scores(POSTS * 3)
-    first.scores(POSTS * 2)
+    observe_all(whole, POSTS * 3)
+    first.observe(POSTS * 2)
     second = opened()
     second.restore(first.state())
-    second.scores(POSTS)
-    while whole.adapt():
-        whole.scores(POSTS * 3)
-        assert second.adapt()
-        second.scores(POSTS * 3)
-    third = opened()
+    second.observe(POSTS)
+    second.settle()
+    other = opened()
+    other.restore(second.state())
+    other.observe(POSTS)
+    second.observe(POSTS * 2)
+    second.merge(other.state())
+    assert second.observing
+    second.settle()
+    third = open_scorer(two_heads, ARTICLES[::-1], fusion="reciprocal")
     third.restore(second.state(), [1, 0])
     np.testing.assert_array_equal(second.scores(POSTS), whole.scores(POSTS))
-    assert third.adapt() == ""
+    np.testing.assert_array_equal(third.scores(POSTS)[::-1], whole.scores(POSTS))
+    assert not third.observing
 
 
 def test_one_head_alone(two_heads):
@@ -475,6 +571,9 @@ def test_one_head_alone(two_heads):
         ({"fusion": "words"}, "fusion 'words'"),
         ({"fusion": "reciprocal"}, "fusion 'reciprocal'"),
         ({"expand": True}, "feedback"),
+        ({"smooth": True}, "smoothing"),
+        ({"about": "event"}, "about 'event'"),
+        ({"about": "me"}, "'me'"),
         ({"fusion": "sum"}, "'sum'"),
     ],
 )
@@ -491,9 +590,7 @@ def test_feedback_can_be_left_out_or_asked_for(two_heads):
             two_heads.terms.options, feedback=RocchioFeedback(least=2, score=0.05, weight=weight)
         )
         two_heads.terms.options = options
-        scorer = open_scorer(two_heads, ARTICLES, expand=expand)
-        scorer.scores(posts)
-        return bool(scorer.adapt())
+        return settled(two_heads, posts, expand=expand).article_weight(0) < 1
 
     assert [adapts(None, 0.2), adapts(False, 0.2)] == [True, False]
     assert [adapts(None, 0.0), adapts(True, 0.0)] == [False, True]
@@ -501,8 +598,14 @@ def test_feedback_can_be_left_out_or_asked_for(two_heads):
 
 def test_a_folder_from_before_feedback_has_none():
     plain = OPTIONS.plain()
-    del plain["feedback"]
-    assert TermOptions.of(plain).feedback.weight == 0
+    for name in ("feedback", "excess", "smoothing"):
+        del plain[name]
+    del plain["focused_pool"]
+    plain["narrow"] = {"score": 0.06, "share": 0.2, "posts": 50, "pool": 0.6, "headline": 9}
+    found = TermOptions.of(plain)
+    assert found.feedback.weight == found.excess.weight == found.smoothing.weight == 0
+    # The rule of today, with what a folder says about its effect.
+    assert found.focused_pool == FocusedPool(posts=50, pool=0.6, headline=9)
 
 
 def test_impossible_feedback_is_named():

@@ -12,7 +12,7 @@ from benchmarks.leaderboard.minilm import MISSING, MiniLM, installed
 from benchmarks.leaderboard.rows import Board, Row, option
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.model import Model
-from siamese_news.scoring import open_scorer
+from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text
 from siamese_news.training.linking.datamodule import LinkDataModule
@@ -106,11 +106,11 @@ def open_row(ground: Ground, row: Row, choices: Mapping[str, Any]) -> list[Syste
 
 
 class ModelSystem:
-    """A model, scored as `siamese-news rank` does it: once more where it adapts to the pool.
+    """A model, scored as `siamese-news rank` does it: the pool is observed first.
 
     Args:
         model: the model.
-        options: ``fusion`` and ``expand`` of `open_scorer`.
+        options: of `open_scorer`.
     """
 
     def __init__(self, model: Model, **options: Any) -> None:
@@ -120,9 +120,8 @@ class ModelSystem:
         """See `System`."""
         scorer = open_scorer(self.model, articles, **self._options)
         started = time.process_time()
+        observe_all(scorer, posts)
         scores = scorer.scores(posts)
-        while scorer.adapt():
-            scores = scorer.scores(posts)
         return scores, time.process_time() - started
 
 

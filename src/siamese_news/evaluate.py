@@ -93,7 +93,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
         model = Model.load(folder)
         if not config["allow_overlap"]:
             refuse_overlap(model, test, folder)
-        system = ModelSystem(name, model)
+        system = ModelSystem(name, model, one_story=test.one_story, about=config["about"])
         yield name, system.kind, system.blocks
     if not config["peers"]:
         return

@@ -16,13 +16,15 @@ from siamese_news.data.records import Article, Post
 from siamese_news.encoders import StarEncoder, TransformerEncoder
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import (
+    DenseExcess,
     FocusedPool,
     RocchioFeedback,
+    Smoothing,
     TermHead,
     TermOptions,
     empty_bigram_counters,
 )
-from siamese_news.scoring import open_scorer
+from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.explain.attribution import _kept
 from siamese_news.search.explain.explainer import explain, explain_nearest
 from siamese_news.search.explain.output import check_words, record_of, write_explained
@@ -51,7 +53,12 @@ def mixture(tiny_model):
         texts=50,
         typical=[8.0, 20.0],
         options=TermOptions(
-            dense=0.25, bigram_weight=0.4, lead_half_life=10.0, focused_pool=FocusedPool(posts=5)
+            dense=0.25,
+            bigram_weight=0.4,
+            lead_half_life=10.0,
+            excess=DenseExcess(weight=0.0),
+            smoothing=Smoothing(weight=0.0),
+            focused_pool=FocusedPool(posts=5),
         ),
     )
     return tiny_model
@@ -116,7 +123,7 @@ def test_the_parts_add_up_to_the_score(mixture):
 def test_words_are_the_exact_products(mixture):
     one = explain(mixture, STORY, POSTS[:1])[0]
     scorer = open_scorer(mixture, [STORY.full_text])
-    expected = scorer.term_contributions(POSTS[0].text, 0)
+    expected = scorer.parts_of(POSTS[0].text, 0).terms
     assert {t.term: t.lexical for t in one.terms if t.lexical} == pytest.approx(expected)
     assert one.terms[0].term in ("qwertz", "bridge", "flood")
     # Unknown to the vectors, known to the words.
@@ -163,8 +170,8 @@ def test_what_adds_nothing_is_exactly_zero(mixture):
 
 def test_a_pool_that_was_looked_at_counts(mixture):
     scorer = open_scorer(mixture, [STORY.full_text])
-    scorer.scores(["flood of qwertz", "flood river qwertz bridge"] * 5)
-    assert scorer.adapt()
+    observe_all(scorer, ["flood of qwertz", "flood river qwertz bridge"] * 5)
+    assert scorer.decisions() == ["article"]
     plain, adapted = (explain(mixture, STORY, POSTS[:1], s)[0] for s in (None, scorer))
     assert adapted.score == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
     assert adapted.score != pytest.approx(plain.score)
@@ -314,8 +321,8 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     mixture.terms.options = dataclasses.replace(mixture.terms.options, feedback=feedback)
     scorer = open_scorer(mixture, ["lake", STORY.full_text])
     found = ["qwertz bridge boat", "flood of qwertz smoke"]
-    scorer.scores([*found, *["vote mayor street"] * 30])
-    assert "best posts" in scorer.adapt()
+    [learned] = observe_all(scorer, [*found, *["vote mayor street"] * 30])
+    assert "best posts" in learned
     one = explain(mixture, STORY, POSTS[:1], scorer, 1)[0]
     assert one.score == pytest.approx(float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6)
     assert one.feedback > 0

@@ -11,7 +11,7 @@ from siamese_news.search import scan, top
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.rank import rank_posts
-from siamese_news.search.scan import ReplayablePosts, passes
+from siamese_news.search.scan import ReplayablePosts, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
@@ -125,21 +125,24 @@ def test_a_histogram_of_nothing_has_its_shape():
 
 
 class Once:
-    """A scorer that wants a second pass."""
+    """A scorer that wants to see the pool first."""
 
     kind = "test"
 
     def __init__(self, *_):
-        self.calls = []
-        self.adapted = False
+        self.seen, self.calls = [], []
+        self.observing = True
+
+    def observe(self, posts):
+        self.seen.append(list(posts))
+
+    def settle(self):
+        self.observing = False
+        return "because"
 
     def scores(self, posts):
         self.calls.append(list(posts))
-        return np.full((1, len(posts)), 0.9 if self.adapted else 0.1)
-
-    def adapt(self):
-        first, self.adapted = not self.adapted, True
-        return "because" if first else ""
+        return np.full((1, len(posts)), 0.1 if self.observing else 0.9)
 
 
 def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
@@ -151,8 +154,19 @@ def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
     posts = (Post(str(n), f"text {n}") for n in range(5))
     [found] = rank_posts(tiny_model, [A], posts, top=2)
     blocks = [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
-    assert scorer.calls == blocks * 2
+    assert scorer.seen == scorer.calls == blocks
     assert [(r.post.id, r.score) for r in found] == [("4", 0.9), ("3", 0.9)]
+
+
+def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
+    monkeypatch.setattr(scan, "BLOCK", 5)
+    monkeypatch.setattr(scan, "_CELLS", 20)
+    posts = [Post(str(n), f"text {n}") for n in range(8)]
+    found = list(scored(Once(), posts, articles=10))
+    assert [(b.number, len(b.posts), b.last) for b in found] == [
+        (0, 2, False), (0, 2, False), (0, 1, True), (1, 2, False), (1, 1, True),
+    ]  # fmt: skip
+    assert [post.id for block in found for post in block.posts] == [post.id for post in posts]
 
 
 def test_an_id_that_no_format_could_carry_is_refused():
@@ -167,10 +181,12 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     scorer = Once()
     window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
     said = []
-    turns = [
-        [(block.number, [p.id for p in block.posts]) for block in blocks]
-        for blocks in passes(scorer, posts, window=window, done=1, again=said.append)
-    ]
-    assert turns == [[(2, ["4"])], [(0, ["0", "1"]), (2, ["4"])]]
+    done = list(observe(scorer, posts, window=window, done=1, again=said.append))
+    assert done == [2, 3, 0]
     assert said == ["because"]
+    turn = scored(scorer, posts, articles=1, window=window, done=0)
+    assert [(block.number, [p.id for p in block.posts]) for block in turn] == [
+        (0, ["0", "1"]),
+        (2, ["4"]),
+    ]
     assert window.counts() == {"outside the dates": 2, "without a date": 1}

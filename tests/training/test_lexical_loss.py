@@ -205,7 +205,7 @@ def test_the_mixture_of_trained_heads_in_blocks_and_from_a_folder(two_heads, tmp
     # What the words carry is the lexical score, factors and all.
     two_heads.terms.options = plain
     lexical = open_scorer(two_heads, ARTICLES)
-    carried = lexical.term_contributions(POSTS[0], 0)
+    carried = lexical.parts_of(POSTS[0], 0).terms
     assert carried
     assert math.fsum(carried.values()) == pytest.approx(
         float(lexical.scores(POSTS)[0, 0]), abs=1e-6

@@ -37,6 +37,14 @@ class Aggregate(StrEnum):
     softmax = "softmax"
 
 
+class About(StrEnum):
+    """Which posts are wanted."""
+
+    auto = "auto"
+    event = "event"
+    article = "article"
+
+
 class Fusion(StrEnum):
     """How words and vectors come together."""
 
@@ -79,6 +87,20 @@ AggregateOption = Annotated[
     Aggregate,
     typer.Option(
         help="Score over several seeds: near any of them (max), near all (mean), between (softmax)."
+    ),
+]
+AboutOption = Annotated[
+    About,
+    typer.Option(
+        help="Posts about the article's event, or about this very article. auto: the event for "
+        "several seeds of one story; else as the pool suggests."
+    ),
+]
+SmoothOption = Annotated[
+    bool,
+    typer.Option(
+        "--smooth/--no-smooth",
+        help="Let posts that are alike lend each other their scores, where the model does.",
     ),
 ]
 FusionOption = Annotated[

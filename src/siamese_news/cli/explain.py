@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import (
+    About,
+    AboutOption,
     Aggregate,
     ArticlesOption,
     IdFieldOption,
     LongWindowOption,
     ModelOption,
+    SmoothOption,
     TextFieldOption,
     ThreadsOption,
     bad_input_exits,
@@ -24,6 +27,8 @@ from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from siamese_news.data.records import Post
     from siamese_news.scoring import Scorer
 
@@ -50,6 +55,12 @@ def explain(
         list[str] | None, typer.Option(help="Text of a post. Several may follow.")
     ] = None,
     model: ModelOption = None,
+    over_seeds: Annotated[
+        bool,
+        typer.Option("--over-seeds", help="The seeds are one story, as for rank --over-seeds."),
+    ] = False,
+    about: AboutOption = About.auto,
+    smooth: SmoothOption = True,
     format: Annotated[
         ExplainFormat, typer.Option(help="Tables, or all numbers as JSON lines.")
     ] = ExplainFormat.table,
@@ -79,6 +90,7 @@ def explain(
         from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
         from siamese_news.search.explain.explainer import explain_nearest
+        from siamese_news.search.explain.neighbors import name_neighbors
         from siamese_news.search.explain.output import write_explained
         from siamese_news.search.languages import SearchLanguages
         from siamese_news.utils.files import atomic_write
@@ -92,21 +104,30 @@ def explain(
         claim(out, files_read(posts=sources, articles=articles, model=model), force=force)
         seeds = read_seeds(articles, None, over=True, aggregate=Aggregate.max, posts=sources)
         encoder = SearchLanguages(seeds.articles).read_as(own_model(model))
-        scorer = open_scorer(encoder, seeds.texts, positives=len(seeds.articles))
+        scorer = open_scorer(
+            encoder,
+            seeds.texts,
+            one_story=over_seeds,
+            about=about.value,
+            smooth=None if smooth else False,
+        )
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
         before: dict[tuple[str, str], float] = {}
         found: dict[str, Post] = {}
+        pool: Iterable[Post] = ()
         if len(sources) == 1 and Path(f"{sources[0]}.meta.json").is_file():
             found, before = _results(Path(sources[0]), set(wanted))
         elif sources:
-            found = _searched(scorer, sources, set(wanted), text_field, id_field, long_window)
+            pool = _searched(scorer, sources, set(wanted), text_field, id_field, long_window)
+            found = pool.found
         missing = [id for id in wanted if id not in found]
         if missing:
             raise InputError(f"{sources[0]}: there is no post {missing[0]!r}; check the id")
         explained = explain_nearest(
             encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer
         )
+        explained = name_neighbors(explained, pool, encoder)
         for one in explained:
             score = before.get((one.article.id, one.post.id), one.score)
             if abs(score - one.score) > _OFF:
@@ -143,21 +164,44 @@ def _searched(
     text_field: str | None,
     id_field: str | None,
     long_window: bool,
-) -> "dict[str, Post]":
-    """The wanted posts; a scorer that chooses by the pool sees all of it on the way."""
+) -> "_Noted":
+    """The pool, of which the wanted posts are found and the scorer has learned."""
     from siamese_news.data.readers import open_posts
-    from siamese_news.search.scan import blocks
+    from siamese_news.search.scan import observe
 
     stream = open_posts(sources, text_field=text_field, id_field=id_field, long_window=long_window)
-    learns = bool(scorer.state())
-    watched = Watched(stream)
-    found: dict[str, Post] = {}
-    for block in blocks(watched):
-        found.update((post.id, post) for post in block if post.id in wanted)
-        if learns:
-            scorer.scores([post.text for post in block])
-        elif len(found) == len(wanted):
-            break
-    if reason := scorer.adapt():
-        typer.echo(f"the scores depend on all posts: {reason}", err=True)
-    return found
+    stream.spool()
+    posts = _Noted(Watched(stream), wanted)
+    if not scorer.observing:
+        for _ in posts:
+            if len(posts.found) == len(wanted):
+                break
+    for _ in observe(scorer, posts, again=_say):
+        pass
+    return posts
+
+
+def _say(learned: str) -> None:
+    typer.echo(f"the scores depend on all posts: {learned}", err=True)
+
+
+class _Noted:
+    """Posts, of which some are kept as they pass.
+
+    Args:
+        posts: the posts.
+        wanted: ids of those to keep.
+
+    Attributes:
+        found: the kept ones by id.
+    """
+
+    def __init__(self, posts: "Iterable[Post]", wanted: set[str]) -> None:
+        self._posts, self._wanted = posts, wanted
+        self.found: dict[str, Post] = {}
+
+    def __iter__(self) -> "Iterator[Post]":
+        for post in self._posts:
+            if post.id in self._wanted:
+                self.found.setdefault(post.id, post)
+            yield post

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from siamese_news.cli.common import (
+    About,
+    AboutOption,
     AfterOption,
     Aggregate,
     AggregateOption,
@@ -30,6 +32,7 @@ from siamese_news.cli.common import (
     NotOption,
     PostsOption,
     PseudonymiseOption,
+    SmoothOption,
     StrictOption,
     TextFieldOption,
     ThreadsOption,
@@ -63,8 +66,10 @@ def filter(
     ] = False,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
+    about: AboutOption = About.auto,
     fusion: FusionOption = None,
     expand: ExpandOption = None,
+    smooth: SmoothOption = True,
     after: AfterOption = None,
     before: BeforeOption = None,
     dated_only: DatedOnlyOption = False,
@@ -103,6 +108,7 @@ def filter(
         from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import PartialResults, output_lock
+        from siamese_news.search.seeds import decided
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
@@ -134,8 +140,8 @@ def filter(
             job = _job(
                 seeds, stream, which["sha256"], share,
                 [
-                    threshold, fusion, expand, window.after, window.before, dated_only,
-                    *fields.values(),
+                    threshold, fusion, expand, about, smooth, window.after, window.before,
+                    dated_only, *fields.values(),
                 ],
             )  # fmt: skip
             part = PartialResults(out, job, resume=resume)
@@ -149,8 +155,11 @@ def filter(
                     encoder,
                     seeds.texts,
                     positives=len(seeds.articles),
+                    one_story=True,
+                    about=about.value,
                     fusion=fusion.value if fusion else None,
                     expand=expand,
+                    smooth=None if smooth else False,
                 )
                 before_scored = part.progress.scored
                 found = filter_posts(
@@ -166,6 +175,9 @@ def filter(
                 watched.finish(max(found.scored - before_scored, 0))
                 say_dates(window)
                 say_empty(stream.counts)
+                decisions = scorer.decisions()
+                if said := decided(decisions):
+                    typer.echo(said, err=True)
                 titles = {article.id: article.title for article in seeds.articles}
                 binary = chosen in BINARY
                 with atomic_write(out, "wb" if binary else "w") as target:
@@ -199,6 +211,7 @@ def filter(
                     },
                     histogram=found.scores.histogram(),
                     titles=titles,
+                    about=dict(zip([a.id for a in seeds.articles], decisions, strict=False)),
                     threshold=threshold,
                     remarks=remarks,
                     languages=languages.plain(),

@@ -142,7 +142,7 @@ def _best(
     encoder = SearchLanguages(seeds.articles).read_as(encoder)
     watched = Watched(pool)
     ranking = search(
-        open_scorer(encoder, seeds.texts, positives=len(seeds.articles)),
+        open_scorer(encoder, seeds.texts, one_story=True),
         seeds,
         watched,
         top=top,

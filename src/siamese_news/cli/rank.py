@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from siamese_news.cli.common import (
+    About,
+    AboutOption,
     AfterOption,
     Aggregate,
     AggregateOption,
@@ -30,6 +32,7 @@ from siamese_news.cli.common import (
     NotOption,
     PostsOption,
     PseudonymiseOption,
+    SmoothOption,
     StrictOption,
     TextFieldOption,
     ThreadsOption,
@@ -55,8 +58,10 @@ def rank(
     ] = False,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
+    about: AboutOption = About.auto,
     fusion: FusionOption = None,
     expand: ExpandOption = None,
+    smooth: SmoothOption = True,
     after: AfterOption = None,
     before: BeforeOption = None,
     dated_only: DatedOnlyOption = False,
@@ -107,6 +112,7 @@ def rank(
         from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
         from siamese_news.search.scores import write_scores
+        from siamese_news.search.seeds import decided
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
@@ -148,8 +154,11 @@ def rank(
             encoder,
             seeds.texts,
             positives=len(seeds.articles),
+            one_story=over_seeds,
+            about=about.value,
             fusion=fusion.value if fusion else None,
             expand=expand,
+            smooth=None if smooth else False,
         )
         if scores_only:
             assert out is not None
@@ -183,6 +192,9 @@ def rank(
         say_empty(stream.counts)
         for remark in languages.remarks():
             typer.echo(remark, err=True)
+        decisions = scorer.decisions()
+        if said := decided(decisions):
+            typer.echo(said, err=True)
         rows = ranking_rows(
             ranking,
             share,
@@ -218,5 +230,6 @@ def rank(
             titles=options["titles"],
             remarks=languages.remarks(),
             languages=languages.plain(),
+            about=dict(zip([a.id for a in seeds.articles], decisions, strict=False)),
         )  # fmt: skip
         typer.echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds", err=True)

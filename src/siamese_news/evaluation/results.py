@@ -17,7 +17,7 @@ from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
 from siamese_news.metrics.blocks import Blocks, cosine_blocks
 from siamese_news.model.loading import AnyModel
 from siamese_news.model.siamese import BLOCK, Model
-from siamese_news.scoring import open_scorer
+from siamese_news.scoring import About, observe_all, open_scorer
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -77,33 +77,43 @@ def evaluate_system(
     return SystemResult(name, kind, test.name, evaluation, lengths)
 
 
-def model_blocks(model: AnyModel, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
+def model_blocks(
+    model: AnyModel,
+    articles: Sequence[Article],
+    posts: Sequence[Post],
+    *,
+    one_story: bool = False,
+    about: About = "auto",
+) -> Blocks:
     """Scores of a model; those of a dense one are cosines, and each side is encoded once.
 
-    A model with a lexical head sees the whole pool first, which is what its rule for pools that are
-    mostly about the story looks at.
+    A model with a lexical head observes the whole pool first.
+
+    Args:
+        model: any model.
+        articles: A articles.
+        posts: P posts.
+        one_story: see `open_scorer`.
+        about: see `open_scorer`.
     """
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
     if model.terms is None:
         return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
-    scorer = open_scorer(model, seeds)
+    scorer = open_scorer(model, seeds, one_story=one_story, about=about)
+    observe_all(scorer, texts)
 
     def blocks() -> Iterator[tuple[int, np.ndarray]]:
         for start in range(0, len(texts), BLOCK):
             yield start, scorer.scores(texts[start : start + BLOCK])
 
-    for _ in blocks():
-        pass
-    scorer.adapt()
     return blocks
 
 
 def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
     """`evaluate_system` for a model."""
-    return evaluate_system(
-        name, model.kind, partial(model_blocks, model), test, bootstrap=bootstrap
-    )
+    blocks = partial(model_blocks, model, one_story=test.one_story)
+    return evaluate_system(name, model.kind, blocks, test, bootstrap=bootstrap)
 
 
 def figures(result: SystemResult) -> dict[str, float | None]:

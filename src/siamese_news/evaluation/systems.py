@@ -12,6 +12,7 @@ from siamese_news.evaluation.results import model_blocks
 from siamese_news.metrics.blocks import Blocks, blocks_of
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.loading import AnyModel
+from siamese_news.scoring import About
 from siamese_news.text.content_words import words_of
 
 Tokenize = Callable[[str], list[str]]
@@ -33,16 +34,28 @@ class System(Protocol):
 
 
 class ModelSystem:
-    """A trained model."""
+    """A trained model.
 
-    def __init__(self, name: str, model: AnyModel) -> None:
+    Args:
+        name: what the table calls it.
+        model: the model.
+        one_story: see `open_scorer`.
+        about: see `open_scorer`.
+    """
+
+    def __init__(
+        self, name: str, model: AnyModel, *, one_story: bool = False, about: About = "auto"
+    ) -> None:
         self.name = name
         self.kind = model.kind
         self.model = model
+        self._one_story, self._about = one_story, about
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
         """Encode both sides once."""
-        return model_blocks(self.model, articles, posts)
+        return model_blocks(
+            self.model, articles, posts, one_story=self._one_story, about=self._about
+        )
 
 
 class LexicalSystem:

@@ -21,16 +21,23 @@ in the text, and that of a pair by the mean product.
 
 from siamese_news.lexical_head.counts import PoolCounts
 from siamese_news.lexical_head.features import bigram_factors, bigram_ids, distinct, mean_factors
-from siamese_news.lexical_head.feedback import BestPosts, mean_vectors
+from siamese_news.lexical_head.feedback import mean_vectors
 from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigram_counters
-from siamese_news.lexical_head.options import FocusedPool, RocchioFeedback, TermOptions
+from siamese_news.lexical_head.options import (
+    DenseExcess,
+    FocusedPool,
+    RocchioFeedback,
+    Smoothing,
+    TermOptions,
+)
 from siamese_news.lexical_head.weights import TermWeights
 
 __all__ = [
-    "BestPosts",
+    "DenseExcess",
     "FocusedPool",
     "PoolCounts",
     "RocchioFeedback",
+    "Smoothing",
     "TermHead",
     "TermOptions",
     "TermWeights",

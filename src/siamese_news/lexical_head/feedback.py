@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: each article's best posts, and the vector that they make together."""
+"""Pseudo-relevance feedback: the vector that an article's best posts make together."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,85 +8,7 @@ from scipy import sparse
 
 from siamese_news.lexical_head.features import FIRST_BIGRAM, Ids, mean_factors
 from siamese_news.lexical_head.head import TermHead
-from siamese_news.lexical_head.options import RocchioFeedback
 from siamese_news.lexical_head.weights import TermWeights
-
-
-class BestPosts:
-    """The best different posts of each article so far, whatever the blocks they came in.
-
-    Two posts with the same words in the same order count as one.
-
-    Args:
-        articles: how many.
-        options: how many posts, and what their score must reach.
-    """
-
-    def __init__(self, articles: int, options: RocchioFeedback) -> None:
-        self.options = options
-        # By article: the words' bytes -> millionths, so that equal scores are equal.
-        self._kept: list[dict[bytes, int]] = [{} for _ in range(articles)]
-
-    def add(self, scores: NDArray[np.float32], posts: Sequence[Ids]) -> None:
-        """Add P posts.
-
-        Args:
-            scores: (A, P).
-            posts: their word ids.
-        """
-        millionths = np.rint(scores.astype(np.float64) * 1e6).astype(np.int64)
-        least = round(self.options.score * 1e6)
-        for kept, row in zip(self._kept, millionths, strict=True):
-            full = len(kept) == self.options.posts
-            columns = np.flatnonzero(row >= (min(kept.values()) if full else least))
-            for column in columns[np.argsort(-row[columns], kind="stable")].tolist():
-                score, words = int(row[column]), posts[column].tobytes()
-                kept[words] = max(score, kept.get(words, score))
-                if len(kept) > self.options.posts:
-                    worst = min(kept, key=lambda words: (kept[words], words))
-                    del kept[worst]
-                    if worst == words and score < min(kept.values()):
-                        break
-
-    def lists(self) -> list[list[Ids]]:
-        """The posts of each article, best first; none where there are too few."""
-        return [
-            [np.frombuffer(words, np.int64) for words, _ in self._ordered(kept)]
-            if len(kept) >= self.options.least
-            else []
-            for kept in self._kept
-        ]
-
-    @staticmethod
-    def _ordered(kept: dict[bytes, int]) -> list[tuple[bytes, int]]:
-        return sorted(kept.items(), key=lambda item: (item[1], item[0]), reverse=True)
-
-    def plain(self) -> dict[str, NDArray[np.int64]]:
-        """As arrays: a row (article, millionths, number of words) a post, and all words."""
-        rows, words = [], []
-        for article, kept in enumerate(self._kept):
-            for post, score in self._ordered(kept):
-                words.append(np.frombuffer(post, np.int64))
-                rows.append((article, score, len(words[-1])))
-        flat = np.concatenate([*words, np.zeros(0, np.int64)])
-        return {"best": np.array(rows, np.int64).reshape(-1, 3), "words": flat}
-
-    def restore(
-        self, best: NDArray[np.int64], words: NDArray[np.int64], of: Sequence[int] | None = None
-    ) -> None:
-        """Go on from the arrays of `plain`.
-
-        Args:
-            best: one of the arrays.
-            words: the other.
-            of: which of the saved articles each of these stands for; None: they are the same.
-        """
-        saved: dict[int, dict[bytes, int]] = {}
-        texts = np.split(words, np.cumsum(best[:, 2])[:-1]) if len(best) else []
-        for (article, score, _), text in zip(best.tolist(), texts, strict=True):
-            saved.setdefault(article, {})[text.tobytes()] = score
-        which = range(len(self._kept)) if of is None else of
-        self._kept = [dict(saved.get(article, {})) for article in which]
 
 
 def mean_vectors(

@@ -94,20 +94,26 @@ class TermHead(nn.Module):
 
     def background(self) -> TermWeights:
         """Weights by the background IDF."""
-        return self._weights(self._idfs(), self.typical, headline=0)
+        return self._weights(self._idfs(), self.typical)
 
-    def focused(self, pool: PoolCounts) -> TermWeights:
-        """Weights for a pool that is mostly about the story."""
-        share = self.options.focused_pool.pool
+    def focused(self, pool: PoolCounts, degree: float) -> TermWeights:
+        """Weights for a pool that is mostly about an article's story (`FocusedPool`).
+
+        Args:
+            pool: its document frequencies.
+            degree: x, above 0 and at most 1.
+        """
+        rule = self.options.focused_pool
+        share = degree * rule.pool
         idfs = [
             mine ** (1 - share) * smoothed_idf(own, pool.posts, add=1.0) ** share
             for mine, own in zip(self._idfs(), pool.counts, strict=True)
         ]
-        weights = self._weights(idfs, [1.0, 1.0], headline=self.options.focused_pool.headline)
+        weights = self._weights(idfs, [1.0, 1.0], headline=degree * rule.headline_weight)
         return replace(weights, typical=pool.typical(weights))
 
     def _weights(
-        self, idfs: Sequence[NDArray[Any]], typical: Sequence[float], *, headline: int
+        self, idfs: Sequence[NDArray[Any]], typical: Sequence[float], *, headline: float = 0.0
     ) -> TermWeights:
         known, unknown, pairs = (own**self.options.power for own in idfs)
         return TermWeights(known, unknown, pairs, list(typical), self.options, headline)

@@ -12,21 +12,29 @@ _RENAMED = {"half": "lead_half_life", "phrases": "bigram_weight", "narrow": "foc
 
 @dataclass(frozen=True, slots=True)
 class FocusedPool:
-    """When a pool counts as mostly about the story, and what is done then.
+    """When a pool counts as mostly about an article's story, and what is done then.
+
+    The degree x of it is 0 while at most the share `share` of the posts has a lexical score above
+    `score`, 1 from the share `full` on, and linear between them, rounded to halves. Each IDF is
+    then ``background ** (1 - x pool) * pool's ** (x pool)``.
 
     Attributes:
-        score: a post whose words score above this for a seed counts as about the story.
-        share: the rule applies from this share of the pool on.
-        posts: … and from so many posts on.
-        pool: the exponent of the pool's IDF; that of the background's is 1 - pool.
+        score: a post whose words score above this under the background IDF is about the story.
+        share: the share of such posts up to which a pool is not focused.
+        full: the share of such posts from which on it is fully so.
+        posts: the fewest posts that a pool must have for the rule to apply.
+        pool: the exponent x = 1 gives to the pool's IDF.
         headline: how many content words the headline vector has; 0 for none.
+        headline_weight: the weight that x = 1 gives to the headline vector.
     """
 
-    score: float = 0.06
-    share: float = 0.2
+    score: float = 0.03
+    share: float = 0.1
+    full: float = 0.15
     posts: int = 100
     pool: float = 0.75
     headline: int = 12
+    headline_weight: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +43,59 @@ class RocchioFeedback:
 
     Attributes:
         posts: how many different posts of an article, at most.
+        focused_posts: the same in a pool that is mostly about the article's story (`FocusedPool`),
+            where more posts would be those about the story and not about the article.
         least: … and at least; an article with fewer stays as it is.
         score: what their score must reach.
         weight: of their mean vector in the article's; 0 for no feedback.
     """
 
-    posts: int = 5
+    posts: int = 20
+    focused_posts: int = 5
     least: int = 3
     score: float = 0.15
     weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class DenseExcess:
+    """What a cosine that is high for its article adds to the score.
+
+    Attributes:
+        quantile: of the article's cosines over the pool; what a cosine exceeds it by, and 0, counts.
+        weight: of the excess in the score; 0 for none.
+    """
+
+    quantile: float = 0.995
+    weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """How scores lean on those of similar posts (Diaz, CIKM 2005).
+
+    A neighbor counts ``w = similarity ** exponent``. With t the sum of these weights a post's score
+    S becomes ``(1 - g) S + g sum(w S_neighbor) / t`` with ``g = weight * t / (t + prior)``: a post
+    with close neighbors takes their mean, one without any keeps its score.
+
+    Attributes:
+        posts: an article's best posts in the first pass that take part; each text counts once.
+        neighbors: of a post, at most.
+        least: the similarity above which a post is a neighbor.
+        exponent: of the similarity.
+        prior: what a post's own score counts; see above.
+        dense: share of the cosine of the vectors in the similarity; the rest is the cosine of the
+            words and that of the bigrams, half each, under the background IDF.
+        weight: of the neighbors; 0 for no smoothing.
+    """
+
+    posts: int = 2000
+    neighbors: int = 20
+    least: float = 0.25
+    exponent: float = 3.0
+    prior: float = 0.3
+    dense: float = 0.2
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +108,13 @@ class TermOptions:
         pivot: slope of the length normalisation of posts, 0 to 1.
         article_tokens: content words read of an article.
         bigram_weight: share of the bigrams in the lexical score; 0 for none.
-        dense: weight of the dense cosine in the score; the lexical head has 1 - dense.
+        dense: weight of the dense cosine in the score; the lexical head has what this and
+            `excess` leave to 1. In the first pass over a pool, which picks the posts for feedback
+            and smoothing, there is no excess yet.
+        excess: what an article's highest cosines add.
         focused_pool: the rule for pools that are mostly about the story.
         feedback: what an article takes over from its best posts.
+        smoothing: how scores lean on those of similar posts.
     """
 
     power: float = 1.5
@@ -66,9 +122,11 @@ class TermOptions:
     pivot: float = 0.6
     article_tokens: int = 2000
     bigram_weight: float = 0.5
-    dense: float = 0.05
+    dense: float = 0.03
+    excess: DenseExcess = field(default_factory=DenseExcess)
     focused_pool: FocusedPool = field(default_factory=FocusedPool)
     feedback: RocchioFeedback = field(default_factory=RocchioFeedback)
+    smoothing: Smoothing = field(default_factory=Smoothing)
 
     def __post_init__(self) -> None:
         if self.power < 0 or self.lead_half_life <= 0 or self.article_tokens < 1:
@@ -77,29 +135,63 @@ class TermOptions:
                 f"{self.article_tokens}; expected power >= 0, lead_half_life > 0 and "
                 "article_tokens >= 1"
             )
-        shares = (self.pivot, self.bigram_weight, self.dense, self.focused_pool.pool)
-        if not all(0 <= share <= 1 for share in shares):
+        shares = {
+            "pivot": self.pivot,
+            "bigram_weight": self.bigram_weight,
+            "dense": self.dense,
+            "dense + excess.weight": self.dense + self.excess.weight,
+            "excess.weight": self.excess.weight,
+            "excess.quantile": self.excess.quantile,
+            "focused_pool.pool": self.focused_pool.pool,
+            "focused_pool.headline_weight": self.focused_pool.headline_weight,
+            "smoothing.dense": self.smoothing.dense,
+            "smoothing.weight": self.smoothing.weight,
+        }
+        for name, share in shares.items():
+            if not 0 <= share <= 1:
+                raise InputError(f"terms: {name}={share}; expected a number from 0 to 1")
+        if not 0 <= self.focused_pool.share < self.focused_pool.full:
             raise InputError(
-                f"terms: pivot={self.pivot}, bigram_weight={self.bigram_weight}, "
-                f"dense={self.dense}, focused_pool.pool={self.focused_pool.pool}; "
-                "expected numbers from 0 to 1"
+                f"terms: focused_pool.share={self.focused_pool.share}, focused_pool.full="
+                f"{self.focused_pool.full}; expected 0 <= share < full"
+            )
+        smooth = self.smoothing
+        if min(smooth.posts, smooth.neighbors) < 1 or smooth.prior <= 0 or smooth.least < 0:
+            raise InputError(
+                f"terms: smoothing.posts={smooth.posts}, smoothing.neighbors={smooth.neighbors}, "
+                f"smoothing.prior={smooth.prior}, smoothing.least={smooth.least}; expected posts "
+                "and neighbors >= 1, prior > 0 and least >= 0"
             )
         back = self.feedback
-        if not 0 <= back.weight <= 1 or not 1 <= back.least <= back.posts:
+        most = min(back.posts, back.focused_posts)
+        if not 0 <= back.weight <= 1 or not 1 <= back.least <= most:
             raise InputError(
                 f"terms: feedback.weight={back.weight}, feedback.least={back.least}, "
-                f"feedback.posts={back.posts}; expected a weight from 0 to 1 and 1 <= least <= "
-                "posts"
+                f"feedback.posts={back.posts}, feedback.focused_posts={back.focused_posts}; "
+                "expected a weight from 0 to 1 and 1 <= least <= both numbers of posts"
             )
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
         """From plain values, such as those of a model folder."""
         options = {_RENAMED.get(name, name): value for name, value in values.items()}
-        focused = FocusedPool(**options.pop("focused_pool"))
-        # Folders from before there was feedback have none.
-        feedback = RocchioFeedback(**options.pop("feedback", {"weight": 0.0}))
-        return cls(focused_pool=focused, feedback=feedback, **options)
+        focused = dict(options.pop("focused_pool"))
+        if "full" not in focused:
+            # Folders of 0.1.0 have the numbers of a rule that judged all articles of a run at once.
+            focused = {name: focused[name] for name in ("posts", "pool", "headline")}
+        # Options that a folder was written without stay off.
+        rocchio = dict(options.pop("feedback", {"weight": 0.0}))
+        if "posts" in rocchio:  # 0.1.0 had one number for every pool
+            rocchio.setdefault("focused_posts", rocchio["posts"])
+        excess = DenseExcess(**options.pop("excess", {"weight": 0.0}))
+        smoothing = Smoothing(**options.pop("smoothing", {"weight": 0.0}))
+        return cls(
+            focused_pool=FocusedPool(**focused),
+            feedback=RocchioFeedback(**rocchio),
+            excess=excess,
+            smoothing=smoothing,
+            **options,
+        )
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""

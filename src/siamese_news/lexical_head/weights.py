@@ -30,7 +30,7 @@ class TermWeights:
         pairs: (2^19,) weights of pairs by hash.
         typical: the typical lengths of a post's vectors, of words and of pairs.
         options: the numbers.
-        headline: content words of the headline vector; 0 for none.
+        headline: the weight of the headline vector in an article's; 0 for none.
     """
 
     known: NDArray[Any]
@@ -38,7 +38,7 @@ class TermWeights:
     pairs: NDArray[Any]
     typical: Sequence[float]
     options: TermOptions
-    headline: int
+    headline: float
 
     @property
     def tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -67,9 +67,10 @@ class TermWeights:
         if factors is None:
             factors = [np.ones(len(text)) for text in texts]
         vectors = self._article_rows(texts, columns, factors, lead=True)
-        if self.headline:
-            first = [ids[: self.headline] for ids in texts]
-            vectors = (vectors + self._article_rows(first, columns, factors, lead=False)) / 2
+        words = self.options.focused_pool.headline
+        if self.headline and words:
+            first = self._article_rows([ids[:words] for ids in texts], columns, factors, lead=False)
+            vectors = (1 - self.headline) * vectors + self.headline * first
         return sparse.csr_matrix(vectors)
 
     def _article_rows(

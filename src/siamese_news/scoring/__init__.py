@@ -1,8 +1,9 @@
 """Scores of posts for seed articles: one interface over every kind of model.
 
-`open_scorer` gives the `Scorer` of a model. One that learns from the pool (which words are rare in
-it, its best posts, ranks) is asked to `adapt` after a pass over all posts, and the pool is scored
-again where it says so.
+`open_scorer` gives the `Scorer` of a model. While it is `observing`, the whole pool is given to
+`observe`, which gathers what it teaches (which words are rare in it, its best posts, ranks), and
+`settle` ends the pass; `scores` are then those of this pool. What was observed can be saved, and
+merged in any order.
 """
 
 from siamese_news.utils.extras import needs
@@ -10,15 +11,20 @@ from siamese_news.utils.extras import needs
 with needs("model", "siamese_news.scoring"):
     from siamese_news.scoring.cosine import CosineScorer
     from siamese_news.scoring.mixture import MixtureScorer
-    from siamese_news.scoring.opening import Fusion, open_scorer
-    from siamese_news.scoring.protocol import Scorer
+    from siamese_news.scoring.opening import Fusion, observe_all, open_scorer
+    from siamese_news.scoring.parts import Neighbor, ScoreParts
+    from siamese_news.scoring.protocol import About, Scorer
     from siamese_news.scoring.reciprocal import ReciprocalScorer
 
 __all__ = [
+    "About",
     "CosineScorer",
     "Fusion",
     "MixtureScorer",
+    "Neighbor",
     "ReciprocalScorer",
+    "ScoreParts",
     "Scorer",
+    "observe_all",
     "open_scorer",
 ]

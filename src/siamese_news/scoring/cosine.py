@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from siamese_news.scoring.parts import ScoreParts
 from siamese_news.text.checks import check_texts
 
 
@@ -36,18 +37,30 @@ class CosineScorer:
         """See `Scorer`."""
         return self._articles @ self._model.encode_posts(posts).T
 
-    def adapt(self) -> str:
-        """Nothing to choose."""
+    @property
+    def observing(self) -> bool:
+        """Never: a cosine does not depend on a pool."""
+        return False
+
+    def observe(self, posts: Sequence[str]) -> None:
+        """Nothing to learn."""
+
+    def settle(self) -> str:
+        """Nothing was learned."""
         return ""
+
+    def decisions(self) -> list[str]:
+        """None: a cosine asks for one thing."""
+        return []
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """None: a vector has no words."""
         check_texts(posts, "matched_terms: posts")
         return [[] for _ in posts]
 
-    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
-        """None: a vector has no words."""
-        return {}
+    def parts_of(self, post: str, article: int) -> ScoreParts:
+        """The whole score is the product of two vectors."""
+        return ScoreParts(article_vector=self._model.encode_posts([post])[0])
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """None: a vector has no words."""
@@ -63,3 +76,6 @@ class CosineScorer:
 
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
         """Nothing to go on from."""
+
+    def merge(self, state: bytes) -> None:
+        """Nothing to add."""

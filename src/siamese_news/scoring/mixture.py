@@ -1,38 +1,48 @@
 """Words and vectors together."""
 
-import io
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
-from siamese_news.lexical_head import (
-    BestPosts,
-    PoolCounts,
-    RocchioFeedback,
-    TermWeights,
-    bigram_ids,
-    mean_factors,
-    mean_vectors,
-)
+from siamese_news.lexical_head import DenseExcess, RocchioFeedback, Smoothing
 from siamese_news.model.siamese import Model
-from siamese_news.model.term_factors import TextHeads
+from siamese_news.scoring.articles import ArticleVectors
+from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
+from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.protocol import About
+from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.text.checks import check_texts
 
-_ABOUT_THE_STORY = "the posts are mostly about the story, so what is rare among them counts"
-_FEEDBACK = "the best posts speak for the articles as well"
+# Articles times posts of a block that are scored at once.
+_CELLS = 1 << 24
+_DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 
 
 class MixtureScorer:
-    """``(1 - w)`` times the lexical head's score plus ``w`` times the cosine of the dense head.
+    """The lexical head's score, the cosine of the dense head, and what smoothing makes of them.
+
+    Before smoothing a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the score of the words,
+    D the cosine, q a high quantile of the article's cosines over the pool (`DenseExcess`). Without
+    a pool, and in the first pass over one, it is ``(1 - w) L + w D``. The options of the lexical
+    head have w and e.
+
+    A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
+    an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
+    is judged by itself, so its scores do not depend on the others, unless they are one story.
 
     Args:
-        model: a model with a lexical head; its options have w.
+        model: a model with a lexical head.
         articles: A texts.
-        positives: how many of them, the first, say what the story is; None means all.
-        dense: w; None is that of the options.
+        positives: how many of them, the first, are searched for and take feedback; None means all.
+        one_story: whether these are one story, judged together.
+        about: which posts are wanted; ``auto`` means the event where several articles are one
+            story, and otherwise what the pool says by `FocusedPool`.
+        vectors: False leaves the dense head out; True has its cosines among `parts` whatever they
+            weigh; None: as the options say.
         feedback: None is that of the options.
+        smoothing: None is that of the options.
     """
 
     kind = "mixture"
@@ -43,203 +53,219 @@ class MixtureScorer:
         articles: Sequence[str],
         *,
         positives: int | None = None,
-        dense: float | None = None,
+        one_story: bool = False,
+        about: About = "auto",
+        vectors: bool | None = None,
         feedback: RocchioFeedback | None = None,
+        smoothing: Smoothing | None = None,
     ) -> None:
         assert model.terms is not None
         options = model.terms.options
+        self._options = options
+        self._about, self._one_story = about, one_story
         self._positives = len(articles) if positives is None else positives
-        self._share = options.dense if dense is None else dense
         self._feedback = options.feedback if feedback is None else feedback
-        self._model, self._terms = model, model.terms
-        self._ids = [model.ids(text)[: self._terms.options.article_tokens] for text in articles]
-        features = [self._terms.features(ids) for ids in self._ids]
-        self._columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
-        self._heads = TextHeads(model)
-        self._dense, self._factors = self._heads(self._ids, "article")
-        # What is learned of the pool in the first pass, and whether that is over.
-        self._pool = PoolCounts(len(model.vocabulary))
-        self._best = BestPosts(self._positives, self._feedback)
-        self._about = 0
+        self._smoothing = options.smoothing if smoothing is None else smoothing
+        without = vectors is False
+        self._share = 0.0 if without else options.dense
+        self._excess = DenseExcess(weight=0.0) if without else options.excess
+        counts = self._share or self._excess.weight
+        self._read = PostReader(model, dense=bool(vectors or counts))
+        self._background = model.terms.background()
+        self._articles = ArticleVectors(
+            model, articles, self._read, self._background, self._feedback.weight
+        )
+        best = self._smoothing.posts if self._smoothing.weight else 0
+        if self._feedback.weight:
+            best = max(best, self._feedback.posts, self._feedback.focused_posts)
+        self._pool = PoolState(len(model.vocabulary), len(articles), best)
         self._settled = False
-        self._kept = np.ones(len(articles), np.float32)
-        self._use(self._terms.background())
+        self._degrees = np.zeros(len(articles))
+        self._quantiles = np.zeros(len(articles), np.float32)
+        self._smoothed: SmoothedScores | None = None
 
-    def _use(self, weights: TermWeights) -> None:
-        self._weights = weights
-        self._own = self._lexical = weights.articles(self._ids, self._columns, self._factors)
+    @property
+    def observing(self) -> bool:
+        """See `Scorer`."""
+        return not self._settled
+
+    def observe(self, posts: Sequence[str]) -> None:
+        """See `Scorer`."""
+        assert not self._settled
+        check_texts(posts, "observe: posts")
+        step = max(1, _CELLS // max(len(self._articles), 1))
+        for start in range(0, len(posts), step):
+            self._observe(self._read(posts[start : start + step]))
+
+    def _observe(self, posts: Posts) -> None:
+        lexical, dense = self._articles.heads(posts)
+        self._pool.counts.add(posts.rows, posts.terms, len(posts.ids))
+        # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
+        near = lexical > self._options.focused_pool.score
+        if self._one_story:
+            near[: self._positives] = near[: self._positives].any(axis=0)
+        self._pool.about += near.sum(axis=1)
+        if dense is not None and self._excess.weight:
+            self._pool.add_cosines(dense)
+        self._pool.candidates.add(self._mixed(lexical, dense), posts.ids)
+
+    def settle(self) -> str:
+        """See `Scorer`."""
+        if self._settled:
+            return ""
+        self._decide()
+        return self._apply()
+
+    def _decide(self) -> None:
+        """How much an article's question is about itself (`FocusedPool`), by the pool."""
+        rule, posts = self._options.focused_pool, self._pool.counts.posts
+        if posts < rule.posts:
+            self._degrees[:] = 0.0
+        elif self._about == "article":
+            self._degrees[:] = 1.0
+        elif self._about == "event":
+            self._degrees[:] = 0.0
+        else:
+            place = (self._pool.about / posts - rule.share) / (rule.full - rule.share)
+            self._degrees = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
+            if self._one_story and self._positives > 1:
+                self._degrees[: self._positives] = 0.0
+
+    def _apply(self) -> str:
+        """Score by what the pool has taught from now on."""
+        lists = [self._best(article) for article in range(len(self._articles))]
+        self._articles.use(self._pool.counts, self._degrees, lists)
+        if self._excess.weight and self._pool.counts.posts:
+            self._quantiles = self._pool.cosine_quantiles(self._excess.quantile)
+        self._settled = True
+        if self._smoothing.weight:
+            self._smoothed = SmoothedScores(
+                self._pool.candidates,
+                self._read,
+                self._unsmoothed,
+                self._background,
+                self._smoothing,
+            )
+        return "; ".join(self._learned(any(map(len, lists))))
+
+    def _learned(self, feedback: bool) -> list[str]:
+        found = []
+        focused = int((self._degrees[: self._positives] > 0).sum())
+        if focused and self._about == "auto":
+            whose = "the seed" if self._positives == 1 else f"{focused} of {self._positives} seeds"
+            found.append(f"much of the pool is about the story of {whose}, so rare words count")
+        if feedback:
+            found.append("the best posts speak for the articles as well")
+        if self._smoothed is not None:
+            found.append("posts that are alike lend each other their scores")
+        return found
+
+    def _best(self, article: int) -> list[NDArray[np.int64]]:
+        """The posts that speak for an article as well."""
+        options = self._feedback
+        if not options.weight or article >= self._positives:
+            return []
+        keys, scores = self._pool.candidates.best(article)
+        most = options.focused_posts if self._degrees[article] else options.posts
+        keys = keys[:most][scores[:most] >= round(options.score * 1e6)]
+        if len(keys) < options.least:
+            return []
+        return [self._pool.candidates.text(key) for key in keys.tolist()]
 
     def scores(self, posts: Sequence[str]) -> np.ndarray:
         """See `Scorer`."""
-        lexical, dense = self.parts(posts)
-        return self.mixed(lexical, dense)
-
-    def mixed(self, lexical: np.ndarray, dense: np.ndarray | None) -> np.ndarray:
-        """The scores, from `parts`."""
-        mixed = lexical * np.float32(1 - self._share)
-        if dense is not None:
-            mixed += np.float32(self._share) * dense
-        return mixed
+        check_texts(posts, "scores: posts")
+        found = np.zeros((len(self._articles), len(posts)), np.float32)
+        step = max(1, _CELLS // max(len(self._articles), 1))
+        for start in range(0, len(posts), step):
+            read = self._read(posts[start : start + step])
+            scores = self._unsmoothed(read)
+            if self._smoothed is not None:
+                self._smoothed.put(scores, read.ids)
+            found[:, start : start + step] = scores
+        return found
 
     def parts(self, posts: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores of the lexical head and of the dense one (None where it does not count).
-
-        In the first pass the scorer learns from the posts what they are like.
 
         Returns:
             Twice (A, P) float32 for P posts.
         """
         check_texts(posts, "scores: posts")
-        ids = [self._model.ids(post) for post in posts]
-        vectors, factors = None, None
-        if self._share or self._model.encoder.has_factors:
-            vectors, factors = self._heads(ids, "post")
-        rows, words, count = self._terms.distinct(ids)
-        means = self._means(ids, factors)
-        found = self._weights.posts(rows, words, count, self._columns, means)
-        lexical = np.asarray((self._lexical @ found.T).toarray(), np.float32)
-        dense = self._dense @ vectors.T if self._share and vectors is not None else None
-        if not self._settled and count and len(lexical):
-            self._pool.add(rows, words, count)
-            # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
-            best = lexical[: self._positives].max(axis=0)
-            self._about += int((best > self._terms.options.focused_pool.score).sum())
-            if self._feedback.weight:
-                self._best.add(self.mixed(lexical, dense)[: self._positives], ids)
-        return lexical, dense
+        return self._articles.heads(self._read(posts))
 
-    def _means(
-        self, ids: Sequence[np.ndarray], factors: Sequence[np.ndarray] | None
-    ) -> np.ndarray | None:
-        """The mean factor of each (row, id) pair that `TermHead.distinct` gives."""
-        if factors is None:
-            return None
-        features = [self._terms.features(text) for text in ids]
-        return mean_factors(features, list(map(self._terms.feature_factors, factors)))
+    def _unsmoothed(
+        self, posts: Posts, articles: Sequence[int] | None = None
+    ) -> NDArray[np.float32]:
+        """The scores before smoothing, for some articles or all."""
+        return self._mixed(*self._articles.heads(posts, articles), articles)
 
-    def adapt(self) -> str:
-        """Decide whether the pool is mostly about the story, and what its best posts add."""
-        if self._settled:
-            return ""
-        self._settled = True
-        return "; ".join(self._settle())
+    def _mixed(
+        self,
+        lexical: NDArray[np.float32],
+        dense: NDArray[np.float32] | None,
+        articles: Sequence[int] | None = None,
+    ) -> NDArray[np.float32]:
+        share, excess = self._weights_of_dense
+        mixed: NDArray[np.float32] = lexical * np.float32(1 - share - excess)
+        if dense is not None:
+            mixed += np.float32(share) * dense
+            if excess:
+                mine = slice(None) if articles is None else list(articles)
+                over = dense - self._quantiles[mine][:, None]
+                mixed += np.float32(excess) * np.maximum(over, 0)
+        return mixed
 
-    def _settle(self) -> list[str]:
-        """Weights and articles by what was learned, and what there was to learn."""
-        pool, rule = self._pool, self._terms.options.focused_pool
-        reasons = []
-        if pool.posts >= rule.posts and self._about >= rule.share * pool.posts:
-            self._use(self._terms.focused(pool))
-            reasons.append(_ABOUT_THE_STORY)
-        best = self._best.lists()
-        if any(best):
-            self._take_over(best)
-            reasons.append(_FEEDBACK)
-        return reasons
+    @property
+    def _weights_of_dense(self) -> tuple[float, float]:
+        """The weights of the cosine and of its excess, now."""
+        return self._share, self._excess.weight if self._settled else 0.0
 
-    def _take_over(self, lists: Sequence[Sequence[np.ndarray]]) -> None:
-        """Move the articles that have posts towards these."""
-        posts = [post for own in lists for post in own]
-        vectors, factors = self._heads(posts, "post")
-        owner = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-        features = [self._terms.features(post) for post in posts]
-        self._columns = np.unique(np.concatenate([self._columns, *features]))
-        self._use(self._weights)
-        by_list = None
-        if factors is not None:
-            by_list = [[factors[post] for post in np.flatnonzero(owner == n)] for n in
-                       range(len(lists))]  # fmt: skip
-        means = mean_vectors(self._terms, self._weights, lists, self._columns, by_list)
-        self._kept[: len(lists)] = [1 - self._feedback.weight if own else 1.0 for own in lists]
-        none = sparse.csr_matrix((len(self._ids) - len(lists), len(self._columns)))
-        self._lexical = sparse.csr_matrix(
-            sparse.diags_array(self._kept) @ self._own
-            + sparse.diags_array(1 - self._kept) @ sparse.vstack([means, none]),
-            dtype=np.float32,
-        )
-        sums = np.zeros_like(self._dense)
-        np.add.at(sums, owner, vectors)
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        sums /= np.where(lengths > 0, lengths, 1.0)
-        self._dense = self._kept[:, None] * self._dense + (1 - self._kept[:, None]) * sums
+    def decisions(self) -> list[str]:
+        """See `Scorer`."""
+        if not self._settled:
+            return []
+        return [_DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
         check_texts(posts, "matched_terms: posts")
-        names, vectors = self._words(posts)
-        best = np.asarray((self._lexical @ vectors.T).toarray()).argmax(axis=0)
-        products = sparse.csr_matrix(self._lexical[best].multiply(vectors))
-        ends = products.indptr
-        return [
-            list(self._ordered(own, products.indices[start:end], products.data[start:end]))[:limit]
-            for own, start, end in zip(names, ends[:-1], ends[1:], strict=True)
-        ]
+        return matched_terms(self._articles, self._read, posts, limit)
 
-    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
+    def parts_of(self, post: str, article: int) -> ScoreParts:
         """See `Scorer`."""
-        row = (
-            self._own[[article]] * self.article_weight(article) if own else self._lexical[[article]]
-        )
-        (names,), vector = self._words([post])
-        products = row.multiply(vector).tocoo()
-        share = 1 - self._share
-        ordered = self._ordered(names, products.col, products.data)
-        return {name: value * share for name, value in ordered.items()}
+        weights = (*self._weights_of_dense, float(self._quantiles[article]))
+        return score_parts(self._articles, self._read, self._smoothed, weights, post, article)
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
-        row = self._own[[article]].tocoo()
-        squares = row.data.astype(np.float64) ** 2
-        total = max(float(squares.sum()), 1e-12)
-        return dict(zip(self._columns[row.col].tolist(), (squares / total).tolist(), strict=True))
+        group, row = self._articles.group_of(article)
+        own = group.own[[row]].tocoo()
+        squares = own.data.astype(np.float64) ** 2
+        shares = squares / max(float(squares.sum()), 1e-12)
+        columns = self._articles.columns[own.col].tolist()
+        return dict(zip(columns, shares.tolist(), strict=True))
 
     def article_weight(self, article: int) -> float:
         """See `Scorer`."""
-        return float(self._kept[article])
+        return float(self._articles.kept[article])
 
     def state(self) -> bytes:
         """See `Scorer`."""
-        arrays = {"numbers": np.array([self._settled, self._about, self._pool.posts])}
-        for place, counts in enumerate(self._pool.counts):
-            arrays[f"places{place}"] = found = np.flatnonzero(counts)
-            arrays[f"counts{place}"] = counts[found]
-        stream = io.BytesIO()
-        np.savez(stream, allow_pickle=False, **arrays, **self._best.plain())
-        return stream.getvalue()
+        settled = np.array(self._settled)
+        return self._pool.saved(settled=settled, degrees=self._degrees)
 
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
         """See `Scorer`."""
-        with np.load(io.BytesIO(state), allow_pickle=False) as saved:
-            settled, self._about, self._pool.posts = map(int, saved["numbers"])
-            for place, counts in enumerate(self._pool.counts):
-                counts[:] = 0
-                counts[saved[f"places{place}"]] = saved[f"counts{place}"]
-            self._best.restore(saved["best"], saved["words"], of)
-        if settled:
-            self.adapt()
+        saved = self._pool.restore(state, of)
+        if saved["settled"]:
+            which = range(len(saved["degrees"])) if of is None else of
+            self._degrees = saved["degrees"][list(which)]
+            self._apply()
 
-    def _words(self, posts: Sequence[str]) -> tuple[list[dict[int, str]], sparse.csr_matrix]:
-        """The words and pairs of each post by their ids, and the posts' vectors (P, C)."""
-        vocabulary = self._model.vocabulary
-        tokens = [self._model.tokens(post) for post in posts]
-        if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
-            tokens = [[token for token in own if token in vocabulary] for own in tokens]
-        ids = [vocabulary.ids(own) for own in tokens]
-        factors = self._heads(ids, "post")[1] if self._model.encoder.has_factors else None
-        rows, words, count = self._terms.distinct(ids)
-        means = self._means(ids, factors)
-        vectors = self._weights.posts(rows, words, count, self._columns, means)
-        names = []
-        for own, mine in zip(tokens, ids, strict=True):
-            phrases = (f"{left} {right}" for left, right in pairwise(own))
-            found = dict(zip(bigram_ids(mine).tolist(), phrases, strict=True))
-            names.append(found | dict(zip(mine.tolist(), own, strict=True)))
-        return names, vectors
-
-    def _ordered(
-        self, names: dict[int, str], places: np.ndarray, values: np.ndarray
-    ) -> dict[str, float]:
-        """Values by name, highest first; a name's id is found by its place among the columns."""
-        order = np.argsort(-values, kind="stable")
-        ids = self._columns[places[order]].tolist()
-        return dict(zip((names[id] for id in ids), values[order].tolist(), strict=True))
+    def merge(self, state: bytes) -> None:
+        """See `Scorer`."""
+        words, best = len(self._pool.counts.counts[0]), self._pool.candidates.count
+        other = PoolState(words, len(self._articles), best)
+        other.restore(state)
+        self._pool.merge(other)

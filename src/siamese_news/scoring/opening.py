@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import RocchioFeedback
+from siamese_news.lexical_head import RocchioFeedback, Smoothing
 from siamese_news.model.external import ExternalModel
-from siamese_news.model.siamese import Model
+from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.protocol import Scorer
+from siamese_news.scoring.protocol import About, Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.text.checks import check_texts
 
@@ -22,26 +22,38 @@ def open_scorer(
     articles: Sequence[str],
     *,
     positives: int | None = None,
+    one_story: bool = False,
+    about: About = "auto",
     fusion: Fusion | None = None,
     expand: bool | None = None,
+    smooth: bool | None = None,
 ) -> Scorer:
     """The scorer of a model for A articles.
 
     Args:
         model: any model.
         articles: A full texts (`Article.full_text`).
-        positives: how many of them, the first, say what the story is; the others (negative seeds)
-            do not count when a pool is judged to be mostly about it. None means all.
+        positives: how many of them, the first, are searched for; the others (negative seeds) take
+            nothing over from the pool's best posts. None means all.
+        one_story: whether these tell one story, so that the pool is judged for all of them at once;
+            otherwise each article's scores are what they are without the others.
+        about: which posts are wanted: ``event``, those about the article's event; ``article``,
+            those about this very article, which a pool that is mostly about the event has to tell
+            apart; ``auto``, the event for several articles of one story, and otherwise what the
+            pool suggests (`FocusedPool`).
         fusion: how words and vectors come together: added with the model's weight, by reciprocal
             ranks, or only one of the two. None: as the model's folder says, which is ``weighted``
             for a model with both heads.
         expand: whether the best posts of the pool speak for the articles as well
             (`RocchioFeedback`).
             None: as the model's folder says.
+        smooth: whether posts that are alike lend each other their scores (`Smoothing`).
+            None: as the model's folder says.
 
     Raises:
-        InputError: a fusion or feedback that needs words, of a model that has vectors alone;
-            `articles` is one string; `positives` is not from 1 to A.
+        InputError: a fusion, feedback or smoothing that needs words, of a model that has vectors
+            alone; an unknown `fusion` or `about`; `articles` is one string; `positives` is not from
+            1 to A.
 
     Example:
         >>> from siamese_news import open_model, open_scorer
@@ -52,6 +64,8 @@ def open_scorer(
     """
     if fusion not in (None, *get_args(Fusion)):
         raise InputError(f"fusion is {fusion!r}; expected one of {', '.join(get_args(Fusion))}")
+    if about not in get_args(About):
+        raise InputError(f"about is {about!r}; expected one of {', '.join(get_args(About))}")
     check_texts(articles, "open_scorer: articles")
     if positives is not None and positives not in range(1, len(articles) + 1):
         raise InputError(
@@ -59,24 +73,58 @@ def open_scorer(
             f"articles, {len(articles)}"
         )
     if not isinstance(model, Model) or model.terms is None:
-        if fusion not in (None, "vectors") or expand:
-            asked_for = "feedback" if fusion in (None, "vectors") else f"the fusion '{fusion}'"
+        wanted = {"feedback": expand, "smoothing": smooth, f"about {about!r}": about != "auto"}
+        wanted[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
+        if found := [name for name, asked in wanted.items() if asked]:
             raise InputError(
-                f"{asked_for} needs a model that scores by words as well, and this one has vectors "
+                f"{found[0]} needs a model that scores by words as well, and this one has vectors "
                 "alone; leave the option out, or take the model that ships"
             )
         return CosineScorer(model, articles)
     if fusion == "vectors":
-        if expand:
-            raise InputError("feedback is by words; expected another fusion than 'vectors'")
+        if expand or smooth:
+            raise InputError(
+                f"{'feedback' if expand else 'smoothing'} is by words; expected another fusion "
+                "than 'vectors'"
+            )
         return CosineScorer(model, articles)
     options = model.terms.options
-    feedback = options.feedback
+    feedback, smoothing = options.feedback, options.smoothing
     if expand is False:
         feedback = replace(feedback, weight=0.0)
     elif expand and not feedback.weight:
         feedback = replace(feedback, weight=RocchioFeedback().weight)
-    # For ranks the weight only says which posts are best before they are known.
-    dense = {"words": 0.0, "reciprocal": options.dense or 0.5}.get(fusion or "weighted")
-    mixture = MixtureScorer(model, articles, positives=positives, dense=dense, feedback=feedback)
+    if smooth is False or fusion == "reciprocal":  # ranks are not smoothed
+        smoothing = replace(smoothing, weight=0.0)
+    elif smooth and not smoothing.weight:
+        smoothing = replace(smoothing, weight=Smoothing().weight)
+    mixture = MixtureScorer(
+        model,
+        articles,
+        positives=positives,
+        one_story=one_story,
+        about=about,
+        vectors={"words": False, "reciprocal": True}.get(fusion or "weighted"),
+        feedback=feedback,
+        smoothing=smoothing,
+    )
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
+
+
+def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> list[str]:
+    """Show a scorer a pool that is in memory, as often as it asks for it.
+
+    Args:
+        scorer: any scorer.
+        posts: all posts of the pool.
+        block: posts that are observed at once.
+
+    Returns:
+        What was learned in each pass.
+    """
+    learned = []
+    while scorer.observing:
+        for start in range(0, len(posts), block):
+            scorer.observe(posts[start : start + block])
+        learned.append(scorer.settle())
+    return learned

@@ -1,42 +1,56 @@
 """What every scorer can do."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
+
+from siamese_news.scoring.parts import ScoreParts
+
+About = Literal["auto", "event", "article"]
+"""Which posts are wanted: those about the article's event, or about this very article; ``auto``
+decides by the pool."""
 
 
 class Scorer(Protocol):
     """Scores posts, a block at a time, for the articles it was made with.
 
+    While `observing`, the whole pool must be given to `observe`, in any order and any number of
+    parts, and `settle` be called; after that `scores` are those of this pool. `scores` can be asked
+    for at any time and changes nothing: before a pool was observed they are those without one.
+
     Attributes:
         kind: what the scores are: ``cosine``, ``mixture``, …
+        observing: whether a pass over the pool is still to be observed.
     """
 
     kind: str
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
-        """(A, P) float32 for P posts; a post's scores do not depend on the block it comes in."""
+    @property
+    def observing(self) -> bool:
+        """See above."""
 
-    def adapt(self) -> str:
-        """Choose by what the posts scored so far are like, once that was the whole pool.
+    def observe(self, posts: Sequence[str]) -> None:
+        """Gather what P posts teach."""
+
+    def settle(self) -> str:
+        """End a pass of `observe`.
 
         Returns:
-            Why scores are others from now on, so that the pool must be scored once more; empty
-            where they are not. It is called after every pass until it says nothing.
+            What was learned, in words; empty where it is nothing.
         """
+
+    def scores(self, posts: Sequence[str]) -> np.ndarray:
+        """(A, P) float32 for P posts; they depend on the articles, the post and the pool alone."""
+
+    def decisions(self) -> list[str]:
+        """What each article's scores ask for, ``event``, ``article`` or ``between``; or nothing."""
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""
 
-    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
-        """What each word adds to the post's score for an article, exactly; strongest first.
-
-        Args:
-            post: its text.
-            article: which, from 0.
-            own: only what the article's own words add, and not those of its best posts.
-        """
+    def parts_of(self, post: str, article: int) -> ScoreParts:
+        """What a post's score for an article, from 0, is made of."""
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """Each word's share of an article's own lexical vector, by id; together 1."""
@@ -45,12 +59,19 @@ class Scorer(Protocol):
         """The weight of an article's own vectors; what is left to 1 is that of its best posts."""
 
     def state(self) -> bytes:
-        """What the scorer has learned from the posts so far; empty where it learns nothing."""
+        """What the scorer has observed so far; empty where it learns nothing."""
 
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
         """Go on from the `state` of a scorer of the same model.
 
         Args:
-            state: what that scorer has learned.
+            state: what that scorer has observed.
             of: which of its articles each of these stands for; None: they are the same.
+        """
+
+    def merge(self, state: bytes) -> None:
+        """Add what another scorer of the same articles has observed of other posts.
+
+        Args:
+            state: the other's, not settled either.
         """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.parts import ScoreParts
 
 K = 60
 """The constant of Cormack, Clarke and Büttcher (SIGIR 2009)."""
@@ -33,17 +34,41 @@ class ReciprocalScorer:
         self._counts = np.zeros((2, articles, bins), np.int64)
         self._settled = False
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
+    @property
+    def observing(self) -> bool:
+        """See `Scorer`: first the mixture observes, then ranks are counted."""
+        return not self._settled
+
+    def observe(self, posts: Sequence[str]) -> None:
         """See `Scorer`."""
+        if self._mixture.observing:
+            self._mixture.observe(posts)
+            return
         lexical, dense = self._mixture.parts(posts)
         assert dense is not None
-        if self._settled:
-            fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
-            return fused * np.float32((K + 1) / 2)
         for counts, own in zip(self._counts, (lexical, dense), strict=True):
             for row, bins in zip(counts, self._bins(own), strict=True):
                 row += np.bincount(bins, minlength=len(row))
-        return self._mixture.mixed(lexical, dense)
+
+    def settle(self) -> str:
+        """See `Scorer`."""
+        if self._mixture.observing:
+            return self._mixture.settle()
+        self._settled = True
+        return "ranks by words and by vectors are now known"
+
+    def scores(self, posts: Sequence[str]) -> np.ndarray:
+        """See `Scorer`; before the ranks are known, those of the mixture."""
+        if not self._settled:
+            return self._mixture.scores(posts)
+        lexical, dense = self._mixture.parts(posts)
+        assert dense is not None
+        fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
+        return fused * np.float32((K + 1) / 2)
+
+    def decisions(self) -> list[str]:
+        """See `Scorer`."""
+        return self._mixture.decisions()
 
     def _ranks(self, part: int, scores: np.ndarray) -> np.ndarray:
         """(A, P) float32: one more than the posts in higher bins."""
@@ -57,23 +82,13 @@ class ReciprocalScorer:
         inside = np.clip(scores.astype(np.float64), _LOWEST, _HIGHEST)
         return np.rint((inside - _LOWEST) * _BINS_A_UNIT).astype(np.int64)
 
-    def adapt(self) -> str:
-        """See `Scorer`."""
-        if self._settled:
-            return ""
-        if reason := self._mixture.adapt():
-            self._counts[:] = 0
-            return reason
-        self._settled = True
-        return "ranks by words and by vectors are now known"
-
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
         return self._mixture.matched_terms(posts, limit)
 
-    def term_contributions(self, post: str, article: int, *, own: bool = False) -> dict[str, float]:
-        """What each word adds to the score that the mixture would have."""
-        return self._mixture.term_contributions(post, article, own=own)
+    def parts_of(self, post: str, article: int) -> ScoreParts:
+        """What the score that the mixture would have is made of."""
+        return self._mixture.parts_of(post, article)
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
@@ -106,3 +121,11 @@ class ReciprocalScorer:
             counts.ravel()[saved["places"]] = saved["counts"]
             self._counts = counts if of is None else counts[:, list(of)]
             self._mixture.restore(saved["mixture"].tobytes(), of)
+
+    def merge(self, state: bytes) -> None:
+        """See `Scorer`."""
+        with np.load(io.BytesIO(state), allow_pickle=False) as saved:
+            if self._mixture.observing:
+                self._mixture.merge(saved["mixture"].tobytes())
+            else:
+                self._counts.ravel()[saved["places"]] += saved["counts"]

@@ -189,6 +189,7 @@ def write_meta(
     counts: Mapping[str, int],
     histogram: Mapping[str, Any],
     titles: Mapping[str, str],
+    about: Mapping[str, str],
     threshold: float | None = None,
     remarks: Iterable[str] = (),
     languages: Mapping[str, Any] | None = None,
@@ -204,6 +205,7 @@ def write_meta(
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
         histogram: ``edges`` and ``counts`` over all posts that were scanned.
         titles: of the seeds, by id.
+        about: what each seed's scores ask for (`Scorer.decisions`), by id.
         threshold: from which posts were kept.
         remarks: what a reader of the results must know.
         languages: of the ``seeds``, by id, and of the ``pool``, as shares of a sample.
@@ -219,6 +221,7 @@ def write_meta(
         "histogram": dict(histogram),
         "titles": dict(titles),
         "languages": dict(languages or {}),
+        "about": dict(about),
         "remarks": list(remarks),
         "sha256": file_sha256(out),
     }

@@ -15,7 +15,7 @@ from siamese_news.search.export import CLUSTERED, ExportOptions, clusters_of, ma
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import metadata_text
 from siamese_news.search.partial_results import PartialResults
-from siamese_news.search.scan import Scored, passes
+from siamese_news.search.scan import Scored, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
 
@@ -56,26 +56,27 @@ def filter_posts(
         threshold: of the score, which is rounded to 6 decimals before.
         share: what is written of a post.
         window: which posts by date.
-        again: called before each further pass, with the reason.
+        again: called after each pass that the scorer learned from, with what it learned.
     """
     least = round(threshold * MILLION)
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
-    turns = passes(scorer, posts, window=window, done=part.progress.blocks, again=again)
-    for turn, blocks in enumerate(turns):
-        if turn:
-            counts = ScoreCounts()
-            part.restart(scorer.state())
-        for block in blocks:
-            scores, best = seeds.combine(block.scores)
-            counts.add(scores)
-            part.append(_lines(scorer, seeds, block, scores[0], best, least, share))
-            part.progress.scored += len(block.posts)
+    for blocks in observe(scorer, posts, window=window, done=part.progress.blocks, again=again):
+        part.progress.blocks = blocks
+        if not blocks or part.due:
+            _save(part, scorer, counts)
+    done = part.progress.blocks
+    for block in scored(scorer, posts, articles=len(seeds.texts), window=window, done=done):
+        scores, best = seeds.combine(block.scores)
+        counts.add(scores)
+        part.append(_lines(scorer, seeds, block, scores[0], best, least, share))
+        part.progress.scored += len(block.posts)
+        if block.last:
             part.progress.blocks = block.number + 1
             if part.due:
                 _save(part, scorer, counts)
-        _save(part, scorer, counts)
+    _save(part, scorer, counts)
     return Filtered(part.progress.scored, part.progress.rows, counts)
 
 

@@ -14,6 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, is_stream
 
 _SECONDS = 1.0  # between two records of how far it is
+_SHARE = 0.02  # of the time that may go into these records
 
 
 @contextmanager
@@ -93,7 +94,7 @@ class PartialResults:
         self._stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         try:
             self._cut()
-            self._saved = 0.0
+            self._saved = self._took = 0.0
             self.save()
         except BaseException:
             self._stream.close()
@@ -109,10 +110,11 @@ class PartialResults:
     @property
     def due(self) -> bool:
         """Whether the last `save` is a while ago."""
-        return time.monotonic() - self._saved >= _SECONDS
+        return time.monotonic() - self._saved >= max(_SECONDS, self._took / _SHARE)
 
     def save(self) -> None:
         """Record `progress`."""
+        started = time.monotonic()
         self._stream.flush()
         os.fsync(self._stream.fileno())
         state = asdict(self.progress)
@@ -120,12 +122,7 @@ class PartialResults:
         with atomic_write(self._state) as stream:
             json.dump({"job": self._job, "progress": state}, stream, ensure_ascii=False)
         self._saved = time.monotonic()
-
-    def restart(self, scorer: bytes) -> None:
-        """Forget all rows: another pass begins."""
-        self.progress = Progress(scorer=scorer)
-        self.save()
-        self._cut()
+        self._took = self._saved - started
 
     def close(self) -> None:
         """Leave the files for a later run, if there is anything to go on with."""

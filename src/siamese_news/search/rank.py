@@ -8,7 +8,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.scan import ReplayablePosts, passes
+from siamese_news.search.scan import ReplayablePosts, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
@@ -112,20 +112,21 @@ def search(
         top: posts of each list.
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
-        again: called before each further pass, with the reason.
+        again: called after each pass that the scorer learned from, with what it learned.
 
     Raises:
         InputError: no post, or `top` below 1.
     """
     if top < 1:
         raise InputError(f"top is {top}; expected at least 1")
-    for blocks in passes(scorer, posts, window=window, again=again):
-        found, counts = TopPosts(seeds.lists, top), ScoreCounts()
-        for block in blocks:
-            scores, best = seeds.combine(block.scores)
-            counts.add(scores)
-            kept = block.posts if texts else [Post(post.id, "") for post in block.posts]
-            found.add(kept, scores, best)
+    for _ in observe(scorer, posts, window=window, again=again):
+        pass
+    found, counts = TopPosts(seeds.lists, top), ScoreCounts()
+    for block in scored(scorer, posts, articles=len(seeds.texts), window=window):
+        scores, best = seeds.combine(block.scores)
+        counts.add(scores)
+        kept = block.posts if texts else [Post(post.id, "") for post in block.posts]
+        found.add(kept, scores, best)
     if not found.seen:
         dates = window.counts() if window else {}
         reason = "; no post lies within the dates" if dates else ": expected at least one"

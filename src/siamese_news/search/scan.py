@@ -15,6 +15,9 @@ from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
 from siamese_news.search.window import Window
 
+# Articles times posts that are scored at once.
+_CELLS = 1 << 24
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -24,50 +27,82 @@ class Scored:
         number: from 0; a block is `BLOCK` rows of the input, whatever the window leaves of it.
         posts: P posts, those within the window.
         scores: (A, P).
+        last: whether the block has no further part.
     """
 
     number: int
     posts: list[Post]
     scores: np.ndarray
+    last: bool = True
 
 
-def passes(
+def observe(
     scorer: Scorer,
     posts: Iterable[Post],
     *,
     window: Window | None = None,
     done: int = 0,
     again: Callable[[str], None] | None = None,
-) -> Iterator[Iterator[Scored]]:
-    """The passes over the posts, at least one; what the last one says counts.
-
-    A scorer that chooses by the whole pool (`Scorer.adapt`) may need another pass, so each pass
-    must be read to its end before the next is asked for.
+) -> Iterator[int]:
+    """The passes over the posts in which a scorer observes the pool; none where it learns nothing.
 
     Args:
-        scorer: of any model.
+        scorer: of any model; the iteration must be read to its end before it scores.
         posts: iterated once a pass.
         window: which posts by date; None for all. Counts anew in each pass.
         done: blocks of the first of these passes that are only read, for the scorer knows them.
-        again: called before each further pass, with the reason.
+        again: called after each pass, with what was learned.
 
     Yields:
-        The scored blocks of a pass; one of which the window leaves nothing does not come.
+        After each block how many blocks of its pass are done; 0 after the end of a pass.
     """
     window = window or Window()
-    yield _scored(scorer, posts, window, done)
-    while reason := scorer.adapt():
-        if again is not None:
+    while scorer.observing:
+        window.start()
+        for number, block in enumerate(blocks(posts)):
+            kept = window(block)
+            if number >= done:
+                scorer.observe([post.text for post in kept])
+                yield number + 1
+        reason = scorer.settle()
+        if reason and again is not None:
             again(reason)
-        yield _scored(scorer, posts, window, 0)
+        done = 0
+        yield 0
 
 
-def _scored(scorer: Scorer, posts: Iterable[Post], window: Window, done: int) -> Iterator[Scored]:
+def scored(
+    scorer: Scorer,
+    posts: Iterable[Post],
+    *,
+    articles: int,
+    window: Window | None = None,
+    done: int = 0,
+) -> Iterator[Scored]:
+    """The posts with their scores, a block at a time.
+
+    Args:
+        scorer: one that has observed the posts.
+        posts: iterated once.
+        articles: how many the scorer has.
+        window: which posts by date; None for all.
+        done: blocks that are only read.
+
+    Yields:
+        The blocks; one of which the window leaves nothing does not come, and one with very many
+        scores comes in parts.
+    """
+    window = window or Window()
     window.start()
     for number, block in enumerate(blocks(posts)):
         kept = window(block)
-        if kept and number >= done:
-            yield Scored(number, kept, scorer.scores([post.text for post in kept]))
+        if not kept or number < done:
+            continue
+        rows = max(1, _CELLS // articles)
+        for start in range(0, len(kept), rows):
+            some = kept[start : start + rows]
+            scores = scorer.scores([post.text for post in some])
+            yield Scored(number, some, scores, last=start + rows >= len(kept))
     window.check()
 
 

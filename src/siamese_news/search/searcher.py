@@ -11,7 +11,7 @@ from typing import Any
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.loading import AnyModel, explainable, open_model
-from siamese_news.scoring import Fusion, open_scorer
+from siamese_news.scoring import About, Fusion, open_scorer
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.export import ExportOptions, ranking_rows
@@ -71,12 +71,15 @@ class Searcher:
         top: int = 100,
         negatives: Articles = (),
         over_seeds: bool = False,
+        one_story: bool | None = None,
         aggregate: Aggregate = "max",
+        about: About = "auto",
         fusion: Fusion | None = None,
         expand: bool | None = None,
         after: str | None = None,
         before: str | None = None,
         dated_only: bool = False,
+        smooth: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -88,12 +91,19 @@ class Searcher:
             top: how many posts of each article.
             negatives: articles of stories that are not meant: they push away.
             over_seeds: one list over all seeds, not one for each.
+            one_story: whether the seeds tell one story, so that the pool is judged for all of them
+                at once; otherwise what a seed finds does not depend on the others. None: as
+                `over_seeds`.
             aggregate: how the scores over several seeds become one.
+            about: which posts are wanted: about the ``event``, about this very ``article``, or
+                ``auto`` (`open_scorer`).
             fusion: how words and vectors come together; None: as the model says (`open_scorer`).
             expand: whether the best posts speak for the articles as well; None: as the model says.
             after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
             before: only posts before this date, or undated ones.
             dated_only: leave out posts without a date.
+            smooth: whether posts that are alike lend each other their scores; None: as the model
+                says.
             dedupe: of near-duplicates only the best.
             map: add a place on a map, ``x`` and ``y``, where posts alike lie together.
 
@@ -109,7 +119,14 @@ class Searcher:
         languages = SearchLanguages(seeds.articles)
         model = languages.read_as(self.model)
         scorer = open_scorer(
-            model, seeds.texts, positives=len(seeds.articles), fusion=fusion, expand=expand
+            model,
+            seeds.texts,
+            positives=len(seeds.articles),
+            one_story=over_seeds if one_story is None else one_story,
+            about=about,
+            fusion=fusion,
+            expand=expand,
+            smooth=smooth,
         )
         window = Window.of(after, before, dated_only=dated_only)
         ranking = search(scorer, seeds, self._posts(posts), top=top, window=window)
@@ -134,11 +151,13 @@ class Searcher:
         threshold: float,
         negatives: Articles = (),
         aggregate: Aggregate = "max",
+        about: About = "auto",
         fusion: Fusion | None = None,
         expand: bool | None = None,
         after: str | None = None,
         before: str | None = None,
         dated_only: bool = False,
+        smooth: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
     ) -> Records:
@@ -150,11 +169,13 @@ class Searcher:
             threshold: the least score.
             negatives: see `rank`.
             aggregate: see `rank`.
+            about: see `rank`; the seeds are one story.
             fusion: see `rank`.
             expand: see `rank`.
             after: see `rank`.
             before: see `rank`.
             dated_only: see `rank`.
+            smooth: see `rank`.
             dedupe: see `rank`.
             map: see `rank`.
 
@@ -178,8 +199,11 @@ class Searcher:
                     model,
                     seeds.texts,
                     positives=len(seeds.articles),
+                    one_story=True,
+                    about=about,
                     fusion=fusion,
                     expand=expand,
+                    smooth=smooth,
                 )
                 found = filter_posts(
                     scorer, seeds, source, part, threshold=threshold, share=share, window=window

@@ -92,3 +92,21 @@ class Seeds:
             return scores.mean(axis=0)
         weights = np.exp(_SHARPNESS * (scores - scores.max(axis=0)))
         return (weights * scores).sum(axis=0) / weights.sum(axis=0)
+
+
+def decided(decisions: Sequence[str]) -> str:
+    """What a search looked for, in words; empty where nothing was to be decided.
+
+    Args:
+        decisions: of each seed, as `Scorer.decisions` gives them.
+    """
+    words = {
+        "event": "about the event",
+        "article": "about the very article",
+        "between": "between the two",
+    }
+    counts = {word: list(decisions).count(name) for name, word in words.items()}
+    said = [word for word, count in counts.items() if count]
+    if len(said) > 1:
+        said = [f"{word} for {counts[word]} of {len(decisions)} seeds" for word in said]
+    return f"posts {', '.join(said)} are wanted (--about)" if said else ""

@@ -1,8 +1,6 @@
 """An article as a model reads it, a sentence after the other, and what each adds to a score."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ from siamese_news.encoders import Explanation
 from siamese_news.lexical_head import bigram_ids
 from siamese_news.model.siamese import Model, Side
 from siamese_news.scoring import Scorer
-from siamese_news.search.explain.records import Explained, Sentence, Term, check
+from siamese_news.search.explain.records import Explained, NeighborPost, Sentence, Term, check
 
 
 class Reader:
@@ -33,8 +31,6 @@ class Reader:
         self._model, self._article, self._sentences = model, article, sentences
         tokens = [model.tokens(text) for text in sentences]
         self._lengths = [len(own) for own in tokens]
-        self._tokens = [token for own in tokens for token in own]
-        self._of_token = np.repeat(np.arange(len(tokens)), self._lengths)
         ids = [model.vocabulary.ids(own) for own in tokens]
         self._ids = np.concatenate([*ids, np.zeros(0, np.int64)])
         self._of_id = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
@@ -42,7 +38,6 @@ class Reader:
         if model.terms is not None:
             limit = model.terms.options.article_tokens
             self._half = model.terms.options.lead_half_life
-            self._tokens = self._tokens[:limit]
             self._ids, self._of_id = self._ids[:limit], self._of_id[:limit]
             of_read = self._of_id
         else:
@@ -61,27 +56,34 @@ class Reader:
             scorer: of the article alone.
         """
         model, count = self._model, len(self._sentences)
-        share = 1.0 if model.terms is None else model.terms.options.dense
-        words = scorer.term_contributions(post.text, 0)
+        parts = scorer.parts_of(post.text, 0)
+        words = parts.terms
         tokens = model.tokens(post.text)
         pieces = [model.vocabulary.ids([token]) for token in tokens]
         ids = np.concatenate([*pieces, np.zeros(0, np.int64)])
-        vector = model.encode_ids([ids], "post")[0]
+        # What the article's vector is multiplied with: the post's, and those of its neighbors.
+        vector = np.zeros(model.output_dim, np.float32)
+        vector[: len(parts.article_vector)] = parts.article_vector
         mine = model.encode_ids([self._ids], "article")[0]
         given, explanation, places = self._dense(self._ids, "article", vector)
         part, _, _ = self._dense(self._ids, "article", mine)
         back, _, _ = self._dense(ids, "post", mine)
         # Sentences stand for what is the article's own.
-        own = scorer.term_contributions(post.text, 0, own=True)
-        share *= scorer.article_weight(0)
-        by_words, by_vectors = sum(own.values()), share * float(mine @ vector)
-        contributions = share * np.bincount(self._of_id, given, count) + self._spread(own)
+        by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
+        contributions = self._by_sentence(parts.article_terms)
+        contributions += np.bincount(self._of_id, given, count)
         expected = by_vectors * np.bincount(self._of_id, part, count)
-        expected += by_words * self._own(scorer.article_term_shares(0))
+        expected += by_words * self._by_sentence(scorer.article_term_shares(0))
+        neighbors = [
+            NeighborPost(None, self._text_of(one.ids), one.weight, one.added, one.ids.tobytes())
+            for one in parts.neighbors
+        ]
+        by_neighbors = sum(one.added for one in neighbors)
         feedback = score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
         dense: dict[str, float] = {}
         of_token = np.repeat(np.arange(len(tokens)), [len(piece) for piece in pieces])
-        for token, value in zip(of_token.tolist(), (share * back).tolist(), strict=True):
+        by_token = (parts.post_vector * back).tolist()
+        for token, value in zip(of_token.tolist(), by_token, strict=True):
             dense[tokens[token]] = dense.get(tokens[token], 0.0) + value
         terms = [
             Term(name, words.get(name, 0.0), dense.get(name, 0.0))
@@ -94,7 +96,8 @@ class Reader:
             score=score,
             kind=scorer.kind,
             lexical=sum(words.values()),
-            dense=score - sum(words.values()),
+            dense=score - sum(words.values()) - by_neighbors,
+            neighbors=neighbors,
             feedback=feedback,
             rest=score - feedback - float(contributions.sum()),
             sentences=[
@@ -115,27 +118,21 @@ class Reader:
             check=check(score, contributions - expected, without, self._lengths),
         )
 
-    def _spread(self, words: dict[str, float]) -> NDArray[np.float64]:
-        """The words' products, by sentence."""
-        names = [*self._tokens, *(f"{left} {right}" for left, right in pairwise(self._tokens))]
-        return self._by_sentence(names, words)
+    def _text_of(self, ids: NDArray[np.int64]) -> str:
+        """The words of a post by their ids, as far as the vocabulary has them."""
+        known = self._model.vocabulary.words
+        return " ".join(known[id] if id < len(known) else "…" for id in ids.tolist())
 
-    def _own(self, shares: dict[int, float]) -> NDArray[np.float64]:
-        """The words' shares of the article's vector, by sentence."""
-        return self._by_sentence([*self._ids.tolist(), *bigram_ids(self._ids).tolist()], shares)
-
-    def _by_sentence(
-        self, names: Sequence[Hashable], values: Mapping[Any, float]
-    ) -> NDArray[np.float64]:
-        """Values split over the places of their names: those of words, then those of pairs."""
-        found: dict[Hashable, list[int]] = {}
-        for number, name in enumerate(names):
-            if name in values:
-                found.setdefault(name, []).append(number % len(self._tokens))
+    def _by_sentence(self, values: Mapping[int, float]) -> NDArray[np.float64]:
+        """Values of words and bigrams by id, split over the places where the article has them."""
+        found: dict[int, list[int]] = {}
+        for number, id in enumerate([*self._ids.tolist(), *bigram_ids(self._ids).tolist()]):
+            if id in values:
+                found.setdefault(id, []).append(number % len(self._ids))
         sums = np.zeros(len(self._sentences))
-        for name, at in found.items():
+        for id, at in found.items():
             shares = 1 / (1 + np.array(at) / self._half)
-            np.add.at(sums, self._of_token[at], values[name] * shares / shares.sum())
+            np.add.at(sums, self._of_id[at], values[id] * shares / shares.sum())
         return sums
 
     def _dense(

@@ -40,7 +40,7 @@ def explain(
         article: the article.
         posts: the posts.
         scorer: of the model, for this article and any others, after it has seen the pool
-            (`Scorer.adapt`): scores are then those that it gives. None: those without a pool.
+            (`Scorer.observe`): scores are then those that it gives. None: those without a pool.
         number: which of the scorer's articles it is, from 0.
 
     Raises:

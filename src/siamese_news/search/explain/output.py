@@ -43,6 +43,10 @@ def record_of(one: Explained) -> dict[str, Any]:
         "kind": one.kind,
         "lexical": one.lexical,
         "dense": one.dense,
+        "neighbors": [
+            {"post": near.post, "text": near.text, "weight": near.weight, "added": near.added}
+            for near in one.neighbors
+        ],
         "feedback": one.feedback,
         "rest": one.rest,
         "text": one.post.text,
@@ -85,10 +89,14 @@ def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
     say(f"post {one.post.id} for {one.article.id}: {one.article.title or one.article.text[:80]}")
     say(one.post.text)
     heads = f"words {one.lexical:.4f}, vectors {one.dense:.4f}" if one.kind == "mixture" else ""
+    if one.neighbors:
+        heads += f", its neighbors {sum(near.added for near in one.neighbors):.4f}"
     say(f"score {one.score:.4f} ({one.kind}){': ' if heads else ''}{heads}")
     console.print(_sentences(one))
     if one.terms:
         console.print(_terms(one))
+    if one.neighbors:
+        console.print(_neighbors(one))
     for name, alphas in one.alphas.items():
         say(f"alphas {name}: {' '.join(f'{alpha:.2f}' for alpha in alphas)}")
     say(check_words(one))
@@ -146,6 +154,26 @@ def _terms(one: Explained) -> Any:
         if both:
             cells += [f"{value:.4f}" if value else "" for value in (term.lexical, term.dense)]
         table.add_row(*map(Text, cells), Text(clean(term.term)))
+    return table
+
+
+def _neighbors(one: Explained) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title="its neighbors: posts like it, whose scores it takes on", title_justify="left"
+    )
+    for name in ("share", "added"):
+        table.add_column(name, justify="right")
+    table.add_column("post")
+    table.add_column("text", overflow="fold")
+    for near in one.neighbors[:SHOWN]:
+        cells = [_percent(near.added, one), f"{near.added:.4f}", clean(near.post or "")]
+        table.add_row(*map(Text, cells), Text(clean(near.text)))
+    rest = [near.added for near in one.neighbors[SHOWN:]]
+    if rest:
+        table.add_row(_percent(sum(rest), one), f"{sum(rest):.4f}", "", f"{len(rest)} others")
     return table
 
 

@@ -54,6 +54,25 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class NeighborPost:
+    """A post of the pool that is like the one explained, and lends it a part of its score.
+
+    Attributes:
+        post: its id; None where the pool was not looked through for it.
+        text: its text; without an id its content words, those that the model knows.
+        weight: what a unit of its score adds.
+        added: what its score adds.
+        key: its word ids, which say that two posts read the same.
+    """
+
+    post: str | None
+    text: str
+    weight: float
+    added: float
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """The test of the explanation: the sentence it names against those of about equal length.
 
@@ -86,6 +105,8 @@ class Explained:
         kind: what the score is (`Scorer.kind`).
         lexical: part of the score that the words' products make.
         dense: part of the score that the vectors make.
+        neighbors: the posts of the pool whose scores are parts of the score (`Smoothing`), the
+            greatest part first; none where no other post is like this one.
         feedback: part of the score that the article's best posts account for
             (`lexical_head.RocchioFeedback`).
         rest: part of the score that neither these nor a sentence accounts for.
@@ -101,6 +122,7 @@ class Explained:
     kind: str
     lexical: float
     dense: float
+    neighbors: list[NeighborPost]
     feedback: float
     rest: float
     sentences: list[Sentence]

@@ -1,0 +1,164 @@
+"""The articles' vectors under both heads, and what the pool makes of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.lexical_head import PoolCounts, TermWeights, mean_vectors
+from siamese_news.model.siamese import Model
+from siamese_news.scoring.features import PostReader, Posts
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Group:
+    """Articles that are scored under the same weights.
+
+    Attributes:
+        weights: of words and bigrams.
+        rows: (a,) which articles they are.
+        own: (a, C) their own vectors.
+        vectors: (a, C) the same with what their best posts add.
+    """
+
+    weights: TermWeights
+    rows: NDArray[np.int64]
+    own: sparse.csr_matrix
+    vectors: sparse.csr_matrix
+
+
+class ArticleVectors:
+    """The vectors of A articles.
+
+    Args:
+        model: a model with a lexical head.
+        texts: the articles.
+        reader: of posts, by the same model.
+        background: the lexical head's background weights.
+        feedback: the weight of an article's best posts in its vectors.
+
+    Attributes:
+        groups: the articles by the weights that they are scored under.
+        columns: sorted ids of the features that some article has.
+        kept: (A,) the weight of each article's own vectors.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        texts: Sequence[str],
+        reader: PostReader,
+        background: TermWeights,
+        feedback: float,
+    ) -> None:
+        assert model.terms is not None
+        self._background = background
+        self._terms, self._read, self._feedback = model.terms, reader, feedback
+        self._ids = [model.ids(text)[: model.terms.options.article_tokens] for text in texts]
+        self._dense, self._factors = reader.heads(self._ids, "article")
+        features = [self._terms.features(ids) for ids in self._ids]
+        self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
+        self.kept = np.ones(len(texts), np.float32)
+        self.use(None, np.zeros(len(texts)), [[] for _ in texts])
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def use(
+        self, pool: PoolCounts | None, degrees: NDArray[np.float64], lists: Sequence[Sequence[Ids]]
+    ) -> None:
+        """Make the vectors anew.
+
+        Args:
+            pool: document frequencies; None where no degree is above 0.
+            degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
+            lists: A lists of posts that speak for an article as well, each its word ids.
+        """
+        posts = [post for own in lists for post in own]
+        features = [self._terms.features(post) for post in posts]
+        self.columns = np.unique(np.concatenate([self.columns, *features]))
+        owner = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+        vectors, factors = self._read.heads(posts, "post") if posts else (None, None)
+        by_list = None
+        if factors is not None:
+            by_list = [
+                [factors[n] for n in np.flatnonzero(owner == row)] for row in range(len(self))
+            ]
+        self.kept[:] = [1 - self._feedback if own else 1.0 for own in lists]
+        self.groups = []
+        for degree in np.unique(degrees).tolist():
+            rows = np.flatnonzero(degrees == degree)
+            weights = self._background
+            if degree:
+                assert pool is not None
+                weights = self._terms.focused(pool, degree)
+            self.groups.append(self._group(weights, rows, lists, by_list))
+        self._moved = self._dense.astype(np.float64)
+        if vectors is not None:
+            sums = np.zeros_like(self._moved)
+            np.add.at(sums, owner, vectors)
+            lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+            sums /= np.where(lengths > 0, lengths, 1.0)
+            self._moved = self.kept[:, None] * self._moved + (1 - self.kept[:, None]) * sums
+
+    def _group(
+        self,
+        weights: TermWeights,
+        rows: Ids,
+        lists: Sequence[Sequence[Ids]],
+        factors: list[list[NDArray[np.float32]]] | None,
+    ) -> Group:
+        of_rows = None if self._factors is None else [self._factors[row] for row in rows]
+        own = weights.articles([self._ids[row] for row in rows], self.columns, of_rows)
+        moving = np.array([bool(lists[row]) for row in rows], bool)
+        if not moving.any():
+            return Group(weights, rows, own, own)
+        some = [lists[row] for row in rows[moving]]
+        of_posts = None if factors is None else [factors[row] for row in rows[moving]]
+        means = mean_vectors(self._terms, weights, some, self.columns, of_posts)
+        spread = sparse.csr_matrix(
+            (np.ones(len(some)), (np.flatnonzero(moving), np.arange(len(some)))),
+            shape=(len(rows), len(some)),
+        )
+        kept = self.kept[rows]
+        moved = sparse.diags_array(kept) @ own
+        moved = moved + sparse.diags_array(1 - kept) @ (spread @ means)
+        return Group(weights, rows, own, sparse.csr_matrix(moved, dtype=np.float32))
+
+    def group_of(self, article: int) -> tuple[Group, int]:
+        """The group of an article, and its row there."""
+        group = next(group for group in self.groups if article in group.rows)
+        return group, int(np.searchsorted(group.rows, article))
+
+    def heads(
+        self, posts: Posts, articles: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """The scores of both heads.
+
+        Args:
+            posts: P posts.
+            articles: a of the articles by number; None is all.
+
+        Returns:
+            Twice (a, P) float32: the lexical scores, and the cosines, or None where the dense head
+            does not count.
+        """
+        wanted = np.arange(len(self)) if articles is None else np.array(articles, np.int64)
+        place = np.full(len(self), -1)
+        place[wanted] = np.arange(len(wanted))
+        lexical = np.zeros((len(wanted), len(posts.ids)), np.float32)
+        for group in self.groups:
+            some = place[group.rows] >= 0
+            if some.any():
+                vectors = posts.weighted(group.weights, self.columns)
+                mine = group.vectors if some.all() else group.vectors[np.flatnonzero(some)]
+                lexical[place[group.rows[some]]] = (mine @ vectors.T).toarray()
+        if posts.vectors is None:
+            return lexical, None
+        # In double precision a cosine does not depend on which articles are asked for with it.
+        dense = self._moved[wanted] @ posts.vectors.T.astype(np.float64)
+        return lexical, dense.astype(np.float32)

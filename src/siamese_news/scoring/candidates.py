@@ -1,0 +1,177 @@
+"""Each article's best posts so far, each text once, whatever the blocks they came in."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+
+# An article's list is cut back when it has grown by this factor.
+_SLACK = 1.5
+
+
+def content_keys(texts: Sequence[NDArray[np.int64]]) -> Keys:
+    """A 64-bit hash of each text's word ids in their order.
+
+    Posts that read the same after tokenising have the same key, so a post's key, unlike its place
+    in the input, does not depend on the order in which posts are read.
+
+    Args:
+        texts: P arrays of word ids.
+
+    Returns:
+        (P,) uint64.
+    """
+    lengths = np.array([len(text) for text in texts], np.int64)
+    flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(np.uint64)
+    ends = np.cumsum(lengths)
+    places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
+    mixed = _mix(flat + _mix(places.astype(np.uint64) + np.uint64(1)))
+    sums = np.zeros(len(flat) + 1, np.uint64)
+    np.cumsum(mixed, out=sums[1:])  # wraps, and so do the differences
+    return _mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
+
+
+def _mix(values: Keys) -> Keys:
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    mixed: Keys = values ^ (values >> np.uint64(31))
+    return mixed
+
+
+class Candidates:
+    """The `count` best different texts of each article, with a score above zero.
+
+    Ties are broken by the texts' keys, so the result is the same in whatever order posts are
+    added, and two halves of a pool can be merged.
+
+    Args:
+        articles: how many articles there are.
+        count: how many texts are kept for each.
+    """
+
+    def __init__(self, articles: int, count: int) -> None:
+        self.count, self.articles = count, articles
+        self._keys: list[Keys] = [np.zeros(0, np.uint64) for _ in range(articles)]
+        # Millionths, so that equal scores are equal.
+        self._scores = [np.zeros(0, np.int32) for _ in range(articles)]
+        self._least = np.ones(articles, np.int64)
+        self._texts: dict[int, bytes] = {}
+        self._limit = 4 * count
+
+    def add(self, scores: NDArray[np.floating], texts: Sequence[NDArray[np.int64]]) -> None:
+        """Add P posts.
+
+        Args:
+            scores: (A, P).
+            texts: the posts' word ids.
+        """
+        if not self.count or not len(texts):
+            return
+        millionths = np.rint(scores.astype(np.float64) * 1e6).astype(np.int64)
+        wanted = np.flatnonzero((millionths >= self._least[:, None]).any(axis=0))
+        if not len(wanted):
+            return
+        keys, first = np.unique(
+            content_keys([texts[post] for post in wanted.tolist()]), return_index=True
+        )
+        wanted = wanted[first]
+        used = np.zeros(len(keys), bool)
+        for article, line in enumerate(millionths[:, wanted]):
+            found = np.flatnonzero(line >= self._least[article])
+            if len(found) > self.count:
+                place = len(found) - self.count
+                found = found[line[found] >= np.partition(line[found], place)[place]]
+            if len(found):
+                used[found] = True
+                self._extend(article, keys[found], line[found])
+        for place in np.flatnonzero(used).tolist():
+            self._texts.setdefault(int(keys[place]), texts[int(wanted[place])].tobytes())
+        if len(self._texts) > self._limit:
+            self._forget()
+
+    def _extend(self, article: int, keys: Keys, scores: NDArray[Any]) -> None:
+        self._keys[article] = np.concatenate([self._keys[article], keys])
+        self._scores[article] = np.concatenate([self._scores[article], scores.astype(np.int32)])
+        if len(self._keys[article]) > _SLACK * self.count:
+            self._cut(article)
+
+    def _cut(self, article: int) -> None:
+        """Sort an article's list, best first, drop repetitions and what is too many."""
+        keys, scores = self._keys[article], self._scores[article]
+        order = np.lexsort((-scores, keys))
+        order = order[np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))]
+        order = order[np.lexsort((keys[order], -scores[order]))][: self.count]
+        self._keys[article], self._scores[article] = keys[order], scores[order]
+        if len(order) == self.count > 0:
+            self._least[article] = int(scores[order[-1]])
+
+    def _forget(self) -> None:
+        """Let go of the texts that no list has."""
+        for article in range(len(self._keys)):
+            self._cut(article)
+        live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
+        self._texts = {key: self._texts[key] for key in live}
+        self._limit = 2 * len(live) + 4 * self.count
+
+    def best(self, article: int) -> tuple[Keys, NDArray[np.int32]]:
+        """The keys of an article's texts, best first, and their scores in millionths."""
+        self._cut(article)
+        return self._keys[article], self._scores[article]
+
+    def text(self, key: int) -> NDArray[np.int64]:
+        """The word ids of a text by its key."""
+        return np.frombuffer(self._texts[key], np.int64)
+
+    def merge(self, other: "Candidates") -> None:
+        """Add what another scorer of the same articles has found in other posts."""
+        for article in range(len(self._keys)):
+            self._extend(article, *other.best(article))
+        self._texts |= other._texts
+        self._forget()
+
+    def plain(self) -> dict[str, NDArray[Any]]:
+        """As arrays: the lists one behind the other, and each text once."""
+        self._forget()
+        texts = sorted(self._texts.items())
+        words = [np.frombuffer(text, np.int64) for _, text in texts]
+        return {
+            "candidate_counts": np.array([len(keys) for keys in self._keys], np.int64),
+            "candidate_keys": np.concatenate([*self._keys, np.zeros(0, np.uint64)]),
+            "candidate_scores": np.concatenate([*self._scores, np.zeros(0, np.int32)]),
+            "text_keys": np.array([key for key, _ in texts], np.uint64),
+            "text_lengths": np.array([len(text) for text in words], np.int64),
+            "text_words": np.concatenate([*words, np.zeros(0, np.int64)]),
+        }
+
+    @classmethod
+    def restored(
+        cls, saved: Mapping[str, NDArray[Any]], count: int, of: Sequence[int] | None = None
+    ) -> "Candidates":
+        """The same from the arrays of `plain`.
+
+        Args:
+            saved: the arrays.
+            count: as it was.
+            of: which of the saved articles each of these stands for; None: they are the same.
+        """
+        counts = saved["candidate_counts"]
+        which = range(len(counts)) if of is None else of
+        found = cls(len(which), count)
+        ends = np.cumsum(counts)[:-1]
+        keys = np.split(saved["candidate_keys"], ends)
+        scores = np.split(saved["candidate_scores"], ends)
+        for article, place in enumerate(which):
+            found._keys[article], found._scores[article] = keys[place], scores[place]
+            if len(keys[place]) >= count:
+                found._least[article] = int(scores[place].min())
+        ends = np.cumsum(saved["text_lengths"])
+        starts = ends - saved["text_lengths"]
+        for key, start, end in zip(saved["text_keys"].tolist(), starts, ends, strict=True):
+            found._texts[key] = saved["text_words"][start:end].tobytes()
+        found._limit = 2 * len(found._texts) + 4 * count
+        return found

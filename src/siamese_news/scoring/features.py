@@ -1,0 +1,101 @@
+"""Posts as both heads read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.lexical_head import TermWeights, bigram_ids, mean_factors
+from siamese_news.lexical_head.features import FIRST_BIGRAM
+from siamese_news.model.siamese import Model
+from siamese_news.model.term_factors import TextHeads
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """P posts ready to be scored.
+
+    Attributes:
+        ids: the word ids of each.
+        vectors: (P, D) unit vectors; None where the dense head does not count.
+        rows: of the distinct (row, feature) pairs, see `TermHead.distinct`.
+        terms: of the same.
+        factors: of the same, from the encoder; None is 1 for all.
+    """
+
+    ids: list[Ids]
+    vectors: NDArray[np.float32] | None
+    rows: Ids
+    terms: Ids
+    factors: NDArray[Any] | None
+
+    def weighted(self, weights: TermWeights, columns: Ids) -> sparse.csr_matrix:
+        """Their lexical vectors (P, C) over sorted columns."""
+        return weights.posts(self.rows, self.terms, len(self.ids), columns, self.factors)
+
+
+class PostReader:
+    """Texts, or word ids, to `Posts`.
+
+    Args:
+        model: a model with a lexical head.
+        dense: whether vectors are needed.
+    """
+
+    def __init__(self, model: Model, *, dense: bool) -> None:
+        assert model.terms is not None
+        self._model, self._terms, self._dense = model, model.terms, dense
+        self.heads = TextHeads(model)
+
+    def __call__(self, posts: Sequence[str]) -> Posts:
+        """Read texts."""
+        return self.of_ids([self._model.ids(post) for post in posts])
+
+    def of_ids(self, ids: Sequence[Ids]) -> Posts:
+        """Read word ids."""
+        vectors, factors, means = None, None, None
+        if self._dense or self._model.encoder.has_factors:
+            vectors, factors = self.heads(ids, "post")
+        if factors is not None:
+            features = [self._terms.features(text) for text in ids]
+            means = mean_factors(features, list(map(self._terms.feature_factors, factors)))
+        rows, terms, _ = self._terms.distinct(ids)
+        return Posts(list(ids), vectors if self._dense else None, rows, terms, means)
+
+    def names(self, post: str) -> dict[int, str]:
+        """The words and pairs of words of a post by their ids."""
+        vocabulary = self._model.vocabulary
+        tokens = self._model.tokens(post)
+        if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
+            tokens = [token for token in tokens if token in vocabulary]
+        ids = vocabulary.ids(tokens)
+        phrases = (f"{left} {right}" for left, right in pairwise(tokens))
+        found = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
+        return found | dict(zip(ids.tolist(), tokens, strict=True))
+
+
+def unit_terms(posts: Posts, weights: TermWeights) -> sparse.csr_matrix:
+    """Vectors (P, C) over all features of the posts whose products are lexical similarities.
+
+    A product is half the cosine of the words plus half that of the bigrams; without bigrams it is
+    the cosine of the words.
+    """
+    columns, places = np.unique(posts.terms, return_inverse=True)
+    values = weights.of(posts.terms)
+    if posts.factors is not None:
+        values = values * posts.factors
+    paired = posts.terms >= FIRST_BIGRAM
+    groups = [~paired, paired] if paired.any() else [~paired]
+    for group in groups:
+        rows = posts.rows[group]
+        lengths = np.sqrt(np.bincount(rows, weights=values[group] ** 2, minlength=len(posts.ids)))
+        lengths[lengths == 0] = 1.0
+        values[group] *= np.sqrt(1 / len(groups)) / lengths[rows]
+    shape = (len(posts.ids), len(columns))
+    return sparse.csr_matrix((values.astype(np.float32), (posts.rows, places)), shape=shape)

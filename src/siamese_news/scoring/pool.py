@@ -1,0 +1,109 @@
+"""What a pool teaches a scorer, in a form that can be saved and merged in any order."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.lexical_head import PoolCounts
+from siamese_news.scoring.candidates import Candidates
+
+# Bins of an article's cosines over the pool, from -1 to 1.
+_BINS = 1000
+
+
+class PoolState:
+    """Document frequencies, and what concerns each article: its cosines, its best posts.
+
+    Everything here is a sum, or a best-of with a fixed order among ties: posts can be observed in
+    any order and in any number of parts.
+
+    Args:
+        words: size of the vocabulary.
+        articles: A.
+        candidates: how many best posts are kept for each article.
+
+    Attributes:
+        counts: the pool's document frequencies.
+        about: (A,) how many posts are about the article's story by the lexical score.
+        cosines: (A, bins) how many posts have which cosine.
+        candidates: each article's best posts.
+    """
+
+    def __init__(self, words: int, articles: int, candidates: int) -> None:
+        self.counts = PoolCounts(words)
+        self.about = np.zeros(articles, np.int64)
+        self.cosines = np.zeros((articles, _BINS), np.int32)
+        self.candidates = Candidates(articles, candidates)
+
+    def add_cosines(self, cosines: NDArray[np.floating]) -> None:
+        """Count the cosines (A, P) of P posts."""
+        bins = np.ceil((cosines.astype(np.float64) + 1) * (_BINS / 2)).astype(np.int64) - 1
+        for row, own in zip(self.cosines, np.clip(bins, 0, _BINS - 1), strict=True):
+            row += np.bincount(own, minlength=_BINS).astype(np.int32)
+
+    def cosine_quantiles(self, quantile: float) -> NDArray[np.float32]:
+        """(A,) the least bin bound, from 0, that this share of an article's cosines does not exceed.
+
+        A text that no vector is known of has the cosine 0, so what exceeds a bound is like the
+        article.
+        """
+        below = self.cosines.cumsum(axis=1)
+        reached = below >= np.ceil(quantile * below[:, -1:])
+        bounds: NDArray[np.float32] = ((reached.argmax(axis=1) + 1) / (_BINS / 2) - 1).astype(
+            np.float32
+        )
+        return np.maximum(bounds, 0)
+
+    def merge(self, other: "PoolState") -> None:
+        """Add what was observed of other posts of the same pool, for the same articles."""
+        for mine, theirs in zip(self.counts.counts, other.counts.counts, strict=True):
+            mine += theirs
+        self.counts.posts += other.counts.posts
+        self.about += other.about
+        self.cosines += other.cosines
+        self.candidates.merge(other.candidates)
+
+    def saved(self, **more: NDArray[Any]) -> bytes:
+        """All of it, and further arrays, as bytes."""
+        arrays: dict[str, NDArray[Any]] = {"posts": np.array(self.counts.posts)}
+        for place, counts in enumerate(self.counts.counts):
+            arrays[f"places{place}"] = found = np.flatnonzero(counts)
+            arrays[f"counts{place}"] = counts[found]
+        arrays["bins"] = bins = np.flatnonzero(self.cosines)
+        arrays["in_bins"] = self.cosines.ravel()[bins]
+        stream = io.BytesIO()
+        np.savez(
+            stream,
+            allow_pickle=False,
+            about=self.about,
+            **arrays,
+            **self.candidates.plain(),
+            **more,
+        )
+        return stream.getvalue()
+
+    def restore(self, state: bytes, of: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
+        """Go on from what `saved` gave.
+
+        Args:
+            state: the bytes.
+            of: which of the saved articles each of these stands for; None: they are the same.
+
+        Returns:
+            All saved arrays by name, the further ones among them.
+        """
+        with np.load(io.BytesIO(state), allow_pickle=False) as file:
+            saved = {name: file[name] for name in file.files}
+        self.counts.posts = int(saved["posts"])
+        for place, counts in enumerate(self.counts.counts):
+            counts[:] = 0
+            counts[saved[f"places{place}"]] = saved[f"counts{place}"]
+        cosines = np.zeros((len(saved["about"]), _BINS), np.int32)
+        cosines.ravel()[saved["bins"]] = saved["in_bins"]
+        which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)
+        self.about, self.cosines = saved["about"][which], cosines[which]
+        self.candidates = Candidates.restored(saved, self.candidates.count, which.tolist())
+        return saved

@@ -1,0 +1,150 @@
+"""The smoothed scores of each article's best posts, and who smoothed them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.lexical_head import Smoothing, TermWeights
+from siamese_news.scoring.candidates import Candidates, Keys, content_keys
+from siamese_news.scoring.features import PostReader, Posts, unit_terms
+from siamese_news.scoring.neighbors import Neighbors
+
+Ids = NDArray[np.int64]
+Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
+"""Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
+
+# Candidates of several articles are read together while they are at most so many.
+_TOGETHER = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """A neighbor of a post.
+
+    Attributes:
+        ids: its word ids.
+        weight: what a unit of its score adds to the post's smoothed score.
+        score: its own score, before smoothing.
+    """
+
+    ids: Ids
+    weight: float
+    score: float
+
+
+class SmoothedScores:
+    """Looks up the smoothed scores of posts by what they say.
+
+    Args:
+        candidates: each article's best posts.
+        reader: of posts.
+        score: scores before smoothing.
+        weights: background weights, for the similarities.
+        options: the numbers.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        reader: PostReader,
+        score: Score,
+        weights: TermWeights,
+        options: Smoothing,
+    ) -> None:
+        self._candidates, self._reader, self._weights = candidates, reader, weights
+        self._score, self._options = score, options
+        keys, values, articles = [], [], []
+        for article, own, _, before, near in self._smoothed(range(candidates.articles)):
+            keys.append(own)
+            values.append(near.smooth(before[None])[0].astype(np.float32))
+            articles.append(np.full(len(own), article, np.int32))
+        flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
+        order = np.argsort(flat, kind="stable")
+        self._keys: Keys = flat[order]
+        self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
+        self._articles = np.concatenate([*articles, np.zeros(0, np.int32)])[order]
+
+    def put(self, scores: NDArray[np.float32], ids: Sequence[Ids]) -> None:
+        """Replace the scores (A, P) of posts that are among an article's best."""
+        if not len(self._keys) or not len(ids):
+            return
+        keys = content_keys(ids)
+        start = np.searchsorted(self._keys, keys, side="left")
+        counts = np.searchsorted(self._keys, keys, side="right") - start
+        total = int(counts.sum())
+        if not total:
+            return
+        posts = np.repeat(np.arange(len(ids)), counts)
+        within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = np.repeat(start, counts) + within
+        scores[self._articles[found], posts] = self._values[found]
+
+    def influences(self, ids: Ids, article: int) -> tuple[float, list[Influence]]:
+        """What the smoothed score of a post is made of.
+
+        Args:
+            ids: the post's word ids.
+            article: the article's number.
+
+        Returns:
+            The weight of the post's own score, and its neighbors; 1 and none for a post that is not
+            among the article's best.
+        """
+        (key,) = content_keys([ids])
+        for _, keys, texts, before, near in self._smoothed([article]):
+            (found,) = np.nonzero(keys == key)
+            if not len(found):
+                break
+            place = int(found[0])
+            gain = float(near.gains[place])
+            pairs = zip(near.rows[place].tolist(), near.weights[place].tolist(), strict=True)
+            return 1 - gain, [
+                Influence(texts[row], gain * weight, float(before[row]))
+                for row, weight in pairs
+                if weight
+            ]
+        return 1.0, []
+
+    def _smoothed(
+        self, articles: Sequence[int]
+    ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
+        """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
+        last: tuple[bytes, Neighbors] | None = None
+        for some in self._groups(articles):
+            lists = {article: self._candidates.best(article)[0] for article in some}
+            union = np.unique(np.concatenate(list(lists.values())))
+            if not len(union):
+                continue
+            texts = [self._candidates.text(key) for key in union.tolist()]
+            posts = self._reader.of_ids(texts)
+            terms = unit_terms(posts, self._weights)
+            vectors = posts.vectors
+            if vectors is None:
+                vectors = np.zeros((len(texts), 0), np.float32)
+            before = self._score(posts, some).astype(np.float64)
+            for line, (article, keys) in zip(before, lists.items(), strict=True):
+                if not len(keys):
+                    continue
+                places = np.searchsorted(union, keys)
+                # Edited versions of one article share its candidates.
+                if last is None or last[0] != keys.tobytes():
+                    near = Neighbors.of(terms[places], vectors[places], self._options)
+                    last = (keys.tobytes(), near)
+                own = [texts[place] for place in places.tolist()]
+                yield article, keys, own, line[places], last[1]
+
+    def _groups(self, articles: Sequence[int]) -> Iterator[list[int]]:
+        """Articles with at most `_TOGETHER` candidates, or one article."""
+        group: list[int] = []
+        total = 0
+        for article in articles:
+            count = len(self._candidates.best(article)[0])
+            if group and total + count > _TOGETHER:
+                yield group
+                group, total = [], 0
+            group.append(article)
+            total += count
+        if group:
+            yield group

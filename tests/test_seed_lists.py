@@ -1,0 +1,131 @@
+"""A seed's list is its own, by the command and from Python, with the model that ships."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import siamese_news.data
+from siamese_news.cli import app
+from siamese_news.data.articles import read_articles
+from siamese_news.data.readers import open_posts
+from siamese_news.search.searcher import Searcher
+
+STORIES = Path(siamese_news.data.__file__).parent / "stories"
+POSTS = STORIES / "corpus.jsonl"
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    """A file a seed: all articles, one of no word, and one that shares no word with the pool."""
+    folder = tmp_path_factory.mktemp("seeds")
+    for article in read_articles([str(STORIES / "queries.jsonl")]):
+        (folder / f"{article.id}.txt").write_text(f"{article.title}\n\n{article.text}")
+    (folder / "zz-none.txt").write_text("... !!! ...")
+    (folder / "zz-other.txt").write_text("Xylophon qwertzig\n\nUlkig brabbelt yps.")
+    return sorted(folder.glob("*.txt"))
+
+
+def ranked(out, files, *options):
+    command = [sys.executable, "-m", "siamese_news", "rank", "--posts", POSTS, "--out", out]
+    command += ["--top", "100000", *options, "--articles", *files]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    meta = json.loads(Path(f"{out}.meta.json").read_text())
+    scores = {}
+    for row in rows:
+        scores.setdefault(row["article"], {})[row["post"]] = row["score"]
+    return scores, meta, done.stderr
+
+
+def same(one, other, seed):
+    assert one[seed].keys() == other[seed].keys()
+    assert one[seed] == pytest.approx(other[seed], abs=5e-6)
+
+
+def test_other_seeds_change_nothing(seeds, tmp_path):
+    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds)
+    assert len(whole) == len(seeds)
+    assert set(meta["about"]) == set(whole)
+    assert "(--about)" in said
+    some = [seeds[-1], seeds[3], seeds[0]]
+    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some)
+    for file in some:
+        same(few, whole, file.stem)
+        assert few_meta["about"][file.stem] == meta["about"][file.stem]
+    # … and the same from Python, one seed alone.
+    articles, posts = read_articles([str(seeds[3])]), list(open_posts([str(POSTS)]))
+    records = Searcher().rank(articles, posts, top=len(posts))
+    same({seeds[3].stem: {r["post"]: r["score"] for r in records}}, whole, seeds[3].stem)
+    # A seed without a word, or without one in common, has a list all the same.
+    assert set(whole["zz-none"].values()) == {0.0}
+
+
+def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
+    runs = {
+        about: ranked(tmp_path / f"{about}.jsonl", seeds[:2], "--about", about)
+        for about in ("event", "article")
+    }
+    for about, (_, meta, said) in runs.items():
+        assert set(meta["about"].values()) == {about}
+        assert ("event" if about == "event" else "very article") in said
+    assert runs["event"][0] != runs["article"][0]
+    one = ranked(tmp_path / "one.jsonl", seeds[:2], "--over-seeds")[1]
+    assert set(one["about"].values()) == {"event"}
+    plain = ranked(tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event")[0]
+    assert plain != runs["event"][0]
+
+
+@pytest.mark.parametrize("dies", [2, 5, 9])
+def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
+    """Wherever it stops: while the pool is observed, or while it is scored."""
+    from siamese_news.scoring.mixture import MixtureScorer
+    from siamese_news.search import scan
+
+    monkeypatch.setattr(scan, "BLOCK", 60)
+    calls = []
+
+    def run(out, *options):
+        files = [argument for file in seeds[:2] for argument in ("--articles", str(file))]
+        arguments = ["filter", *files, "--posts", str(POSTS), "--threshold", "0.05"]
+        return CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / out), *options])
+
+    assert run("whole.jsonl").exit_code == 0
+    for name in ("observe", "scores"):
+        plain = getattr(MixtureScorer, name)
+
+        def dying(self, posts, plain=plain):
+            calls.append(1)
+            if len(calls) == dies:
+                raise KeyboardInterrupt
+            return plain(self, posts)
+
+        monkeypatch.setattr(MixtureScorer, name, dying)
+    assert run("out.jsonl").exit_code == 130
+    done = run("out.jsonl", "--resume")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_an_explanation_names_the_neighbors(seeds, tmp_path):
+    scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1])
+    (list_,) = scores.values()
+    best = max(list_, key=list_.get)
+    arguments = ["explain", "--articles", str(seeds[0]), "--posts", str(POSTS), "--post", best]
+    done = CliRunner().invoke(app, [*arguments, "--format", "jsonl"])
+    assert done.exit_code == 0, done.output
+    one = json.loads(done.stdout.splitlines()[-1])
+    assert one["score"] == pytest.approx(list_[best], abs=1e-5)
+    assert one["neighbors"]
+    assert {near["post"] for near in one["neighbors"]} <= set(list_)
+    around = sum(near["added"] for near in one["neighbors"])
+    assert one["lexical"] + one["dense"] + around == pytest.approx(one["score"], abs=1e-6)
+    carried = sum(sentence["contribution"] for sentence in one["sentences"])
+    assert carried + one["feedback"] + one["rest"] == pytest.approx(one["score"], abs=1e-6)
+    done = CliRunner().invoke(app, [*arguments])
+    assert "its neighbors" in done.stdout
