@@ -50,7 +50,8 @@ def score(
     figures = kept(out, row, name, key)
     if figures is not None and not again:
         return figures
-    systems = open_row(ground, row, lock.entry(row)["choices"])
+    choices = lock.entry(row)["choices"]
+    systems = open_row(ground, row, choices, one_story=test.one_story)
     if name not in LEAK:
         for system in systems:
             _refuse(system, test, row)

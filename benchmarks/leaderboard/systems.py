@@ -77,20 +77,26 @@ def missing(ground: Ground, row: Row) -> str | None:
     return None
 
 
-def open_row(ground: Ground, row: Row, choices: Mapping[str, Any]) -> list[System]:
+def open_row(
+    ground: Ground, row: Row, choices: Mapping[str, Any], *, one_story: bool = False
+) -> list[System]:
     """The systems of a row: one, or one a seed.
 
     Args:
         ground: what rows share.
         row: the row.
         choices: what dev pools chose.
+        one_story: whether the articles that will be scored tell one story.
     """
     if row.kind in ("model", "shipped"):
         folders = ground.board.folders(row)
-        return [ModelSystem(Model.load(folder), **row.options) for folder in folders]
+        loaded = [Model.load(folder) for folder in folders]
+        return [ModelSystem(model, one_story=one_story, **row.options) for model in loaded]
     options = {**row.options, **choices}
     if row.kind == "mix":
-        first, second = (open_row(ground, ground.board.rows[n], {}) for n in options["of"])
+        first, second = (
+            open_row(ground, ground.board.rows[n], {}, one_story=one_story) for n in options["of"]
+        )
         count = max(len(first), len(second))
         return [
             Mix(first[i % len(first)], second[i % len(second)], options["weight"])

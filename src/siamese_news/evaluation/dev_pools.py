@@ -102,7 +102,7 @@ def event_pools(
         seed: of every draw; another seed draws other posts.
         shares: of the event, in the pools at given shares.
     """
-    stories = _Stories(collection, distractors, splits)
+    stories = Stories(collection, distractors, splits)
     everything = np.arange(len(stories.posts))
     pools = [
         stories.pool(
@@ -143,8 +143,22 @@ def pair_pool(figure: str, collection: Collection, split: str) -> Pool:
     )
 
 
-class _Stories:
-    """Articles and posts of some splits by number, distractors behind the posts."""
+class Stories:
+    """Articles and posts of some splits by number, distractors behind the posts.
+
+    Args:
+        collection: see `event_pools`.
+        distractors: see `event_pools`.
+        splits: see `event_pools`.
+
+    Attributes:
+        events: names, in order.
+        articles: A full texts.
+        posts: P texts.
+        linked: (A, P) bool.
+        event_of_article: (A,) numbers of events.
+        event_of_post: (P,) the same; -1 for a distractor.
+    """
 
     def __init__(
         self, collection: Collection, distractors: Sequence[str], splits: Sequence[str]
@@ -169,13 +183,21 @@ class _Stories:
     def pool(
         self, name: str, rows: Sequence[int] | np.ndarray, columns: np.ndarray, found: list[Ranking]
     ) -> Pool:
+        """The pool of some of the articles and posts.
+
+        Args:
+            name: of the pool.
+            rows: articles.
+            columns: posts.
+            found: its rankings.
+        """
         return Pool(
             name, [self.articles[row] for row in rows], [self.posts[c] for c in columns], found
         )
 
 
 def _story_pool(
-    stories: _Stories,
+    stories: Stories,
     number: int,
     figure: str,
     own: np.ndarray,
@@ -199,13 +221,13 @@ def _story_pool(
     return stories.pool(f"{figure} {event}", rows, columns, rankings)
 
 
-def _links(stories: _Stories, seed: int) -> Iterator[Ranking]:
+def _links(stories: Stories, seed: int) -> Iterator[Ranking]:
     for row, event in enumerate(stories.event_of_article):
         own = np.flatnonzero(stories.linked[row])
         yield _against_others(stories, "links", row, int(event), own, seed, 0)
 
 
-def _topic(stories: _Stories, seed: int) -> Iterator[Ranking]:
+def _topic(stories: Stories, seed: int) -> Iterator[Ranking]:
     for row, event in enumerate(stories.event_of_article):
         siblings = np.flatnonzero((stories.event_of_post == event) & ~stories.linked[row])
         if len(siblings) >= FEWEST_SIBLINGS:
@@ -214,7 +236,7 @@ def _topic(stories: _Stories, seed: int) -> Iterator[Ranking]:
 
 
 def _against_others(
-    stories: _Stories, figure: str, row: int, event: int, own: np.ndarray, seed: int, draw: int
+    stories: Stories, figure: str, row: int, event: int, own: np.ndarray, seed: int, draw: int
 ) -> Ranking:
     generator = np.random.default_rng([seed, row, draw])
     some = generator.choice(own, min(OWN, len(own)), replace=False)

@@ -62,7 +62,7 @@ class DenseExcess:
     """What a cosine that is high for its article adds to the score.
 
     Attributes:
-        quantile: of the article's cosines over the pool; what a cosine exceeds it by, and 0, counts.
+        quantile: of the article's cosines over the pool; what exceeds it (and 0) counts.
         weight: of the excess in the score; 0 for none.
     """
 

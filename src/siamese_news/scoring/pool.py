@@ -45,7 +45,7 @@ class PoolState:
             row += np.bincount(own, minlength=_BINS).astype(np.int32)
 
     def cosine_quantiles(self, quantile: float) -> NDArray[np.float32]:
-        """(A,) the least bin bound, from 0, that this share of an article's cosines does not exceed.
+        """(A,) the least bin bound from 0 that this share of an article's cosines keeps below.
 
         A text that no vector is known of has the cosine 0, so what exceeds a bound is like the
         article.

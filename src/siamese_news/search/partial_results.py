@@ -14,7 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, is_stream
 
 _SECONDS = 1.0  # between two records of how far it is
-_SHARE = 0.02  # of the time that may go into these records
+_RECORD = 0.02  # how long one takes at most before there are fewer of them
 
 
 @contextmanager
@@ -110,7 +110,8 @@ class PartialResults:
     @property
     def due(self) -> bool:
         """Whether the last `save` is a while ago."""
-        return time.monotonic() - self._saved >= max(_SECONDS, self._took / _SHARE)
+        pause = _SECONDS * max(1.0, self._took / _RECORD)
+        return time.monotonic() - self._saved >= pause
 
     def save(self) -> None:
         """Record `progress`."""
