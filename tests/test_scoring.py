@@ -321,7 +321,7 @@ def test_several_seeds_of_one_story_ask_for_the_event(two_heads):
 )
 def test_a_seeds_scores_do_not_depend_on_the_others(two_heads, data):
     two_heads.terms.options = options(
-        excess=DenseExcess(0.8, 0.2),
+        excess=DenseExcess(quantile=0.8),
         smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
         feedback=RocchioFeedback(posts=3, least=2, score=0.05),
     )
@@ -352,7 +352,7 @@ def test_vectors_alone_do_not_make_a_pool_narrow(two_heads):
 )
 def test_a_pool_can_be_observed_in_parts_and_in_any_order(two_heads, data):
     two_heads.terms.options = options(
-        excess=DenseExcess(0.8, 0.2),
+        excess=DenseExcess(quantile=0.8),
         smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
         feedback=RocchioFeedback(posts=3, least=2, score=0.05),
     )

@@ -113,7 +113,7 @@ def test_posts_outside_the_best_keep_their_scores(model):
 def test_what_a_score_is_made_of_adds_up(model):
     model.terms.options = dataclasses.replace(
         model.terms.options,
-        excess=DenseExcess(0.5, 0.3),
+        excess=DenseExcess(quantile=0.5, weight=0.3),
         feedback=RocchioFeedback(posts=3, focused_posts=3, least=2, score=0.01),
     )
     scorer = settled(model, POSTS)

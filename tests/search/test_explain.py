@@ -319,7 +319,7 @@ def test_the_commands_mistakes_are_named(files, options, message, monkeypatch):
 def test_what_the_best_posts_add_is_told_apart(mixture):
     feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.4)
     mixture.terms.options = dataclasses.replace(mixture.terms.options, feedback=feedback)
-    scorer = open_scorer(mixture, ["lake", STORY.full_text])
+    scorer = open_scorer(mixture, ["lake", STORY.full_text], about="event")
     found = ["qwertz bridge boat", "flood of qwertz smoke"]
     [learned] = observe_all(scorer, [*found, *["vote mayor street"] * 30])
     assert "best posts" in learned

@@ -63,11 +63,18 @@ class DenseExcess:
 
     Attributes:
         quantile: of the article's cosines over the pool; what exceeds it (and 0) counts.
-        weight: of the excess in the score; 0 for none.
+        weight: of the excess in the score of an article whose words find little; 0 for none.
+        strong_weight: the same where they find much; not above `weight`.
+        weak: words find little where the mean score of the article's three best posts in the first
+            pass is at most this.
+        strong: and much from this on; between the two the weight is linear.
     """
 
     quantile: float = 0.995
     weight: float = 0.2
+    strong_weight: float = 0.1
+    weak: float = 0.1
+    strong: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,12 @@ class TermOptions:
         for name, share in shares.items():
             if not 0 <= share <= 1:
                 raise InputError(f"terms: {name}={share}; expected a number from 0 to 1")
+        if self.excess.weak >= self.excess.strong or self.excess.strong_weight < 0:
+            raise InputError(
+                f"terms: excess.weak={self.excess.weak}, excess.strong={self.excess.strong}, "
+                f"excess.strong_weight={self.excess.strong_weight}; expected weak < strong and a "
+                "weight from 0"
+            )
         if not 0 <= self.focused_pool.share < self.focused_pool.full:
             raise InputError(
                 f"terms: focused_pool.share={self.focused_pool.share}, focused_pool.full="

@@ -17,6 +17,8 @@ from siamese_news.text.checks import check_texts
 
 # Articles times posts of a block that are scored at once.
 _CELLS = 1 << 24
+# Posts that say how much an article's words find.
+_STRONGEST = 3
 _DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 
 
@@ -24,7 +26,8 @@ class MixtureScorer:
     """The lexical head's score, the cosine of the dense head, and what smoothing makes of them.
 
     Before smoothing a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the score of the words,
-    D the cosine, q a high quantile of the article's cosines over the pool (`DenseExcess`). Without
+    D the cosine, q a high quantile of the article's cosines over the pool, and e the higher the
+    less the article's words find (`DenseExcess`). Without
     a pool, and in the first pass over one, it is ``(1 - w) L + w D``. The options of the lexical
     head have w and e.
 
@@ -76,12 +79,15 @@ class MixtureScorer:
             model, articles, self._read, self._background, self._feedback.weight
         )
         best = self._smoothing.posts if self._smoothing.weight else 0
+        if self._excess.weight:
+            best = max(best, _STRONGEST)
         if self._feedback.weight:
             best = max(best, self._feedback.posts, self._feedback.focused_posts)
         self._pool = PoolState(len(model.vocabulary), len(articles), best)
         self._settled = False
         self._degrees = np.zeros(len(articles))
         self._quantiles = np.zeros(len(articles), np.float32)
+        self._excesses = np.zeros(len(articles), np.float32)
         self._smoothed: SmoothedScores | None = None
 
     @property
@@ -137,6 +143,7 @@ class MixtureScorer:
         self._articles.use(self._pool.counts, self._degrees, lists)
         if self._excess.weight and self._pool.counts.posts:
             self._quantiles = self._pool.cosine_quantiles(self._excess.quantile)
+            self._excesses[:] = [self._excess_of(n) for n in range(len(self._articles))]
         self._settled = True
         if self._smoothing.weight:
             self._smoothed = SmoothedScores(
@@ -159,6 +166,15 @@ class MixtureScorer:
         if self._smoothed is not None:
             found.append("posts that are alike lend each other their scores")
         return found
+
+    def _excess_of(self, article: int) -> float:
+        """The weight of an article's excess: the less its words find, the more vectors count."""
+        options = self._excess
+        scores = self._pool.candidates.best(article)[1][:_STRONGEST]
+        found = float(scores.sum()) / _STRONGEST / 1e6
+        weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
+        least = min(options.strong_weight, options.weight)
+        return least + weak * (options.weight - least)
 
     def _best(self, article: int) -> list[NDArray[np.int64]]:
         """The posts that speak for an article as well."""
@@ -206,20 +222,14 @@ class MixtureScorer:
         dense: NDArray[np.float32] | None,
         articles: Sequence[int] | None = None,
     ) -> NDArray[np.float32]:
-        share, excess = self._weights_of_dense
-        mixed: NDArray[np.float32] = lexical * np.float32(1 - share - excess)
+        mine = slice(None) if articles is None else list(articles)
+        excesses = self._excesses[mine][:, None]
+        mixed: NDArray[np.float32] = lexical * (np.float32(1 - self._share) - excesses)
         if dense is not None:
-            mixed += np.float32(share) * dense
-            if excess:
-                mine = slice(None) if articles is None else list(articles)
-                over = dense - self._quantiles[mine][:, None]
-                mixed += np.float32(excess) * np.maximum(over, 0)
+            mixed += np.float32(self._share) * dense
+            if excesses.any():
+                mixed += excesses * np.maximum(dense - self._quantiles[mine][:, None], 0)
         return mixed
-
-    @property
-    def _weights_of_dense(self) -> tuple[float, float]:
-        """The weights of the cosine and of its excess, now."""
-        return self._share, self._excess.weight if self._settled else 0.0
 
     def decisions(self) -> list[str]:
         """See `Scorer`."""
@@ -234,7 +244,7 @@ class MixtureScorer:
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """See `Scorer`."""
-        weights = (*self._weights_of_dense, float(self._quantiles[article]))
+        weights = (self._share, float(self._excesses[article]), float(self._quantiles[article]))
         return score_parts(self._articles, self._read, self._smoothed, weights, post, article)
 
     def article_term_shares(self, article: int) -> dict[int, float]:
