@@ -160,7 +160,7 @@ class MixtureScorer:
         focused = int((self._degrees[: self._positives] > 0).sum())
         if focused and self._about == "auto":
             whose = "the seed" if self._positives == 1 else f"{focused} of {self._positives} seeds"
-            found.append(f"much of the pool is about the story of {whose}, so rare words count")
+            found.append(f"the pool is mostly about the story of {whose}, so rare words count")
         if feedback:
             found.append("the best posts speak for the articles as well")
         if self._smoothed is not None:
