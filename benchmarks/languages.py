@@ -17,18 +17,17 @@ from siamese_news import __version__
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
 from siamese_news.model.siamese import BLOCK
-from siamese_news.scoring import open_scorer
+from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.languages import SearchLanguages
 
 
 def scores_of(model, text, posts):
-    """The scores of the posts for an article alone, after as many passes as it takes."""
+    """The scores of the posts for an article alone."""
     scorer = open_scorer(model, [text])
-    while True:
-        starts = range(0, len(posts), BLOCK)
-        parts = [scorer.scores(posts[start : start + BLOCK]) for start in starts]
-        if not scorer.adapt():
-            return np.round(np.concatenate(parts, axis=1)[0], 6)
+    observe_all(scorer, posts)
+    starts = range(0, len(posts), BLOCK)
+    parts = [scorer.scores(posts[start : start + BLOCK]) for start in starts]
+    return np.round(np.concatenate(parts, axis=1)[0], 6)
 
 
 def precision(relevant, scores, among):

@@ -64,6 +64,7 @@ def observe(
             if number >= done:
                 scorer.observe([post.text for post in kept])
                 yield number + 1
+        window.check()
         reason = scorer.settle()
         if reason and again is not None:
             again(reason)
