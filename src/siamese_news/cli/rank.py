@@ -3,7 +3,7 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,6 +46,13 @@ from siamese_news.cli.common import (
 from siamese_news.cli.outputs import ForceOption, claim, files_read, rejected_file
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
+
+if TYPE_CHECKING:
+    from siamese_news.data.readers.stream import PostStream
+    from siamese_news.scoring import Scorer
+    from siamese_news.search.languages import SearchLanguages
+    from siamese_news.search.seeds import Seeds
+    from siamese_news.search.window import Window
 
 
 def rank(
@@ -112,7 +119,6 @@ def rank(
         from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
         from siamese_news.search.scores import write_scores
-        from siamese_news.search.seeds import decided
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
@@ -164,9 +170,11 @@ def rank(
             assert out is not None
             with atomic_write(out, "wb") as stream_out:
                 scored = write_scores(
-                    stream_out, scorer, seeds, watched, window=window, again=watched.again
-                )
+                    stream_out, scorer, seeds, languages.watch(watched), window=window,
+                    again=watched.again,
+                )  # fmt: skip
             watched.finish(scored.scanned)
+            about_pool = _say(window, stream, languages, scorer, seeds)
             write_meta(
                 out,
                 kind=scorer.kind,
@@ -174,6 +182,7 @@ def rank(
                 counts={**watched.counts(), **window.counts(), "scored": scored.scanned},
                 histogram=scored.scores.histogram(),
                 titles={article.id: article.title for article in seeds.articles},
+                **about_pool,
             )
             typer.echo(f"{out}: the scores of {scored.scanned:,} posts", err=True)
             return
@@ -188,13 +197,7 @@ def rank(
             again=watched.again,
         )
         watched.finish(ranking.scanned)
-        say_dates(window)
-        say_empty(stream.counts)
-        for remark in languages.remarks():
-            typer.echo(remark, err=True)
-        decisions = scorer.decisions()
-        if said := decided(decisions):
-            typer.echo(said, err=True)
+        about_pool = _say(window, stream, languages, scorer, seeds)
         rows = ranking_rows(
             ranking,
             share,
@@ -228,8 +231,28 @@ def rank(
             },
             histogram=ranking.scores.histogram(),
             titles=options["titles"],
-            remarks=languages.remarks(),
-            languages=languages.plain(),
-            about=dict(zip([a.id for a in seeds.articles], decisions, strict=False)),
+            **about_pool,
         )  # fmt: skip
         typer.echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds", err=True)
+
+
+def _say(
+    window: "Window",
+    stream: "PostStream",
+    languages: "SearchLanguages",
+    scorer: "Scorer",
+    seeds: "Seeds",
+) -> dict[str, Any]:
+    """Say on the console what was found out about the pool, and return it for the meta file."""
+    from siamese_news.search.seeds import decided
+
+    say_dates(window)
+    say_empty(stream.counts)
+    remarks = languages.remarks()
+    for remark in remarks:
+        typer.echo(remark, err=True)
+    decisions = scorer.decisions()
+    if said := decided(decisions):
+        typer.echo(said, err=True)
+    about = dict(zip([article.id for article in seeds.articles], decisions, strict=False))
+    return {"remarks": remarks, "languages": languages.plain(), "about": about}

@@ -8,7 +8,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.scan import passes
+from siamese_news.search.scan import observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
 
@@ -41,12 +41,12 @@ def write_scores(
     posts is in memory at one time.
 
     Args:
-        stream: where to; can be read from the start again, for a scorer may need a second pass.
+        stream: where to.
         scorer: opened with `seeds.texts`.
         seeds: what to search for.
         posts: such as a `PostStream`.
         window: which posts by date; None for all.
-        again: called before each further pass, with the reason.
+        again: called after each pass that the scorer learned from, with what it learned.
 
     Raises:
         InputError: no post.
@@ -58,24 +58,23 @@ def write_scores(
     if not seeds.over:
         fields.insert(0, ("article", pa.string()))
     schema = pa.schema(fields)
-    for blocks in passes(scorer, posts, window=window, again=again):
-        stream.seek(0)
-        stream.truncate()
-        scanned, counts = 0, ScoreCounts()
-        # Ids are all different and scores nearly so: dictionaries would only take room.
-        options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
-        with pq.ParquetWriter(stream, schema, **options) as writer:
-            for block in blocks:
-                scores, _ = seeds.combine(block.scores)
-                counts.add(scores)
-                scanned += len(block.posts)
-                ids = pa.array([post.id for post in block.posts], pa.string())
-                for number, line in enumerate(scores):
-                    columns = [ids, pa.array(line / MILLION)]
-                    if not seeds.over:
-                        name = seeds.articles[number].id
-                        columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
-                    writer.write_table(pa.table(columns, schema=schema))
+    for _ in observe(scorer, posts, window=window, again=again):
+        pass
+    scanned, counts = 0, ScoreCounts()
+    # Ids are all different and scores nearly so: dictionaries would only take room.
+    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
+    with pq.ParquetWriter(stream, schema, **options) as writer:
+        for block in scored(scorer, posts, articles=len(seeds.texts), window=window):
+            scores, _ = seeds.combine(block.scores)
+            counts.add(scores)
+            scanned += len(block.posts)
+            ids = pa.array([post.id for post in block.posts], pa.string())
+            for number, line in enumerate(scores):
+                columns = [ids, pa.array(line / MILLION)]
+                if not seeds.over:
+                    name = seeds.articles[number].id
+                    columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
+                writer.write_table(pa.table(columns, schema=schema))
     if not scanned:
         raise InputError("there is no post to rank: expected at least one")
     return AllScores(scanned, counts)
