@@ -18,7 +18,7 @@ STEPS = (
     {"scoring"},
     {"evaluation"},
     {"training", "search", "decide"},
-    {"train", "evaluate", "cli", "__main__", "__init__"},
+    {"train", "evaluate", "cli", "desk", "__main__", "__init__"},
 )
 STEP = {room: number for number, rooms in enumerate(STEPS) for room in rooms}
 DOORS = STEPS[-1]
@@ -41,6 +41,7 @@ FORBIDDEN_OUTSIDE = {
     "search": HEAVY,
     "decide": HEAVY | {"torch"},
     "cli": HEAVY,
+    "desk": HEAVY,
 }
 
 

@@ -7,6 +7,7 @@ import typer
 from siamese_news.cli.annotate import annotate
 from siamese_news.cli.audit import audit
 from siamese_news.cli.certify import certify
+from siamese_news.cli.desk import desk
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.filter import filter
@@ -46,7 +47,7 @@ def _root(
 
 for command in (
     rank, filter, explain, keywords, rerank, report,
-    sample, annotate, certify, audit, simulate,
+    sample, annotate, certify, audit, simulate, desk,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

@@ -103,7 +103,8 @@ def filter(
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
-        from siamese_news.search.export import CLUSTERED, write_meta
+        from siamese_news.search.clusters import CLUSTERED
+        from siamese_news.search.export import write_meta
         from siamese_news.search.filter import filter_posts, filtered_rows
         from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows

@@ -1,5 +1,7 @@
 """Posts that say how far they are."""
 
+import json
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,11 @@ if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
     from siamese_news.data.records import Post
 
+PROGRESS = "SIAMESE_NEWS_PROGRESS"
+"""Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch."""
+
 _STEP = 512  # posts between two looks at the clock
+_SECONDS = 0.25  # between two JSON lines
 
 
 class Watched:
@@ -27,6 +33,10 @@ class Watched:
         self._started = time.monotonic()
 
     def __iter__(self) -> "Iterator[Post]":
+        if os.environ.get(PROGRESS) == "json":
+            self._passes += 1
+            yield from self._reported()
+            return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -46,6 +56,19 @@ class Watched:
                 if number % _STEP == 0:
                     progress.update(bar, completed=self._posts.bytes_read, count=f"{number:,}")
                 yield post
+
+    def _reported(self) -> "Iterator[Post]":
+        started = shown = time.monotonic()
+        for number, post in enumerate(self._posts, 1):
+            if number % _STEP == 0 and (now := time.monotonic()) - shown >= _SECONDS:
+                shown = now
+                row = {
+                    "pass": self._passes, "done": self._posts.bytes_read,
+                    "total": self._posts.total_bytes, "posts": number,
+                    "seconds": round(now - started, 2),
+                }  # fmt: skip
+                typer.echo(json.dumps(row), err=True)
+            yield post
 
     def again(self, reason: str) -> None:
         """Say why it takes another pass."""

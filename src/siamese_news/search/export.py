@@ -13,7 +13,7 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.clusters import cluster_posts
+from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, row_of
 from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
@@ -21,9 +21,6 @@ from siamese_news.search.report.places import places
 from siamese_news.search.scan import blocks
 from siamese_news.utils.files import atomic_write, file_sha256, is_stream
 from siamese_news.utils.provenance import command, provenance
-
-CLUSTERED = 100_000
-"""More posts are clustered only where that was asked for: it takes 6 KB of memory a post."""
 
 _KEY_BYTES = 16
 
@@ -79,15 +76,6 @@ def read_key(path: Path) -> bytes:
             "python -c 'import secrets; print(secrets.token_hex(32))' and keep it to yourself"
         )
     return key
-
-
-def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:
-    """Id -> number and size of the post's cluster of near-duplicates among these posts."""
-    numbers = cluster_posts([post.text for post in posts])
-    sizes: dict[int, int] = {}
-    for number in numbers:
-        sizes[number] = sizes.get(number, 0) + 1
-    return {post.id: (n, sizes[n]) for post, n in zip(posts, numbers, strict=True)}
 
 
 def map_of(

@@ -11,7 +11,8 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
-from siamese_news.search.export import CLUSTERED, ExportOptions, clusters_of, map_of
+from siamese_news.search.clusters import CLUSTERED, clusters_of
+from siamese_news.search.export import ExportOptions, map_of
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import metadata_text
 from siamese_news.search.partial_results import PartialResults

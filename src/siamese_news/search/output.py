@@ -4,12 +4,15 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from siamese_news.data.records import Post
-from siamese_news.search.rank import RankedPost
 from siamese_news.utils.spreadsheet import guarded
 from siamese_news.utils.terminal import clean
+
+if TYPE_CHECKING:
+    # The ranking brings torch, which those who only write results do not need.
+    from siamese_news.search.rank import RankedPost
 
 Row = Mapping[str, Any]
 COLUMNS = (
@@ -55,7 +58,7 @@ def write_rows(
 
 def write_ranking(
     stream: IO[Any],
-    ranking: Iterable[Sequence[RankedPost]],
+    ranking: "Iterable[Sequence[RankedPost]]",
     format: str,
     *,
     terminal: bool,
@@ -71,7 +74,7 @@ def write_ranking(
     write_rows(stream, rows(), format, titles=titles, terminal=terminal)
 
 
-def row_of(item: RankedPost) -> dict[str, Any]:
+def row_of(item: "RankedPost") -> dict[str, Any]:
     """The columns that a ranked post has by itself."""
     return {
         "article": item.article.id,

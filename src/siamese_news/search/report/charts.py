@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -119,10 +119,16 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
     )
 
 
-def timeline_chart(dates: Sequence[datetime]) -> BarChart | None:
-    """Posts by hour, day, month or year, whichever the span asks for; None without dates."""
-    if not dates:
+def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarChart | None:
+    """Posts by hour, day, month or year, whichever the span asks for; None without dates.
+
+    Args:
+        dates: one of each post, or how many posts have which.
+    """
+    posts = Counter(dates)
+    if not posts:
         return None
+    dates = list(posts)
     span = max(dates) - min(dates)
     if span <= timedelta(days=5):
         unit, form = "hour", "%d %b %H:00"
@@ -132,7 +138,9 @@ def timeline_chart(dates: Sequence[datetime]) -> BarChart | None:
         unit, form = "month", "%b %Y"
     else:
         unit, form = "year", "%Y"
-    counts = Counter(_bin(date, unit) for date in dates)
+    counts: Counter[int] = Counter()
+    for date, count in posts.items():
+        counts[_bin(date, unit)] += count
     first, last = min(counts), max(counts)
     slots = last - first + 1
     step = (WIDTH - _LEFT - _RIGHT) / max(slots, 12)

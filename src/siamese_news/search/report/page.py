@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from siamese_news.data.readers.dates import iso_date
@@ -36,8 +36,11 @@ _COUNTS = {
 }
 
 
+Dates = Mapping[int, str | None]
+
+
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class Shown:
     """A post on the page."""
 
     row: int
@@ -52,8 +55,8 @@ class _Shown:
 class _Group:
     """A cluster on the page: its representative, its copies, and what it is sorted by."""
 
-    lead: _Shown
-    copies: list[_Shown]
+    lead: Shown
+    copies: list[Shown]
     size: int
     seeds: str
     bar: float
@@ -71,43 +74,69 @@ def render(data: ReportData) -> str:
     here = files("siamese_news.search.report")
     style = (here / "style.css").read_text(encoding="utf-8")
     script = (here / "script.js").read_text(encoding="utf-8")
-    dates = [iso_date(post.created_at) if post.created_at else None for post in data.posts]
+    dates = {
+        row: iso_date(post.created_at) if post.created_at else None
+        for row, post in enumerate(data.posts)
+    }
     groups = _groups(data, dates)
-    known = [datetime.fromisoformat(date).replace(tzinfo=None) for date in dates if date]
+    known = [datetime.fromisoformat(date).replace(tzinfo=None) for date in dates.values() if date]
     listed = {shown.row for group in groups for shown in (group.lead, *group.copies)}
     clusters = len({post.cluster for post in data.posts})
-    environment = Environment(
-        loader=PackageLoader("siamese_news.search.report", "."),
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            data=data,
+            style=Markup(style),
+            script=Markup(script),
+            style_hash=_sha256(style),
+            script_hash=_sha256(script),
+            groups=groups,
+            clusters=clusters,
+            clusters_left=clusters - len(groups),
+            listed=listed,
+            several_seeds=len(data.seeds) > 1,
+            seeds={seed.id: seed for seed in data.seeds},
+            counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
+            above=_above(data),
+            histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
+            timeline=timeline_chart(known),
+            undated=len(dates) - len(known),
+            map=map_chart(data.posts),
+            facts=_facts(data.provenance),
+            whole=_WHOLE,
+        )
+    )
+
+
+def environment(*more: BaseLoader) -> Environment:
+    """Templates that escape every text and spell out what is hidden in it.
+
+    Args:
+        more: where to look for templates before the report's own.
+    """
+    own = PackageLoader("siamese_news.search.report", ".")
+    return Environment(
+        loader=ChoiceLoader([*more, own]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    return environment.get_template("page.html.j2").render(
-        data=data,
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_sha256(style),
-        script_hash=_sha256(script),
-        groups=groups,
-        clusters=clusters,
-        clusters_left=clusters - len(groups),
-        listed=listed,
-        several_seeds=len(data.seeds) > 1,
-        seeds={seed.id: seed for seed in data.seeds},
-        counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
-        above=_above(data),
-        histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
-        timeline=timeline_chart(known),
-        undated=len(dates) - len(known),
-        map=map_chart(data.posts),
-        facts=_facts(data.provenance),
-        whole=_WHOLE,
-    )
 
 
-def _groups(data: ReportData, dates: Sequence[str | None]) -> list[_Group]:
+def shown(row: int, post: ReportPost) -> "Shown":
+    """A post as the templates take it: its matched terms marked, a long text cut.
+
+    Args:
+        row: its number, by which links and scripts name it.
+        post: of any results.
+    """
+    return _shown(row, post, {row: iso_date(post.created_at) if post.created_at else None})
+
+
+def _groups(data: ReportData, dates: Dates) -> list[_Group]:
     """The clusters by rank of their representative, as many as the page shows."""
     posts = data.posts
     rows: dict[int, list[int]] = {}
@@ -145,9 +174,9 @@ def _groups(data: ReportData, dates: Sequence[str | None]) -> list[_Group]:
     return groups
 
 
-def _shown(row: int, post: ReportPost, dates: Sequence[str | None]) -> _Shown:
+def _shown(row: int, post: ReportPost, dates: Dates) -> Shown:
     text, long = post.text, len(post.text) > _PREVIEW
-    return _Shown(
+    return Shown(
         row,
         post,
         dates[row] or "",

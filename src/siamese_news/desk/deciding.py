@@ -1,0 +1,279 @@
+"""From labels to a certificate, by way of the room that knows how; nothing is computed here."""
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from siamese_news.decide.audit import lower_bound, upper_bound
+from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
+from siamese_news.decide.certification import Certification
+from siamese_news.decide.design import first_size, share_of
+from siamese_news.decide.labels import Labels, read_labels
+from siamese_news.decide.ledger import mark_labelled, never_labelled, read_ledger
+from siamese_news.decide.noise import Agreement, agreement
+from siamese_news.decide.page import write_page
+from siamese_news.decide.plan import Settings, beside
+from siamese_news.desk.labels import LabelLog
+from siamese_news.desk.project import Project
+from siamese_news.desk.search import command_line
+from siamese_news.errors import InputError
+from siamese_news.utils.files import atomic_write
+
+BUDGET_CAP = 100_000
+
+
+_SHOWN = 12  # sets of a descent on the page
+
+
+@dataclass(frozen=True, slots=True)
+class SetSoFar:
+    """What the labels say of one set of posts from the top.
+
+    Attributes:
+        size: posts in it.
+        score: of the last one.
+        labels: of a random sample of it.
+        errors: not relevant ones among them.
+        estimate: of its precision; None without labels.
+        low: of the exact 95% interval, for a number of labels that was fixed beforehand.
+        high: of it.
+        certified: whether the descent passed it.
+    """
+
+    size: int
+    score: float
+    labels: int
+    errors: int
+    estimate: float | None
+    low: float
+    high: float
+    certified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the labels show now.
+
+    Attributes:
+        content: of the certificate, as the command writes it.
+        sentences: what each claim says.
+        conflicts: drawn posts of which annotators say different things; they count as not relevant.
+        descents: of each claim the last sets that were tested, the last one first.
+    """
+
+    content: dict[str, Any]
+    sentences: list[str]
+    conflicts: int
+    descents: list[list[SetSoFar]]
+
+
+class Deciding:
+    """The plan of a project's present search, and what its labels have shown.
+
+    Args:
+        project: whose.
+        log: the labels.
+    """
+
+    def __init__(self, project: Project, log: LabelLog) -> None:
+        self._project = project
+        self._log = log
+        self._guard = threading.RLock()
+        self._work: Certification | None = None
+        self._found: tuple[int, Findings] | None = None
+
+    @property
+    def sheet(self) -> Path:
+        """The sheet that the commands take: the drawn posts with their labels."""
+        return self._project.search / "sheet.jsonl"
+
+    @property
+    def path(self) -> Path:
+        """The file of the plan."""
+        return beside(self.sheet, "plan.json")
+
+    @property
+    def planned(self) -> bool:
+        """Whether there is a plan for the present search."""
+        return self.path.exists()
+
+    def earlier(self) -> int:
+        """How many plans were made over the results."""
+        return len(read_ledger(self._project.results)) if self._project.results.exists() else 0
+
+    def plan(
+        self, precision: Sequence[str], confidence: str, budget: int, criteria: str, *, again: bool
+    ) -> None:
+        """Fix everything before the first label.
+
+        Raises:
+            InputError: for shares that cannot be, without results, and where a plan stands.
+        """
+        with self._guard:
+            project = self._project
+            if not project.results.exists():
+                raise InputError("there are no results yet; search first")
+            if self.planned:
+                raise InputError("the plan is fixed already; what was fixed cannot be changed")
+            targets = [share_of(target, "precision") for target in precision]
+            if not targets or len(set(targets)) < len(targets):
+                raise InputError("expected one or several different precisions, such as .9")
+            share_of(confidence, "confidence")
+            if not 1 <= budget <= BUDGET_CAP:
+                raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
+            settings = Settings(
+                targets=tuple(precision),
+                confidence=confidence,
+                budget=budget,
+                first=first_size(targets),
+            )
+            work = Certification.start(
+                project.results,
+                self.path,
+                settings,
+                again=again,
+                unused=never_labelled(project.results),
+                criteria=criteria.strip()[:5000],
+            )
+            self._work, self._found = work, None
+            self.next_posts(1)
+
+    def next_posts(self, count: int) -> list[str]:
+        """Ids of the posts to label next for the certificate; none where no label would help."""
+        with self._guard:
+            work = self._open()
+            labels = self._labels(work)
+            ranks = work.next_posts(labels, at_least=count)
+            units = work.units(ranks)
+            work.drawn.draw(units)
+            self._write_sheet(work)
+            return [unit.post for unit in units]
+
+    def findings(self) -> Findings:
+        """What the labels show; computed anew where there are new ones."""
+        with self._guard:
+            version = self._log.version
+            if self._found is None or self._found[0] != version:
+                work = self._open()
+                labels = self._labels(work)
+                content = certificate_of(work, work.claims(labels), labels, [self.sheet])
+                conflicts = sum(
+                    self._log.verdict(drawn.post) == "conflict"
+                    for drawn in work.drawn.by_key.values()
+                )
+                sentences = [sentence_of(content, claim) for claim in content["claims"]]
+                descents = [_descent(work, claim) for claim in content["claims"]]
+                self._found = (version, Findings(content, sentences, conflicts, descents))
+            return self._found[1]
+
+    def certify(self) -> Findings:
+        """Write the certificate and its page beside the plan."""
+        with self._guard:
+            found = self.findings()
+            write_certificate(beside(self.path, "certificate.json"), found.content)
+            write_page(beside(self.path, "certificate.html"), found.content)
+            return found
+
+    def files(self) -> list[Path]:
+        """The files of plan and certificate that there are."""
+        endings = ("plan.json", "drawn.jsonl", "certificate.json", "certificate.html")
+        found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]
+        return [path for path in found if path.exists()]
+
+    def commands(self) -> list[str]:
+        """The command lines that do the same."""
+        project = self._project
+        sheet = str(self.sheet.relative_to(project.folder))
+        lines = []
+        if self.planned:
+            settings = self._open().settings
+            arguments = ["sample", "--results", str(project.results.relative_to(project.folder))]
+            for target in settings.targets:
+                arguments += ["--precision", target]
+            arguments += ["--confidence", settings.confidence, "--budget", str(settings.budget)]
+            if criteria := self._open().plan["criteria"]:
+                arguments += ["--criteria", criteria]
+            lines.append(command_line([*arguments, "--out", sheet]))
+        lines.append(command_line(["certify", "--labels", sheet]))
+        return lines
+
+    def agreement(self) -> tuple[str, str, Agreement] | None:
+        """The two annotators with the most posts in common, and how they agree."""
+        names = self._log.annotators()
+        common: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for post in self._log.posts():
+            said = self._log.by_annotator(post)
+            plain = {n: int(said[n].label == "yes") for n in names if n in said}
+            plain = {n: v for n, v in plain.items() if said[n].label != "skip"}
+            for place, first in enumerate(plain):
+                for second in list(plain)[place + 1 :]:
+                    common.setdefault((first, second), []).append((plain[first], plain[second]))
+        if not common:
+            return None
+        pair = max(common, key=lambda names: (len(common[names]), names))
+        both = common[pair]
+        return *pair, agreement([said for said, _ in both], [said for _, said in both])
+
+    def chance(self) -> Fraction | None:
+        """The chance of a wrong certificate, all plans over the scores included."""
+        with self._guard:
+            return self._open().error if self.planned else None
+
+    def _open(self) -> Certification:
+        if self._work is None or self._work.path != self.path:
+            if not self.planned:
+                raise InputError("there is no plan yet; fix the target before labelling for it")
+            self._work = Certification.resume(self.path, results=self._project.results)
+            self._found = None
+        return self._work
+
+    def _labels(self, work: Certification) -> Labels:
+        if not len(work.drawn):
+            return Labels()
+        self._write_sheet(work)
+        labels = read_labels([self.sheet], work.drawn)
+        if labels.of:
+            mark_labelled(self._project.results, self.path)
+        return labels
+
+    def _write_sheet(self, work: Certification) -> None:
+        """The labels of the drawn posts as the commands read them."""
+        drawn = list(work.drawn.by_key.values())
+        ranks = work.population.ranks_of([one.name for one in drawn])
+        units = work.units([ranks[one.name] for one in drawn])
+        with atomic_write(self.sheet) as stream:
+            for one, unit in zip(drawn, units, strict=True):
+                label = self._log.verdict(one.post)
+                notes = {given.note for given in self._log.by_annotator(one.post).values()}
+                row = {
+                    "key": one.key, "label": "skip" if label == "conflict" else label,
+                    "text": unit.text, "link": unit.link, "article": unit.article,
+                    "post": one.post, "note": " / ".join(sorted(notes - {""})),
+                }  # fmt: skip
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _descent(work: Certification, claim: dict[str, Any]) -> list[SetSoFar]:
+    found = []
+    for size, labels, errors, certified in reversed(claim["descent"][-_SHOWN:]):
+        low, high = 0, size
+        if labels:
+            low = lower_bound(size, labels, labels - errors, 0.025)
+            high = upper_bound(size, labels, labels - errors, 0.025)
+        found.append(
+            SetSoFar(
+                size,
+                float(work.population.scores[size - 1]),
+                labels,
+                errors,
+                1 - errors / labels if labels else None,
+                low / size,
+                high / size,
+                certified,
+            )
+        )
+    return found

@@ -1,0 +1,133 @@
+"""What the page knows: its project, the results and labels of it, and what they come to."""
+
+import json
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from siamese_news.desk.deciding import Deciding
+from siamese_news.desk.labels import Given, LabelLog
+from siamese_news.desk.project import Project
+from siamese_news.desk.results import Asked, Results
+from siamese_news.desk.search import Search
+from siamese_news.errors import InputError
+
+_COPIES = 500  # near-duplicates that one label reaches at most
+
+
+class Desk:
+    """A project that is open.
+
+    Args:
+        project: its folder, which must be held.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.log = LabelLog(project.labels)
+        self.search = Search(project)
+        self.deciding = Deciding(project, self.log)
+        self._guard = threading.Lock()
+        self._results: tuple[str, Results] | None = None
+
+    def results(self) -> Results:
+        """The results of the present search.
+
+        Raises:
+            InputError: there are none yet.
+        """
+        path = self.project.results
+        with self._guard:
+            if self._results is None or self._results[0] != str(path):
+                if not path.exists():
+                    raise InputError("there are no results yet; search first")
+                database = path.with_name("results.sqlite")
+                self._results = (str(path), Results(path, database))
+            return self._results[1]
+
+    def meta(self) -> dict[str, Any]:
+        """What the search wrote beside its results; empty where it has not."""
+        path = self.project.results.with_name("results.parquet.meta.json")
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return {}
+
+    def threshold(self) -> float:
+        """From which score on posts are handed over: as the user chose, else as was searched."""
+        config = self.project.config()
+        chosen = config.get("threshold")
+        return float(config["options"]["threshold"] if chosen is None else chosen)
+
+    def label(self, row: dict[str, Any]) -> Given:
+        """Write down a label that the page sent.
+
+        Raises:
+            InputError: for a post that the search did not find, and fields that cannot be.
+            Conflict: it is not the label that the page had seen.
+        """
+        post, seen = row.get("post"), row.get("seen")
+        if not isinstance(post, str) or not (seen is None or type(seen) is int):
+            raise InputError("expected the id of a post, and the number of the label that was seen")
+        found = self.results().by_id([post]).get(post)
+        if found is None:
+            raise InputError(f"post {post!r} is not among the results")
+        copies: Iterable[str] = ()
+        if row.get("together") and found.cluster_size > 1:
+            ranks = self.results().copies(found.rank)[:_COPIES]
+            copies = [other.id for other in self.results().posts(ranks) if other.id != post]
+        return self.log.add(
+            post,
+            str(row.get("label")),
+            str(row.get("annotator") or ""),
+            note=str(row.get("note") or ""),
+            copies=tuple(copies),
+            seen=seen,
+        )
+
+    def queue(self, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
+        """Ranks of the posts to label next.
+
+        Args:
+            kind: ``rank`` (from the top), ``sample`` (what the certificate needs) or ``mixed``.
+            annotator: who asks; what they labelled does not come again.
+            count: how many.
+            leave: ids that the page has already.
+
+        Raises:
+            InputError: for another kind, and a sample without a plan.
+        """
+        if kind not in ("rank", "sample", "mixed"):
+            raise InputError(f"the queue is {kind!r}; expected rank, sample or mixed")
+        name = " ".join(annotator.split())[:60]
+        drawn = self._from_sample(name, count, leave) if kind != "rank" else []
+        ranked = self._from_rank(name, count, leave) if kind != "sample" else []
+        if kind == "mixed":
+            mixed = [rank for pair in zip(drawn, ranked, strict=False) for rank in pair]
+            rest = drawn[len(ranked) :] + ranked[len(drawn) :]
+            return list(dict.fromkeys([*mixed, *rest]))[:count]
+        return (drawn or ranked)[:count]
+
+    def _from_rank(self, annotator: str, count: int, leave: set[str]) -> list[int]:
+        results = self.results()
+        ranks = results.find(Asked(groups=True))
+        found: list[int] = []
+        for start in range(0, len(ranks), 500):
+            for post in results.posts(ranks[start : start + 500]):
+                if post.id not in leave and self.log.of(post.id, annotator) is None:
+                    found.append(post.rank)
+                    if len(found) == count:
+                        return found
+        return found
+
+    def _from_sample(self, annotator: str, count: int, leave: set[str]) -> list[int]:
+        needed = self.deciding.next_posts(count + len(leave))
+        posts = self.results().by_id(needed)
+        return [
+            posts[post].rank for post in needed
+            if post in posts and post not in leave and self.log.of(post, annotator) is None
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        """End the writing of labels."""
+        self.log.close()

@@ -1,0 +1,138 @@
+"""The views of the page and the pieces that its script asks for, out of the report's templates."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jinja2 import PackageLoader
+from markupsafe import Markup
+
+from siamese_news.desk.labels import LabelLog
+from siamese_news.desk.results import Results
+from siamese_news.desk.security import policy
+from siamese_news.search.report import Histogram, ReportPost
+from siamese_news.search.report.charts import (
+    MAP_POINTS,
+    histogram_chart,
+    map_chart,
+    timeline_chart,
+)
+from siamese_news.search.report.page import environment, shown
+
+VIEWS = {
+    "search": ("/", "Search"),
+    "posts": ("/posts", "Posts"),
+    "label": ("/label", "Label"),
+    "decide": ("/decide", "Decide"),
+    "hand-over": ("/hand-over", "Hand over"),
+}
+"""Name -> address and title of each view."""
+
+_PLACED = 20_000  # ranks among which posts with a place are looked for
+
+
+@lru_cache
+def _templates() -> Any:
+    return environment(PackageLoader("siamese_news.desk", "pages"))
+
+
+@lru_cache
+def _style() -> str:
+    report = (files("siamese_news.search.report") / "style.css").read_text(encoding="utf-8")
+    return report + (files("siamese_news.desk") / "pages" / "desk.css").read_text(encoding="utf-8")
+
+
+@lru_cache
+def _script(view: str) -> str:
+    pages = files("siamese_news.desk") / "pages"
+    names = ["common.js", "labelling.js"] if view in ("posts", "label") else ["common.js"]
+    return "".join((pages / name).read_text(encoding="utf-8") for name in (*names, f"{view}.js"))
+
+
+def view(name: str, **values: Any) -> tuple[str, str]:
+    """A whole page and its content security policy.
+
+    Args:
+        name: one of `VIEWS`.
+        values: for its template.
+    """
+    style, script = _style(), _script(name)
+    html = (
+        _templates()
+        .get_template(f"{name}.html.j2")
+        .render(
+            view=name,
+            views=VIEWS,
+            style=Markup(style),
+            script=Markup(script),
+            **{"several_seeds": False, "seeds": {}, **values},
+        )
+    )
+    return html, policy([script], [style])
+
+
+def piece(name: str, **values: Any) -> str:
+    """A part of a page."""
+    html: str = _templates().get_template(f"{name}.html.j2").render(**values)
+    return html
+
+
+def items(
+    posts: list[ReportPost],
+    rows: list[int],
+    results: Results,
+    log: LabelLog,
+    annotator: str,
+    titles: Mapping[str, str],
+    **values: Any,
+) -> str:
+    """Entries of a list of posts, with what was said of them."""
+    entries = []
+    low, high = min(0.0, float(results.scores.min())), float(results.scores.max())
+    for row, post in zip(rows, posts, strict=True):
+        mine = log.of(post.id, annotator)
+        others = {n: g for n, g in log.by_annotator(post.id).items() if n != annotator}
+        bar = (post.score - low) / (high - low or 1.0)
+        entries.append({"shown": shown(row, post), "mine": mine, "others": others, "bar": bar})
+    return piece(
+        "_items",
+        entries=entries,
+        several_seeds=len(results.seeds) > 1,
+        seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
+        **values,
+    )
+
+
+def charts(
+    results: Results, threshold: float | None, whole: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The pictures of a view of results.
+
+    Args:
+        results: of the search.
+        threshold: to draw.
+        whole: the histogram of all posts that were scanned, where it is known.
+    """
+    histogram = None
+    if whole:
+        histogram = Histogram(whole["edges"], whole["counts"])
+    elif len(results):
+        counts, edges = np.histogram(results.scores, bins=40)
+        histogram = Histogram(edges.tolist(), counts.tolist())
+    placed = results.posts(results.places(_PLACED)[:MAP_POINTS])
+    return {
+        "histogram": histogram_chart(histogram, threshold) if histogram else None,
+        "map": map_chart(placed),
+        "placed": [post.rank for post in placed],
+    }
+
+
+def timeline(results: Results, ranks: Any) -> str:
+    """The picture of posts over time."""
+    counts = results.counted_by_hour(ranks)
+    return piece(
+        "_timeline", timeline=timeline_chart(counts), undated=len(ranks) - sum(counts.values()),
+        several_seeds=False, seeds={},
+    )  # fmt: skip

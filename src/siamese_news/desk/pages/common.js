@@ -1,0 +1,40 @@
+"use strict";
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const count = (number) => number.toLocaleString("en");
+
+const problem = (message) => {
+  const place = one("#problem");
+  place.textContent = message || "";
+  place.hidden = !message;
+  if (message) place.scrollIntoView({ block: "nearest" });
+};
+
+// Every answer is JSON; one that says what is wrong is shown, and thrown.
+const ask = async (address, options = {}) => {
+  let answer;
+  try {
+    answer = await fetch(address, options);
+  } catch {
+    const error = new Error("The page's server does not answer. Start siamese-news desk again, with the same project: every label that was confirmed is on the disk.");
+    error.lost = true;
+    problem(error.message);
+    throw error;
+  }
+  let content = {};
+  try { content = await answer.json(); } catch { /* a refusal in plain text */ }
+  if (!answer.ok) {
+    const error = new Error(content.error || `The server refused (${answer.status}). Open the page with the address that siamese-news desk printed.`);
+    Object.assign(error, { status: answer.status, content });
+    if (answer.status !== 409) problem(error.message);
+    throw error;
+  }
+  return content;
+};
+const send = (address, row) =>
+  ask(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(row) });
+
+const later = (work, wait) => {
+  let timer;
+  return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
+};

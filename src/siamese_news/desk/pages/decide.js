@@ -1,0 +1,19 @@
+one("#plan")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  problem("");
+  const row = Object.fromEntries(new FormData(event.target));
+  row.again = Boolean(row.again);
+  await send("/api/settings", { criteria: row.criteria });
+  await send("/api/plan", row);
+  location.assign("/label");
+});
+one("#certify")?.addEventListener("click", async () => {
+  await send("/api/certify", {});
+  one("#written").value = "Written into the project.";
+});
+for (const button of all("[data-threshold]")) {
+  button.addEventListener("click", async () => {
+    await send("/api/threshold", { threshold: Number(button.dataset.threshold) });
+    location.assign("/hand-over");
+  });
+}

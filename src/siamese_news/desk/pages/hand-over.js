@@ -1,0 +1,27 @@
+const whose = one("#whose");
+if (whose) {
+  whose.value = localStorage.getItem("annotator") || "";
+  one("#import").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    problem("");
+    const file = one("#labelled").files[0];
+    const query = new URLSearchParams({ name: file.name, annotator: whose.value });
+    const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
+    one("#taken").value = `${count(found.taken)} taken, ${count(found.already)} were there, ${count(found.unknown)} of other posts`;
+  });
+  // A file is made when it is asked for; what is in the way is shown here and not as a page of its own.
+  for (const link of all(".offers a")) {
+    link.addEventListener("click", async (event) => {
+      event.preventDefault();
+      problem("");
+      const answer = await fetch(link.href);
+      if (!answer.ok) { problem((await answer.json()).error); return; }
+      const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))?.[1] || "file";
+      const place = document.createElement("a");
+      place.href = URL.createObjectURL(await answer.blob());
+      place.download = name;
+      place.click();
+      URL.revokeObjectURL(place.href);
+    });
+  }
+}

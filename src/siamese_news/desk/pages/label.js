@@ -1,0 +1,119 @@
+const card = one("#card");
+if (card) {
+  // Posts that were shown, with where one stands among them; what comes next is fetched ahead.
+  let shown = [];
+  let at = -1;
+  let busy = false;
+  let fetching = null;
+  const kind = one("#kind");
+  const note = one("#note");
+  const empty = one("#empty");
+
+  const element = (post) => {
+    const box = document.createElement("ol");
+    box.innerHTML = post.html;
+    return { post: post.post, item: box.firstElementChild };
+  };
+
+  const fetchMore = async () => {
+    const leave = shown.slice(at < 0 ? 0 : at).map((entry) => entry.post);
+    const query = new URLSearchParams({ kind: kind.value, annotator: annotator.value, leave: JSON.stringify(leave) });
+    const found = await ask(`/api/queue?${query}`);
+    const known = new Set(shown.map((entry) => entry.post));
+    shown.push(...found.posts.filter((post) => !known.has(post.post)).map(element));
+    const { yes, no, skip } = found.counts;
+    said = { yes, no, skip };
+    tell();
+  };
+  let said = { yes: 0, no: 0, skip: 0 };
+  const tell = () => {
+    one("#progress").value = `${count(said.yes)} relevant, ${count(said.no)} not, ${count(said.skip)} unsure`;
+  };
+  const ahead = () => {
+    fetching ??= fetchMore().finally(() => { fetching = null; });
+    return fetching;
+  };
+
+  const show = () => {
+    const entry = shown[at];
+    card.replaceChildren(...(entry ? [entry.item] : []));
+    empty.hidden = Boolean(entry);
+    if (!entry) {
+      empty.innerHTML = "";
+      empty.textContent = kind.value === "rank"
+        ? "Every post of the list has your label."
+        : "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
+    } else {
+      entry.item.querySelector("details.whole")?.setAttribute("open", "");
+      entry.item.focus({ preventScroll: true });
+    }
+  };
+  const forward = async () => {
+    // Never past a post that waits for its label, unless one walks back and forth.
+    if (at + 1 >= shown.length) await ahead();
+    if (at + 1 < shown.length) at += 1;
+    else if (shown[at]?.item.dataset.label) { at = shown.length; }
+    if (shown.length - at < 4) ahead().catch(() => {});
+    show();
+  };
+  const restart = async () => {
+    shown = [];
+    at = -1;
+    await forward();
+  };
+
+  const press = async (key) => {
+    if (busy) return;
+    busy = true;
+    try {
+      if (key in KEYS) {
+        const entry = shown[at];
+        if (!entry) return;
+        const before = entry.item.dataset.label;
+        const label = KEYS[key];
+        if (!(await giveLabel(entry.item, label, { note: note.value, together: one("#together").checked }))) return;
+        if (before) said[before] -= 1;
+        said[label] += 1;
+        tell();
+        note.value = "";
+        await forward();
+      } else if (key === "u") {
+        const gone = await send("/api/labels/undo", { annotator: annotator.value });
+        if (gone.post === null) return;
+        const place = shown.findIndex((entry) => entry.post === gone.post);
+        if (place >= 0) {
+          said[shown[place].item.dataset.label] -= 1;
+          showLabel(shown[place].item, "", 0);
+          at = place;
+          tell();
+          show();
+        } else await restart();
+      } else if (key === "ArrowLeft" && at > 0) {
+        at -= 1;
+        show();
+      } else if (key === "ArrowRight") {
+        await forward();
+      }
+    } catch (error) {
+      if (!error.status && !error.lost) throw error;
+    } finally {
+      busy = false;
+    }
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const known = event.key in KEYS || ["u", "ArrowLeft", "ArrowRight"].includes(event.key);
+    if (!known || typing(event) || event.repeat) return;
+    event.preventDefault();
+    press(event.key);
+  });
+  note.addEventListener("keydown", (event) => { if (event.key === "Enter") shown[at]?.item.focus(); });
+  for (const button of all("[data-key]")) button.addEventListener("click", () => press(button.dataset.key));
+  kind.addEventListener("change", restart);
+  annotator.addEventListener("change", restart);
+  one("#criteria").addEventListener("input", later(async () => {
+    await send("/api/settings", { criteria: one("#criteria").value });
+    one("#kept").textContent = "Kept.";
+  }, 400));
+  restart();
+}

@@ -1,0 +1,48 @@
+// What labels have in common wherever they are given: the annotator, sending, showing.
+const SAID = { yes: "✓ relevant", no: "✗ not relevant", skip: "? unsure", "": "" };
+const KEYS = { y: "yes", n: "no", "?": "skip" };
+
+const annotator = one("#annotator");
+if (annotator) {
+  annotator.value = localStorage.getItem("annotator") || "me";
+  annotator.addEventListener("change", () => {
+    annotator.value = annotator.value.trim() || "me";
+    localStorage.setItem("annotator", annotator.value);
+  });
+}
+
+const showLabel = (item, label, number) => {
+  item.dataset.label = label;
+  item.dataset.seen = number;
+  one("[data-said]", item).textContent = SAID[label];
+};
+
+// Returns whether the label is on the disk.
+const giveLabel = async (item, label, more = {}) => {
+  const row = {
+    post: item.dataset.post, label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
+  };
+  try {
+    const given = await send("/api/labels", row);
+    problem("");
+    showLabel(item, given.label, given.n);
+    return true;
+  } catch (error) {
+    if (error.status !== 409) return false;
+    const there = error.content.current;
+    showLabel(item, there ? there.label : "", there ? there.n : 0);
+    problem("This post was labelled in another tab in the meantime; that label is shown now. Give yours again to replace it.");
+    return false;
+  }
+};
+
+const typing = (event) =>
+  event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea");
+
+document.addEventListener("toggle", async (event) => {
+  const details = event.target;
+  if (!details.dataset?.copies || !details.open || details.dataset.loaded) return;
+  details.dataset.loaded = "1";
+  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}`);
+  one("ol", details).innerHTML = found.html;
+}, true);

@@ -1,0 +1,126 @@
+const list = one("#clusters");
+if (list) {
+  const figure = one("#scores");
+  const chart = one("svg", figure);
+  const cut = one("#cut");
+  const number = one("#cut-number");
+  const first = Number(figure.dataset.first);
+  const counts = JSON.parse(figure.dataset.counts);
+  const controls = one("#controls");
+  const more = one("#more");
+  let next = null;
+  let turn = 0;
+
+  const above = (score) => {
+    const place = Math.max(0, Math.ceil(score * 1000 - 1e-6) - first);
+    return counts[place] || 0;
+  };
+
+  // The chart's own axis: two ticks tell the scale.
+  const ticks = all("text.tick[text-anchor=middle]", chart).map((tick) => [Number(tick.textContent), Number(tick.getAttribute("x"))]);
+  const [low, high] = [ticks[0], ticks[ticks.length - 1]];
+  const place = (score) => low[1] + ((score - low[0]) / (high[0] - low[0])) * (high[1] - low[1]);
+  const score = (x) => low[0] + ((x - low[1]) / (high[1] - low[1])) * (high[0] - low[0]);
+
+  const keep = later((value) => send("/api/threshold", { threshold: value }), 300);
+  const draw = (value) => {
+    const x = place(value);
+    for (const name of ["x1", "x2"]) one("line.threshold", chart).setAttribute(name, x);
+    const label = one(".threshold-label", chart);
+    const left = x > 400;
+    label.setAttribute("x", x + (left ? -7 : 7));
+    label.setAttribute("text-anchor", left ? "end" : "start");
+    label.textContent = `threshold ${value.toFixed(3)}`;
+    for (const bar of all("rect.bar", chart)) {
+      const middle = Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) / 2;
+      bar.classList.toggle("above", middle >= x);
+    }
+    const posts = above(value);
+    one("#above").value = `${count(posts)} post${posts === 1 ? "" : "s"} at or above`;
+  };
+  const choose = (value, from) => {
+    const chosen = Math.min(Number(cut.max), Math.max(Number(cut.min), Math.round(value * 1000) / 1000));
+    if (!Number.isFinite(chosen)) return;
+    if (from !== cut) cut.value = chosen;
+    if (from !== number) number.value = chosen;
+    draw(chosen);
+    if (from) keep(chosen);
+    if (from && controls.elements.above.checked) reload();
+  };
+  cut.addEventListener("input", () => choose(Number(cut.value), cut));
+  number.addEventListener("change", () => choose(Number(number.value), number));
+  const drag = (event) => {
+    const box = chart.getBoundingClientRect();
+    choose(score(((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width), chart);
+  };
+  chart.addEventListener("pointerdown", (event) => {
+    drag(event);
+    chart.setPointerCapture(event.pointerId);
+    chart.addEventListener("pointermove", drag);
+  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    chart.addEventListener(name, () => chart.removeEventListener("pointermove", drag));
+  }
+
+  const load = async (after) => {
+    const mine = ++turn;
+    const query = new URLSearchParams(new FormData(controls));
+    query.delete("above");
+    query.set("groups", controls.elements.groups?.checked ? "1" : "");
+    if (controls.elements.above.checked) query.set("least", cut.value);
+    if (after) query.set("after", after);
+    const found = await ask(`/api/posts?${query}`);
+    if (mine !== turn) return;
+    if (after) list.insertAdjacentHTML("beforeend", found.html);
+    else {
+      list.innerHTML = found.html;
+      one("#timeline").innerHTML = found.timeline;
+    }
+    next = found.next;
+    more.hidden = next === null;
+    one("#found").value = `${count(found.found)} found`;
+  };
+  const reload = later(() => load(0), 120);
+  controls.addEventListener("input", reload);
+  annotator.addEventListener("change", reload);
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  more.addEventListener("click", () => { more.hidden = true; load(next); });
+  new IntersectionObserver((seen) => {
+    if (seen[0].isIntersecting && !more.hidden) more.click();
+  }, { rootMargin: "600px" }).observe(one("#end"));
+
+  const go = (item, step) => {
+    const items = all("#clusters > .item");
+    const to = items[items.indexOf(item) + step];
+    if (to) { to.focus(); to.scrollIntoView({ block: "nearest" }); }
+  };
+  list.addEventListener("keydown", async (event) => {
+    const item = event.target.closest(".item");
+    if (!item || typing(event) || event.repeat && event.key in KEYS) return;
+    if (event.key in KEYS) {
+      event.preventDefault();
+      if (await giveLabel(item, KEYS[event.key])) go(item, 1);
+    } else if (event.key === "u") {
+      const gone = await send("/api/labels/undo", { annotator: annotator.value });
+      const back = gone.post !== null && all(".item").find((other) => other.dataset.post === gone.post);
+      if (back) { showLabel(back, "", 0); back.focus(); }
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      go(item, event.key === "ArrowDown" ? 1 : -1);
+    }
+  });
+
+  one(".map")?.addEventListener("click", async (event) => {
+    const rank = Number(event.target.closest("[data-row]")?.dataset.row);
+    if (!rank) return;
+    controls.reset();
+    annotator.value = localStorage.getItem("annotator") || "me";
+    if (controls.elements.groups) controls.elements.groups.checked = false;
+    list.innerHTML = "";
+    await load(rank - 1);
+    one(".item", list)?.focus();
+  });
+
+  choose(Number(cut.value), null);
+  load(0);
+}

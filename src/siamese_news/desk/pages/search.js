@@ -1,0 +1,123 @@
+const running = one("#running");
+const state = one("#state");
+const form = one("#search-form");
+const uploading = new Set();
+
+const uploads = (kind, share) => {
+  const bar = one(`.drop[data-kind=${kind}] + progress`);
+  bar.hidden = share === null;
+  if (share !== null) bar.value = share;
+};
+
+// XMLHttpRequest, because fetch does not tell how much of an upload is done.
+const upload = (kind, file) =>
+  new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open("PUT", `/api/inputs/${kind}/${encodeURIComponent(file.name)}`);
+    request.responseType = "json";
+    request.upload.addEventListener("progress", (event) => uploads(kind, event.loaded / (event.total || 1)));
+    request.addEventListener("loadend", () => {
+      uploads(kind, null);
+      if (request.status === 200) one(`#${kind}-files`).innerHTML = request.response.html;
+      else problem(request.response?.error || `${file.name}: could not be uploaded`);
+      resolve();
+    });
+    request.send(file);
+  });
+
+const take = async (kind, files) => {
+  problem("");
+  const mark = {};
+  uploading.add(mark);
+  for (const file of files) await upload(kind, file);
+  uploading.delete(mark);
+};
+
+for (const drop of all(".drop")) {
+  const kind = drop.dataset.kind;
+  const input = one("input", drop);
+  input.addEventListener("change", async () => { await take(kind, [...input.files]); input.value = ""; });
+  for (const name of ["dragenter", "dragover"]) {
+    drop.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
+  }
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    take(kind, [...event.dataTransfer.files]);
+  });
+}
+// A file that misses the field must not replace the page.
+for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-remove]");
+  if (!button) return;
+  const { kind, remove } = button.dataset;
+  const found = await ask(`/api/inputs/${kind}/${encodeURIComponent(remove)}`, { method: "DELETE" });
+  one(`#${kind}-files`).innerHTML = found.html;
+  one(`.drop[data-kind=${kind}] input`).focus();
+});
+
+one("#paste").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const found = await send("/api/pasted", { text: one("#pasted").value });
+  problem("");
+  one("#pasted").value = "";
+  one("#articles-files").innerHTML = found.html;
+});
+
+const time = (seconds) => (seconds < 90 ? `${Math.max(1, seconds)} s` : `${Math.round(seconds / 60)} min`);
+
+const show = (status) => {
+  const busy = status.state === "running" || status.state === "indexing";
+  running.hidden = !busy;
+  one("#cancel").hidden = status.state !== "running";
+  one("#start").disabled = busy;
+  const bar = one("#bar");
+  if (status.share === null || status.state === "indexing") bar.removeAttribute("value");
+  else bar.value = status.share;
+  let text = "Reading the model and the articles …";
+  if (status.state === "indexing") text = "Preparing the list …";
+  else if (status.posts) {
+    const turn = status.turn > 1 ? `Pass ${status.turn}: ` : "";
+    text = `${turn}${count(status.posts)} posts`;
+    if (status.share !== null) text += `, ${Math.floor(status.share * 100)}%`;
+    if (status.seconds !== null) text += `, about ${time(status.seconds)} left of this pass`;
+  }
+  one("#how-far").textContent = text;
+  if (busy) return;
+  state.dataset.state = status.state;
+  state.hidden = status.state === "none";
+  state.textContent = status.state === "stopped"
+    ? "The search was interrupted. What it found is kept: it goes on from there."
+    : status.message;
+  one("#onward").hidden = status.state !== "done";
+  one("#start").textContent = { stopped: "Go on", done: "Search again" }[status.state] || "Search";
+};
+
+const watch = () => {
+  const source = new EventSource("/api/search/events");
+  source.addEventListener("message", (event) => {
+    const status = JSON.parse(event.data);
+    show(status);
+    if (status.state !== "running" && status.state !== "indexing") source.close();
+  });
+};
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  problem("");
+  if (uploading.size) { problem("Files are still coming in; wait for the upload."); return; }
+  const row = Object.fromEntries(new FormData(form));
+  for (const box of all("input[type=checkbox]", form)) row[box.name] = box.checked;
+  state.hidden = true;
+  const started = await send("/api/search", row);
+  const command = one(".command");
+  command.open = true;
+  one("code", command).textContent = `# in the folder of the project\n${started.command}\n`;
+  show({ state: "running", share: null, posts: 0 });
+  watch();
+});
+one("#cancel").addEventListener("click", () => send("/api/search/cancel", {}));
+if (!running.hidden) watch();

@@ -1,0 +1,255 @@
+"""The search in a process of its own, which outlives the server and goes on after a kill."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from siamese_news.cli.progress import PROGRESS
+from siamese_news.decide.ledger import ledger_path
+from siamese_news.desk.project import Project
+from siamese_news.errors import InputError
+
+PROGRAM = "siamese-news"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where the search is.
+
+    Attributes:
+        state: ``none``, ``running``, ``stopped`` (can go on), ``failed`` or ``done``.
+        share: of the present pass, 0 to 1; None where that is not known yet.
+        posts: read in the present pass.
+        turn: number of the pass.
+        seconds: left of the pass, about.
+        message: what the search said last.
+    """
+
+    state: str
+    share: float | None = None
+    posts: int = 0
+    turn: int = 0
+    seconds: int | None = None
+    message: str = ""
+
+
+def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> list[str]:
+    """The arguments of the command that searches, to be run in the project's folder.
+
+    Raises:
+        InputError: where articles or posts are missing, and for options that cannot be.
+    """
+    found = ["filter"]
+    for kind in ("articles", "posts"):
+        sources = project.sources(kind)
+        if not sources:
+            what = "a news article" if kind == "articles" else "a file of posts"
+            raise InputError(f"there is no input: add {what} first")
+        for source in sources:
+            found += [f"--{kind}", source]
+    try:
+        threshold = float(options["threshold"])
+    except (TypeError, ValueError):
+        threshold = 9.0
+    if not -4 <= threshold <= 4:
+        raise InputError(f"the score is {options['threshold']!r}; expected a number such as 0.1")
+    found += ["--threshold", f"{threshold:g}"]
+    if options["aggregate"] not in ("max", "mean", "softmax"):
+        raise InputError(
+            f"over several seeds: {options['aggregate']!r}; expected max, mean, softmax"
+        )
+    if options["aggregate"] != "max":
+        found += ["--aggregate", options["aggregate"]]
+    if options["fusion"]:
+        if options["fusion"] not in ("weighted", "reciprocal", "words", "vectors"):
+            raise InputError(f"words and vectors: {options['fusion']!r} is no way to add them")
+        found += ["--fusion", options["fusion"]]
+    for name in ("after", "before"):
+        if options[name]:
+            found += [f"--{name}", str(options[name])]
+    if options["dated_only"]:
+        found.append("--dated-only")
+    if options["map"]:
+        found.append("--map")
+    if project.model is not None:
+        found += ["--model", str(project.model)]
+    return [*found, "--out", str(out.relative_to(project.folder))]
+
+
+def command_line(arguments: list[str]) -> str:
+    """As one types it."""
+    return shlex.join([PROGRAM, *arguments])
+
+
+class Search:
+    """The search of a project: started, watched, stopped.
+
+    Everything is read from the project's folder, so a server that was started anew knows as much.
+
+    Args:
+        project: whose search.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._guard = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self, options: dict[str, Any]) -> str:
+        """Begin a search, or go on with one that stopped; returns the command.
+
+        Raises:
+            InputError: while one is running, and for options that cannot be.
+        """
+        with self._guard:
+            project = self._project
+            status = self.status()
+            if status.state == "running":
+                raise InputError("a search is running; wait for it or cancel it")
+            config = project.config()
+            known = {name: options.get(name, value) for name, value in config["options"].items()}
+            number = max(1, int(config["search"]))
+            folder = project.folder / "searches" / str(number)
+            arguments = filter_arguments(project, folder / "results.parquet", known)
+            if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
+                # Labels and certificates rest on results: those of before stay as they are.
+                before, number = folder, number + 1
+                if not (before / "search.json").exists():
+                    number -= 1
+                folder = project.folder / "searches" / str(number)
+                folder.mkdir(parents=True, exist_ok=True)
+                _keep_ledger(before, folder)
+                arguments = filter_arguments(project, folder / "results.parquet", known)
+            line = command_line(arguments)
+            resumed = [*arguments, "--resume"]
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "siamese_news", *resumed],
+                cwd=project.folder,
+                env={**os.environ, PROGRESS: "json"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=(folder / "progress.log").open("wb"),
+                start_new_session=True,
+            )
+            saved = {"arguments": arguments, "command": line, "process": self._child.pid}
+            (folder / "search.json").write_text(json.dumps(saved, indent=1), encoding="utf-8")
+            project.update(search=number, options=known, threshold=None)
+            return line
+
+    def cancel(self) -> None:
+        """Interrupt the search, as Ctrl-C does; what it found stays, and it can go on."""
+        process = self._running()
+        if process is not None:
+            os.kill(process, signal.SIGINT)
+
+    @property
+    def command(self) -> str:
+        """The command of the present search; empty where there was none."""
+        return str(_saved(self._project.search).get("command", ""))
+
+    def filtered_to(self, threshold: float, out: str) -> list[str]:
+        """The arguments that write the list from a threshold on, without a map."""
+        arguments = [str(word) for word in _saved(self._project.search).get("arguments", [])]
+        changed = {"--threshold": f"{threshold!r}", "--out": out}
+        found = []
+        for before, word in zip(["", *arguments], arguments, strict=False):
+            if word != "--map":
+                found.append(changed.get(before, word))
+        return found
+
+    def status(self) -> Status:
+        """Where the search is."""
+        folder = self._project.search
+        if not (folder / "search.json").exists():
+            return Status("none")
+        rows, message = _log(folder / "progress.log")
+        if self._running() is not None:
+            if not rows:
+                return Status("running", message=message)
+            last = rows[-1]
+            share = min(1.0, last["done"] / last["total"]) if last["total"] else None
+            seconds = None
+            if share and share > 0.01:
+                seconds = round(last["seconds"] / share * (1 - share))
+            return Status("running", share, last["posts"], last["pass"], seconds, message)
+        if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
+            return Status("done", 1.0, message=message)
+        stopped = (folder / "results.parquet.part.json").exists() or not message
+        posts = rows[-1]["posts"] if rows else 0
+        failed = message.startswith("siamese-news:") and "interrupted" not in message
+        return Status(
+            "failed" if failed or not stopped else "stopped", None, posts, 0, None, message
+        )
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of a search, so many seconds at most."""
+        end = time.monotonic() + seconds
+        while self._running() is not None and time.monotonic() < end:
+            time.sleep(0.05)
+
+    def _running(self) -> int | None:
+        """The process that searches, if it does."""
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None
+        process = _saved(self._project.search).get("process")
+        if self._child is not None and self._child.pid == process:
+            return process
+        return process if process is not None and _searches(process) else None
+
+
+def _searches(process: int) -> bool:
+    """Whether a process that this server did not start is a search of ours."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return not Path("/proc/self").exists()
+    return b"siamese_news" in words and b"filter" in words and state != "Z"
+
+
+def _saved(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "search.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _log(path: Path) -> tuple[list[dict[str, Any]], str]:
+    """Rows of progress and the last plain line of what a search said."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - 20_000))
+            lines = stream.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return [], ""
+    rows, message = [], ""
+    for line in lines:
+        if line.startswith('{"pass"'):
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+        elif line.strip():
+            message = line.strip()
+    return rows, message
+
+
+def _keep_ledger(before: Path, folder: Path) -> None:
+    """Plans over the same scores count, though the search was run again."""
+    old = ledger_path(before / "results.parquet")
+    if old.exists() and before != folder:
+        shutil.copyfile(old, ledger_path(folder / "results.parquet"))

@@ -1,0 +1,319 @@
+"""The page in a real browser: the whole way, with a server that is killed in the middle of it."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "desk"))
+from served import ARTICLE, Served, corpus, found_before
+
+AXE = "axe_playwright_python.base"
+VIEWS = ("", "posts", "label", "decide", "hand-over")
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open the page of a server; what it complains about and asks others for is kept."""
+    contexts = []
+
+    def go(served, **options):
+        contexts.append(browser.new_context(accept_downloads=True, **options))
+        page = contexts[-1].new_page()
+        page.complaints, page.asked = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(served.address)
+        page.wait_for_url(served.base)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def serve():
+    """Start servers; those that still run at the end are ended."""
+    running = []
+
+    def start(*arguments, **options):
+        running.append(Served(*arguments, **options))
+        return running[-1]
+
+    yield start
+    for served in running:
+        if served.process.poll() is None:
+            served.kill()
+
+
+def _drop(page, kind, name, text):
+    """A file falls on the page."""
+    transfer = page.evaluate_handle(
+        """([name, text]) => { const dropped = new DataTransfer();
+        dropped.items.add(new File([text], name)); return dropped; }""",
+        [name, text],
+    )
+    page.locator(f".drop[data-kind={kind}]").dispatch_event("drop", {"dataTransfer": transfer})
+    page.locator(f"#{kind}-files", has_text=name).wait_for()
+
+
+def _post(page):
+    return page.locator("#card .item").get_attribute("data-post")
+
+
+def _label(page, truth, number):
+    """Give so many labels with the keyboard; fewer where no more are needed."""
+    for done in range(number):
+        page.wait_for_selector("#card .item[data-label=''], #empty:not([hidden])")
+        if page.locator("#empty").is_visible():
+            return done
+        post = _post(page)
+        page.keyboard.press("y" if truth[post] else "n")
+        _until(page, "post => document.querySelector('#card .item')?.dataset.post !== post", post)
+    return number
+
+
+def _until(page, expression, argument=None):
+    """Wait for a condition; the page's policy lets no `wait_for_function` evaluate texts in it."""
+    end = time.monotonic() + 60
+    while not page.evaluate(expression, argument):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(20)
+
+
+def _run(*arguments, folder):
+    return subprocess.run(
+        [sys.executable, "-m", "siamese_news", *arguments],
+        cwd=folder, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+
+def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serve, open_page):
+    truth = found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "label")
+    first = page.locator("#card .item").get_attribute("data-post")
+    other = open_page(served)
+    other.goto(served.base + "label")
+    other.wait_for_selector("#card .item")
+    assert _label(page, truth, 3) == 3
+    # The second tab still shows the first post without its label.
+    assert _post(other) == first
+    other.keyboard.press("n" if truth[first] else "y")
+    other.wait_for_selector("#problem:not([hidden])")
+    said = other.locator("#card .item").get_attribute("data-label")
+    assert said == ("yes" if truth[first] else "no")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("u")
+    page.wait_for_selector("#card .item[data-label='']")
+    served.kill()
+    page.keyboard.press("y")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "does not answer" in page.locator("#problem").inner_text()
+    again = serve(tmp_path / "storm")
+    page = open_page(again)
+    page.goto(again.base + "label")
+    _until(page, "document.querySelector('#progress').value.includes('relevant')")
+    numbers = page.locator("#progress").inner_text()
+    assert sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit()) == 2
+    assert not [message for message in page.complaints if "favicon" not in message]
+    assert again.end() in (0, 130)
+
+
+@pytest.mark.slow
+def test_the_whole_way(tmp_path, serve, open_page):
+    truth = corpus(tmp_path / "posts.jsonl")
+    project = tmp_path / "storm"
+    served = serve(project)
+    page = open_page(served)
+    _drop(page, "articles", "storm.txt", ARTICLE)
+    _drop(page, "posts", "posts.jsonl", (tmp_path / "posts.jsonl").read_text())
+    page.get_by_text("Options").click()
+    page.get_by_label("Keep posts with a score").fill("0.02")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#onward:not([hidden])", timeout=240_000)
+    page.get_by_role("link", name="See the posts").click()
+
+    # The count beside the threshold is that of the list.
+    page.wait_for_selector("#clusters .item")
+    page.locator("#cut").focus()
+    for _ in range(60):
+        page.keyboard.press("ArrowRight")
+    page.get_by_label("only above the threshold").check()
+    page.get_by_label("near-duplicates as one").uncheck()
+    above = int(page.locator("#above").inner_text().split()[0].replace(",", ""))
+    _until(page, "n => document.querySelector('#found').value === `${n} found`", above)
+    page.get_by_label("Filter").fill("lantern")
+    _until(page, "document.querySelector('#found').value !== ''")
+    _until(
+        page,
+        "[...document.querySelectorAll('#clusters .item')].every("
+        "item => item.textContent.toLowerCase().includes('lantern'))",
+    )
+
+    page.get_by_role("link", name="Decide").first.click()
+    page.get_by_label("Share of relevant posts").fill(".9")
+    page.get_by_label("Posts I am ready to label").fill("120")
+    page.get_by_label("What counts as relevant").fill("about the sea wall at Quayle Sands")
+    page.get_by_role("button", name="Fix it").click()
+    page.wait_for_url("**/label")
+    given = _label(page, truth, 25)
+    assert given == 25
+    served.kill()
+    served = serve(project)
+    page = open_page(served)
+    page.goto(served.base + "label")
+    given += _label(page, truth, 200)
+    assert 50 <= given <= 120
+    rows = [json.loads(line) for line in (project / "labels.jsonl").read_text().splitlines()]
+    assert {row["post"]: row["label"] == "yes" for row in rows} == {
+        row["post"]: truth[row["post"]] for row in rows
+    }
+    assert len(rows) == given
+
+    page.get_by_role("link", name="Decide").first.click()
+    page.get_by_role("button", name="Write the certificate").click()
+    _until(page, "document.querySelector('#written').value !== ''")
+    sentence = page.locator(".claim").inner_text()
+    page.get_by_role("button", name="Hand over from").click()
+    page.wait_for_url("**/hand-over")
+    files = {}
+    for name in ("CSV", "Certificate", "The project as a zip", "Report"):
+        with page.expect_download(timeout=120_000) as download:
+            page.get_by_role("link", name=name, exact=True).click()
+        files[name] = Path(download.value.path()).read_bytes()
+    assert page.complaints == []
+    assert {address.split("/")[2] for address in page.asked if address.startswith("http")} == {
+        f"127.0.0.1:{served.port}"
+    }
+
+    # The same labels through the commands: the same sentence, the same list.
+    copied = tmp_path / "copied"
+    shutil.copytree(project, copied)
+    said = _run("certify", "--labels", "searches/1/sheet.jsonl", folder=copied)
+    assert sentence in said.stdout
+    page_says = json.loads(files["Certificate"])
+    command_says = json.loads((copied / "searches/1/sheet.certificate.json").read_text())
+    assert page_says["claims"] == command_says["claims"]
+    assert page_says["labels"]["used"] == command_says["labels"]["used"] == given
+    threshold = page_says["claims"][0]["threshold"]
+    _run(
+        "filter", "--articles", "inputs/articles", "--posts", "inputs/posts",
+        "--threshold", repr(threshold), "--out", "by-command.csv", folder=copied,
+    )  # fmt: skip
+    assert (copied / "by-command.csv").read_bytes() == files["CSV"]
+    listed = [row["post"] for row in csv.DictReader(io.StringIO(files["CSV"].decode()))]
+    assert len(listed) == page_says["claims"][0]["posts"]
+    # With these labels the statement is also true.
+    assert sum(truth[post] for post in listed) >= page_says["claims"][0]["relevant_at_least"]
+
+    # The zip opens elsewhere, with every label.
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "project.zip").write_bytes(files["The project as a zip"])
+    shutil.unpack_archive(tmp_path / "project.zip", tmp_path / "elsewhere")
+    elsewhere = serve(tmp_path / "elsewhere" / "storm")
+    page = open_page(elsewhere)
+    page.goto(elsewhere.base + "decide")
+    assert page.locator(".claim").inner_text() == sentence
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
+    axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
+    found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    wrong = []
+    for planned in (False, True):
+        if planned:
+            served.json("/api/plan", {"precision": ".8", "confidence": ".9", "budget": 40})
+        for scheme in ("light", "dark"):
+            for width in (1280, 380):
+                viewport = {"width": width, "height": 900}
+                page = open_page(served, color_scheme=scheme, viewport=viewport)
+                for view in VIEWS:
+                    page.goto(served.base + view)
+                    if view in ("posts", "label"):
+                        page.wait_for_selector(".item")
+                    page.evaluate(
+                        "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+                    )
+                    page.evaluate(axe)
+                    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+                    assert len(found["passes"]) > 20
+                    wrong += [
+                        (view, scheme, width, broken["id"], node["html"][:200])
+                        for broken in found["violations"]
+                        for node in broken["nodes"]
+                    ]
+                    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+                    wrong += [(view, scheme, width, "wider than the window")] * wide
+                assert page.complaints == []
+    assert wrong == []
+
+
+@pytest.mark.slow
+def test_tab_reaches_every_control_and_shows_where_it_is(tmp_path, serve, open_page):
+    found_before(tmp_path / "storm", relevant=8, other=8)
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    stops = "a[href], button, input, select, summary, textarea, [tabindex='0']"
+    for view in VIEWS:
+        page.goto(served.base + view)
+        if view in ("posts", "label"):
+            page.wait_for_selector(".item")
+        wanted = page.locator(stops).evaluate_all(
+            "all => all.filter(e => e.checkVisibility() && !e.disabled).length"
+        )
+        page.locator("#main").focus()
+        page.evaluate("document.activeElement.blur(); window.getSelection().removeAllRanges()")
+        for _ in range(wanted + 30):
+            page.keyboard.press("Tab")
+            page.evaluate(
+                """() => { const e = document.activeElement; if (e === document.body) return;
+                const drawn = s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1;
+                e.dataset.stop = [e, e.closest('label')].some(
+                    x => x && drawn(getComputedStyle(x))) ? "seen" : "unseen"; }"""
+            )
+        reached = page.locator("[data-stop]").count()
+        assert reached >= wanted, view
+        unseen = page.locator("[data-stop=unseen]").evaluate_all("all => all.map(e => e.outerHTML)")
+        assert [html[:150] for html in unseen if "item" not in html] == [], view
+
+
+@pytest.mark.slow
+def test_hostile_posts_stay_text(tmp_path, serve, open_page):
+    from hostile import HOSTILE, hostile_text
+
+    # Readers have replaced lone surrogates before a search sees them.
+    texts = [hostile_text(n).encode("utf-8", "replace").decode() for n in range(5000)]
+    ids = [f"{HOSTILE[n % len(HOSTILE)][:150]}{n}" for n in range(5000)]
+    ids = [post.encode("utf-8", "replace").decode() for post in ids]
+    found_before(tmp_path / "storm", texts=texts, ids=ids)
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    for view in ("posts", "label", "hand-over"):
+        page.goto(served.base + view)
+        if view != "hand-over":
+            page.wait_for_selector(".item")
+    page.goto(served.base + "posts")
+    page.wait_for_selector(".item")
+    for _ in range(20):
+        before = page.locator("#clusters > .item").count()
+        page.evaluate("document.querySelector('#end').scrollIntoView()")
+        _until(page, "n => document.querySelectorAll('#clusters > .item').length > n", before)
+    assert page.locator("#clusters > .item").count() >= 1000
+    assert page.complaints == []
+    assert page.locator("#clusters :is(script, img, iframe, object, style, a)").count() == 0
+    assert {address.split("/")[2] for address in page.asked if address.startswith("http")} == {
+        f"127.0.0.1:{served.port}"
+    }

@@ -1,0 +1,201 @@
+"""A corpus whose truth is known, and the page served by a real process."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+ARTICLE = """Storm breaks the sea wall at Quayle Sands
+
+Waves broke through the sea wall at Quayle Sands on Sunday night and flooded the promenade, the
+Victoria arcade and some forty houses in Lantern Street. The lifeboat crew brought 26 residents to
+safety. Mayor Edda Thorn said the wall, built in 1961, would have to be replaced.
+"""
+_ABOUT = (
+    "Sea wall at Quayle Sands has gone", "Lantern Street under water again in Quayle Sands",
+    "Lifeboat crew rescued residents in Quayle Sands", "Mayor Edda Thorn on the sea wall",
+    "Quayle Sands promenade flooded by the storm", "Waves broke through the wall at Quayle Sands",
+)  # fmt: skip
+_OTHER = (
+    "Flooded cellar, any plumber near", "Waves of laughter at the theatre tonight",
+    "The mayor of Harlow opens a library", "My street has a new bakery", "Storm in a teacup",
+    "New album out on Sunday night", "Arcade games from 1961", "Residents vote on parking",
+)  # fmt: skip
+_WORDS = (
+    "honestly today picture video friends hope safe morning evening please share look wow never "
+    "again long road shop train dog coffee weather news thinking heard saw told family north"
+).split()
+
+
+def corpus(path: Path, relevant: int = 320, other: int = 900) -> dict[str, bool]:
+    """Write posts as JSON lines, and say which are about the story."""
+    chance = random.Random(7)
+    truth = {}
+    rows = []
+    for number in range(relevant + other):
+        about = number < relevant
+        name = f"{9_007_199_254_740_993 + number * 7}"  # beyond what a float holds
+        truth[name] = about
+        text = chance.choice(_ABOUT if about else _OTHER)
+        text += " " + " ".join(chance.sample(_WORDS, 5))
+        day = 1 + chance.randrange(20)
+        rows.append(
+            {
+                "id": name, "text": text, "lang": chance.choice(["en", "en", "de"]),
+                "created_at": f"2026-03-{day:02}T{chance.randrange(24):02}:10:00Z",
+            }
+        )  # fmt: skip
+    chance.shuffle(rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return truth
+
+
+class Served:
+    """``siamese-news desk`` in a process of its own."""
+
+    def __init__(self, project: Path, *options: str, port: int = 0) -> None:
+        self.project = project
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-m", "siamese_news", "desk", "--project", str(project),
+                "--no-browser", "--port", str(port), *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"(http://127\.0\.0\.1:(\d+)/)\?token=(\S+)\n", line)
+        assert found, (line, self.process.stderr.read() if not line else "")
+        self.base, self.port, self.token = found[1], int(found[2]), found[3]
+        self.address = line.strip()
+        self.cookie = f"siamese-news-{self.port}={self.token}"
+        self._wait()
+
+    def ask(self, path: str, row=None, *, method=None, data=None, headers=None):
+        """Status and content of an answer."""
+        body = data if row is None else json.dumps(row).encode()
+        given = {
+            "Cookie": self.cookie, "Origin": self.base.rstrip("/"),
+            "Content-Type": "application/json",
+        }  # fmt: skip
+        given |= headers or {}
+        request = Request(
+            self.base.rstrip("/") + path,
+            data=body,
+            headers={name: value for name, value in given.items() if value is not None},
+            method=method or ("POST" if body is not None else "GET"),
+        )
+        try:
+            with urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read()
+        except HTTPError as error:
+            return error.code, error.read()
+
+    def json(self, path: str, row=None, **options):
+        """The content of an answer that must be good."""
+        status, content = self.ask(path, row, **options)
+        assert status == 200, (status, content)
+        return json.loads(content)
+
+    def search(self, seconds: float = 120, **options) -> None:
+        """Search, and wait for the end."""
+        self.json("/api/search", options)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            _, content = self.ask("/api/search/events")
+            last = json.loads(content.decode().strip().rpartition("data: ")[2])
+            if last["state"] != "running":
+                assert last["state"] == "done", last
+                return
+        raise AssertionError("the search did not end")
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        self.process.send_signal(signal.SIGKILL)
+        self._close()
+
+    def end(self) -> int:
+        """As Ctrl-C does; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self._close()
+
+    def _close(self) -> int:
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+    def _wait(self) -> None:
+        for _ in range(200):
+            try:
+                if self.ask("/")[0] == 200:
+                    return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server does not answer")
+
+
+def found_before(
+    folder: Path, relevant: int = 260, other: int = 240, texts=None, ids=None
+) -> dict[str, bool]:
+    """A project whose search is done, without the model: posts about the story score higher.
+
+    Args:
+        folder: of the project, a new one.
+        relevant: posts about the story.
+        other: posts that are not.
+        texts: in place of them all.
+        ids: of these.
+    """
+    from siamese_news.search.output import COLUMNS, write_rows
+
+    chance = random.Random(3)
+    truth = {}
+    rows = []
+    count = len(texts) if texts is not None else relevant + other
+    for number in range(count):
+        about = number < relevant
+        post = ids[number] if ids is not None else f"{9_007_199_254_740_993 + number * 7}"
+        truth[post] = about
+        text = chance.choice(_ABOUT if about else _OTHER) + " " + " ".join(chance.sample(_WORDS, 5))
+        day = 1 + chance.randrange(20)
+        rows.append(
+            {
+                "article": "storm" if number % 3 else "wall", "post": post,
+                "score": round(chance.uniform(*((0.3, 0.6) if about else (0.02, 0.35))), 6),
+                "text": text if texts is None else texts[number],
+                "cluster": number // 2 if number % 10 == 1 else 10_000 + number, "cluster_size": 1,
+                "lang": chance.choice(["en", "de", None]), "terms": ["quayle", "wall"],
+                "created_at": f"2026-03-{day:02}T10:10:00Z",
+            }
+        )  # fmt: skip
+    rows.sort(key=lambda row: (-row["score"], row["post"]))
+    for rank, row in enumerate(rows, 1):
+        row["rank"] = rank
+    search = folder / "searches" / "1"
+    (folder / ".private").mkdir(parents=True)
+    search.mkdir(parents=True)
+    (folder / "project.json").write_text(
+        json.dumps(
+            {"format": "siamese_news project 1", "search": 1, "options": {"threshold": 0.02}}
+        )
+    )
+    with (search / "results.parquet").open("wb") as stream:
+        write_rows(stream, rows, "parquet", columns=COLUMNS)
+    counts = {"read": count, "rejected": 0, "duplicates": 0, "kept": count}
+    titles = {"storm": "Storm breaks the sea wall", "wall": "A wall of 1961"}
+    (search / "results.parquet.meta.json").write_text(
+        json.dumps({"counts": counts, "titles": titles, "command": "siamese-news filter"})
+    )
+    (search / "search.json").write_text(
+        json.dumps({"arguments": ["filter"], "command": "siamese-news filter", "process": None})
+    )
+    return truth

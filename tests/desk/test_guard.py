@@ -1,0 +1,217 @@
+"""Nobody but the page gets anything, and nothing leaves the project's folder."""
+
+import http.client
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from served import Served, found_before
+
+VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
+READS = (*VIEWS, "/api/posts", "/api/queue?kind=rank&annotator=a", "/files/csv", "/api/copies/1")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guard") / "storm"
+    found_before(folder, relevant=30, other=30)
+    running = Served(folder)
+    yield running
+    running.end()
+
+
+def _raw(served, method, path, headers, body=None):
+    """An answer with exactly these headers."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in headers:
+        connection.putheader(name, value)
+    if body is not None:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read()
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize("path", READS)
+def test_without_the_token_there_is_nothing(served, path):
+    for cookie in (None, f"siamese-news-{served.port}=wrong", f"other={served.token}"):
+        status, content = served.ask(path, headers={"Cookie": cookie})
+        assert status == 401
+        assert b"Quayle" not in content and served.token.encode() not in content
+    assert served.ask(path)[0] == 200
+
+
+def test_the_token_opens_the_page_once_and_leaves_the_address(served):
+    host = ("Host", f"127.0.0.1:{served.port}")
+    status, headers, content = _raw(served, "GET", f"/?token={served.token}", [host])
+    cookie = headers["set-cookie"]
+    assert status == 200 and b'url=/"' in content and served.token.encode() not in content
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    assert _raw(served, "GET", "/?token=wrong", [host])[0] == 401
+    assert _raw(served, "GET", f"/posts?token={served.token}", [host])[0] == 401
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [["evil.example"], ["evil.example:{port}"], ["127.0.0.1"], [], ["127.0.0.1:{port}", "evil"]],
+)
+def test_another_name_for_this_address_gets_nothing(served, hosts):
+    headers = [("Host", host.format(port=served.port)) for host in hosts]
+    headers.append(("Cookie", served.cookie))
+    status, _, content = _raw(served, "GET", "/posts", headers)
+    assert status in (400, 421) and b"Quayle" not in content
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://evil.example", "https://127.0.0.1:{port}"]
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/labels"), ("POST", "/api/search"), ("POST", "/api/search/cancel"),
+        ("PUT", "/api/inputs/posts/a.jsonl"), ("DELETE", "/api/inputs/posts/a.jsonl"),
+        ("POST", "/api/plan"), ("PUT", "/api/labels/import?name=a.csv&annotator=a"),
+    ],
+)  # fmt: skip
+def test_what_changes_something_must_come_from_the_page(served, method, path, origin):
+    given = origin and origin.format(port=served.port)
+    status, _ = served.ask(path, method=method, data=b"{}", headers={"Origin": given})
+    assert status == 403
+
+
+def test_another_site_reads_nothing_though_the_browser_sends_the_cookie(served):
+    status, _ = served.ask("/api/posts", headers={"Sec-Fetch-Site": "cross-site"})
+    assert status == 403
+
+
+def test_every_answer_is_locked_down(served):
+    for path in (*READS, "/nothing", "/files/nothing"):
+        host = [("Host", f"127.0.0.1:{served.port}"), ("Cookie", served.cookie)]
+        _, headers, _ = _raw(served, "GET", path, host)
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../out.jsonl", "..%2Fout.jsonl", "/etc/out.jsonl", ".hidden.jsonl", "-o.jsonl", "a\\b.jsonl",
+     "a\0b.jsonl", "a\nb.jsonl", "x" * 200 + ".jsonl", "run.py", "a..jsonl", "..", "‮.jsonl"],
+)  # fmt: skip
+def test_no_upload_leaves_its_folder(served, name):
+    before = {path for path in served.project.parent.rglob("*") if path.is_file()}
+    path = f"/api/inputs/posts/{quote(name, safe='%')}"
+    status, _ = served.ask(path, method="PUT", data=b'{"id": "1", "text": "a"}\n')
+    assert status in (400, 404)
+    assert {path for path in served.project.parent.rglob("*") if path.is_file()} == before
+
+
+def test_uploads_are_whole_and_never_replace_one(served):
+    path = "/api/inputs/posts/mine.jsonl"
+    assert served.ask(path, method="PUT", data=b"first\n")[0] == 200
+    status, content = served.ask(path, method="PUT", data=b"second\n")
+    assert status == 400 and b"already" in content
+    file = served.project / "inputs/posts/mine.jsonl"
+    assert file.read_bytes() == b"first\n"
+    assert served.ask(path, method="DELETE")[0] == 200
+    assert not file.exists()
+    assert served.ask("/api/inputs/articles/a.txt", method="PUT", data=b"")[0] == 400
+    # A connection that breaks off leaves nothing.
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection.putrequest("PUT", path)
+    for name, value in (("Cookie", served.cookie), ("Origin", served.base.rstrip("/"))):
+        connection.putheader(name, value)
+    connection.putheader("Content-Length", "1000000")
+    connection.endheaders(b"only the beginning")
+    connection.close()
+    assert served.ask("/")[0] == 200
+    assert not file.exists()
+    assert not list((served.project / ".private").glob("upload-*")) or served.ask("/")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "row"),
+    [
+        ("/api/labels", {"post": "nobody", "label": "yes", "annotator": "a"}),
+        ("/api/labels", {"post": 7, "label": "yes", "annotator": "a"}),
+        ("/api/labels", {"post": "9007199254740993", "label": "perhaps", "annotator": "a"}),
+        ("/api/labels", {"post": "9007199254740993", "label": "yes", "annotator": ""}),
+        ("/api/labels", {"post": "1", "label": "yes", "annotator": "a", "seen": "x"}),
+        ("/api/threshold", {"threshold": "nan"}),
+        ("/api/plan", {"precision": "2", "confidence": ".95", "budget": 10}),
+        ("/api/plan", {"precision": ".9", "confidence": ".95", "budget": 0}),
+        ("/api/plan", {"precision": "", "confidence": ".95", "budget": 10}),
+        ("/api/search", {"threshold": "a lot"}),
+        ("/api/search", {}),
+        ("/api/pasted", {"text": "  "}),
+    ],
+)  # fmt: skip
+def test_bad_input_is_said_and_changes_nothing(served, path, row):
+    before = (served.project / "labels.jsonl").read_bytes()
+    status, content = served.ask(path, row)
+    assert status == 400 and "error" in json.loads(content)
+    assert (served.project / "labels.jsonl").read_bytes() == before
+    assert not (served.project / "searches/1/sheet.plan.json").exists()
+
+
+def test_what_is_no_json_or_too_long_is_refused(served):
+    for data in (b"{", b"[1]", b'"' + b"x" * 5_000_000 + b'"', b"[" * 100_000):
+        assert served.ask("/api/labels", method="POST", data=data)[0] == 400
+    assert served.ask("/api/posts?start=yesterday")[0] == 400
+    assert served.ask("/api/posts?after=x")[0] == 400
+
+
+def test_filters_take_anything_as_words(served):
+    for words in (
+        '"',
+        "a OR b",
+        "NEAR(",
+        "*",
+        "wall*",
+        "%",
+        "_",
+        "\\",
+        "ü ß",
+        "漢字",
+        "'; DROP",
+        "-",
+    ):
+        assert served.ask(f"/api/posts?words={quote(words)}")[0] == 200
+    found = served.json("/api/posts?words=QUAYLE")["found"]
+    assert found == served.json("/api/posts?words=quayle&start=2026-03-01&end=2026-03-20")["found"]
+    assert 0 < found < 60
+
+
+def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for folder, message in ((served.project, "is open in another"), (tmp_path, "no project.json")):
+        said = subprocess.run(
+            [sys.executable, "-m", "siamese_news", "desk", "--no-browser", "--project", folder],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert said.returncode == 2 and message in said.stderr and said.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
+def test_the_private_folder_is_private_and_only_loopback_answers(served):
+    assert stat.S_IMODE((served.project / ".private").stat().st_mode) == 0o700
+    listening = Path("/proc/net/tcp")
+    if listening.exists():
+        port = f"{served.port:04X}"
+        rows = [row.split() for row in listening.read_text().splitlines()[1:]]
+        mine = [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "0A"]
+        assert mine == [f"0100007F:{port}"]
