@@ -13,6 +13,7 @@ from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import Project
 from siamese_news.desk.security import Guard
 from siamese_news.errors import InputError
+from siamese_news.utils.extras import needs
 
 
 def serve(project: Project, *, port: int, browser: bool, say: Callable[[str], None]) -> None:
@@ -25,16 +26,13 @@ def serve(project: Project, *, port: int, browser: bool, say: Callable[[str], No
         say: prints a line.
 
     Raises:
-        InputError: the port is taken, the project is open elsewhere, the extra is not installed.
+        InputError: the port is taken, the project is open elsewhere.
+        MissingExtraError: the extra is not installed.
     """
-    try:
+    with needs("desk", "siamese-news desk"):
         import uvicorn
 
         from siamese_news.desk.app import application
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"the page needs {error.name}; install it with pip install 'siamese-news[desk]'"
-        ) from error
 
     with project.held(), _listening(port) as listening:
         port = listening.getsockname()[1]
