@@ -64,7 +64,7 @@ def build(parquet: Path, database: Path) -> None:
                 text TEXT, lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB,
                 x REAL, y REAL);
             CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = 'rank',
-                detail = 'none', prefix = '2 3 4 5 6 7 8 9',
+                detail = 'none', prefix = '3 4 5 6',
                 tokenize = 'unicode61 remove_diacritics 2');
             """
         )
@@ -246,7 +246,7 @@ class Results:
         else:
             # As the index cuts texts into words: at everything but letters and digits.
             cut = "".join(sign if sign.isalnum() else " " for sign in " ".join(words))
-            query = " AND ".join(f'"{word}"' + "*" * (len(word) > 1) for word in cut.split())
+            query = " AND ".join(f'"{word}"' + "*" * (len(word) > 2) for word in cut.split())
             sql, values = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?", [query]
         # One text of all ranks comes three times as fast as a row for each.
         (ranks,) = self._base().execute(sql, values).fetchone()
