@@ -12,14 +12,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
+from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
 FORMAT = "siamese_news project 1"
-POST_SUFFIXES = (
-    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm",
-    ".txt", ".xml",
-)  # fmt: skip
 _PACKED = (".gz", ".zst")
 _NAME = re.compile(r"[\w(][\w.,+@() -]{0,149}")
 _OPTIONS: dict[str, Any] = {
