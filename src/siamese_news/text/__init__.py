@@ -1,4 +1,4 @@
-"""Text into tokens, tokens into ids, words into vectors; no torch."""
+"""Tokenisation, vocabularies and word vectors, without torch."""
 
 from siamese_news.text.hashtags import HashtagSplitter
 from siamese_news.text.postprocess import remove_top_components, unit_length

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
-CONVERTER = 1  # raise it when the same source would give other words or other numbers
+CONVERTER = 1  # increase it when the same source would give other words or numbers
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
 
@@ -47,7 +47,7 @@ def content_sha256(files: Sequence[Path], folder: Path) -> str:
     for file in files:
         with file.open("rb") as opened:
             part = hashlib.file_digest(opened, "sha256")
-        # One file keeps its own SHA-256; several are hashed together.
+        # The hash of one file is its plain SHA-256; several files are hashed together.
         digest = part if len(files) == 1 else digest
         if len(files) > 1:
             digest.update(part.digest())
@@ -70,9 +70,9 @@ def cached(sha256: str, folder: Path, convert: Callable[[], Converted]) -> Conve
         InputError: where the cache cannot be written.
     """
     path = folder / f"{sha256}.v{CONVERTER}.safetensors"
-    found = _read(path)
-    if found is not None:
-        return found
+    converted = _read(path)
+    if converted is not None:
+        return converted
     words, matrix = convert()
     try:
         _write(path, words, matrix)
@@ -81,14 +81,14 @@ def cached(sha256: str, folder: Path, convert: Callable[[], Converted]) -> Conve
             f"{folder}: the cache of word vectors cannot be written ({error}); free some space or "
             "set SIAMESE_NEWS_CACHE to a folder that can be written"
         ) from error
-    found = _read(path)
-    if found is None:
+    converted = _read(path)
+    if converted is None:
         raise InputError(f"{path}: cannot be read back after writing; check the disk")
-    return found
+    return converted
 
 
 def _write(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
-    """Write the safetensors format by hand, so that the matrix is never copied in memory."""
+    """Write the safetensors format directly, so that the matrix is never copied in memory."""
     text = "\n".join(words).encode("utf-8")
     size = math.prod(matrix.shape) * 4
     header: dict[str, object] = {

@@ -6,14 +6,14 @@ from siamese_news.errors import InputError
 
 
 def check_texts(texts: Sequence[str], where: str) -> None:
-    """Refuse what is no list of texts.
+    """Refuse a value that is not a list of texts.
 
     Args:
-        texts: what came.
-        where: the function or argument that got it; it begins the message.
+        texts: the value to check.
+        where: the function or argument that received it; it begins the message.
 
     Raises:
-        InputError: `texts` is a single string or holds something that is no text.
+        InputError: `texts` is a single string or contains something that is not a string.
     """
     if isinstance(texts, str):
         raise InputError(f"{where} got one string; expected a list of texts: [text]")

@@ -1,10 +1,10 @@
-"""Which tokens can be matched on."""
+"""Content words, the tokens that articles and posts are matched on."""
 
 from collections.abc import Sequence
 
 from siamese_news.text.stop_words import ENGLISH_STOP_WORDS
 
-# Some tokens come in nearly every text; remembered so many, whether they are content.
+# Number of tokens for which the cache remembers whether they are content words.
 _MEMO = 1 << 17
 
 
@@ -14,11 +14,11 @@ class _Content(dict[str, bool]):
     __slots__ = ()
 
     def __missing__(self, token: str) -> bool:
-        found = token not in _STOP and bool(words_of([token]))
+        is_content = token not in _STOP and bool(words_of([token]))
         if len(self) >= _MEMO:
             self.clear()
-        self[token] = found
-        return found
+        self[token] = is_content
+        return is_content
 
 
 def words_of(tokens: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""GloVe and word2vec files, read with gensim, and what is wrong with one that cannot be read."""
+"""Read GloVe and word2vec files with gensim, and report what is wrong with an unreadable one."""
 
 import gzip
 import re
@@ -86,7 +86,7 @@ def read_vector_file(path: Path) -> Converted:
             "cut short: get it again"
         ) from error
     # gensim repeats a single number over the whole vector and reads no line beyond the header's
-    # count, both without a word.
+    # count, and reports neither.
     if kind != "word2vec binary":
         _blame(path, kind, width, count=count, widths_only=True)
     # Where a word came twice, gensim leaves None and empty rows at the end.

@@ -1,4 +1,4 @@
-"""Hashtags into words: by their capitals, and by word frequency where there are none."""
+"""Split hashtags into words by their capitals, or by word frequency if they have none."""
 
 import math
 import re
@@ -41,7 +41,7 @@ class HashtagSplitter:
     capitals is cut where the words are likeliest: a word costs the logarithm of its rank times
     log V (Zipf's law, its probability is about 1 / (rank log V)), and a word that the list does
     not know costs as much as the rarest one plus a price per letter, so that an unknown name stays
-    whole instead of falling into crumbs.
+    whole instead of being cut into fragments.
     """
 
     def __init__(self, words: Sequence[str] | dict[str, int] | None = None):
@@ -57,7 +57,7 @@ class HashtagSplitter:
         known = self._rank or {}
         log_size = math.log(max(len(known), 3))
         self._unknown = math.log((len(known) + 1) * log_size)
-        # Single letters and rare pairs are in every list of words, as initials and crumbs.
+        # Every list of words contains single letters and rare pairs, as initials and fragments.
         self._costs = {
             word: math.log((rank + 1) * log_size)
             for word, rank in known.items()
@@ -76,13 +76,13 @@ class HashtagSplitter:
 
     def __call__(self, body: str) -> tuple[str, ...]:
         """The words of a hashtag body (without ``#``), lower-cased."""
-        found = self._memo.get(body)
-        if found is None:
-            found = tuple(self._split(body))
+        split = self._memo.get(body)
+        if split is None:
+            split = tuple(self._split(body))
             if len(self._memo) >= _MEMO:
                 self._memo.clear()
-            self._memo[body] = found
-        return found
+            self._memo[body] = split
+        return split
 
     def _split(self, body: str) -> list[str]:
         if self._rank is None or len(body) > _TAG:

@@ -28,10 +28,10 @@ def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArr
         (N, 1 + longest query); False where a query has no further word.
     """
     longest = max((len(words) for words in queries), default=0)
-    found = np.zeros((len(urls), 1 + longest), np.bool_)
+    matches = np.zeros((len(urls), 1 + longest), np.bool_)
     for row, (words, url) in enumerate(zip(queries, urls, strict=True)):
         if url:
             address = url.lower()
-            found[row, 0] = True
-            found[row, 1 : 1 + len(words)] = [word in address for word in words]
-    return found
+            matches[row, 0] = True
+            matches[row, 1 : 1 + len(words)] = [word in address for word in words]
+    return matches

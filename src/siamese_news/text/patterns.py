@@ -1,4 +1,4 @@
-"""What a token looks like: the one compiled pattern, and how a chunk of text is cleaned for it.
+"""The compiled pattern of a token, and the cleaning of a chunk of text for it.
 
 A *chunk* is a piece of text without whitespace. No alternative of the pattern matches whitespace,
 so a text may be cut at whitespace first and its chunks tokenised, and remembered, one by one.
@@ -86,7 +86,7 @@ _INVISIBLE = re.compile(
 
 
 def clean(chunk: str) -> str:
-    """Make a chunk ready for the pattern: references resolved, NFC, nothing invisible.
+    """Prepare a chunk for the pattern: resolve references, apply NFC, drop invisible signs.
 
     With East Asian letters or forms of width in it, it is NFKC: half and full width are one.
     ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.

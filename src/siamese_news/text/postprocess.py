@@ -1,4 +1,4 @@
-"""What may be done to word vectors before any text is read."""
+"""Post-processing of word vectors before any text is read."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Posts and articles into lower-case tokens, as GloVe has them."""
+"""Split posts and articles into lower-case tokens like those of GloVe."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class _Memo(dict[str, tuple[str, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         tokens: tuple[str, ...] = self._tokenise(chunk)
-        # Links hardly ever come again; everything else does.
+        # Links hardly ever repeat, so they are not remembered.
         if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
             if len(self) >= _MEMO_CHUNKS:
                 self.clear()
@@ -188,7 +188,7 @@ class Tokenizer:
             elif kind in ("joined", "word"):
                 self._word(piece.lower(), tokens)
             elif kind in ("sign", "mark", "emoji"):
-                # Only a repetition that touches: the same sign again, nothing between.
+                # Only a repetition without a gap: the same sign directly after itself.
                 if piece != last and visible(piece[0]):
                     tokens.append(piece.replace("\ufe0f", ""))
             else:
@@ -204,7 +204,7 @@ class Tokenizer:
                 tokens.extend(bigrams(piece) if kind == "run" else self._split_hashtag(piece))
 
     def _special(self, kind: str | None, piece: str, tokens: list[str]) -> None:
-        """Append the tokens of whatever is neither a word nor a lone sign."""
+        """Append the tokens of a piece that is neither a word nor a single sign."""
         lowered = piece.lower()
         if kind == "hashtag":
             if self.hashtags in ("both", "keep"):
@@ -258,11 +258,11 @@ class Tokenizer:
             tokens.extend(map(self._shorten, parts))
 
     def _shorten(self, word: str) -> str:
-        """An elongated word at its natural length."""
+        """The usual spelling of an elongated word."""
         if _LONG_RUN.search(word) is None or len(word) == 3:
             return word
         twice = _LONG_RUN.sub(r"\1\1", word)
-        # Sixteen spellings at most; nobody means more than four long letters.
+        # At most four elongated letters are tried, which gives sixteen spellings.
         pieces = _LONG_RUN.split(word)  # text, letter, text, letter, ..., text
         if self._rank is None or len(pieces) > 9:
             return twice

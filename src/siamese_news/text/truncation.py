@@ -1,4 +1,4 @@
-"""One way to cut a text's tokens."""
+"""Truncation of a text's tokens to the limits of a model."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
@@ -10,13 +10,13 @@ Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
 
 def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
-    """The tokens that are read of a text.
+    """The tokens of a text that a model reads.
 
     Args:
         tokens: (S,) of the text, words or ids.
         limits: ``article_tokens`` and ``post_tokens``, the most that are read (None: all), and
             ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
-        side: whose limit counts.
+        side: the side whose limit applies.
     """
     limit = limits[f"{side}_tokens"]
     if limit is None:

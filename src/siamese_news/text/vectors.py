@@ -1,4 +1,4 @@
-"""Word vectors from the packages, files and names that people have them in."""
+"""Load word vectors from packages, files and names of gensim's downloader."""
 
 import os
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ class WordVectors:
     Attributes:
         words: V different words.
         matrix: (V, E) float32, memory-mapped and read-only; copy it before changing it.
-        name: what was asked for, without its folder.
-        sha256: of the source's content; it names the vectors wherever they came from.
+        name: the requested source, without its folder.
+        sha256: of the source's content, which identifies the vectors wherever they are stored.
     """
 
     words: list[str]
@@ -51,7 +51,7 @@ def load_vectors(
             ``~/.cache/siamese_news``.
 
     Raises:
-        InputError: for a source that is not there, is no such file, or holds bad vectors.
+        InputError: the source does not exist, is not a file of vectors, or has invalid vectors.
     """
     name = str(source)
     if max_words is not None and (

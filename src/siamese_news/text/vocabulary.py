@@ -1,4 +1,4 @@
-"""Words and their ids, and what becomes of a word that has none."""
+"""Words and their ids, and the treatment of words without an id."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -117,8 +117,8 @@ class Vocabulary:
             unk = self._ids[UNK]
             get = self._ids.get
             return np.array([get(token, unk) for token in tokens], np.int64)
-        found = np.array(list(map(self._lookup.__getitem__, tokens)), np.int64)
-        return found[found >= 0] if self.unknown == "drop" else found
+        looked_up = np.array(list(map(self._lookup.__getitem__, tokens)), np.int64)
+        return looked_up[looked_up >= 0] if self.unknown == "drop" else looked_up
 
     def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
         """In how many of the token lists each word occurs (V,); words without an id do not count.
@@ -132,7 +132,7 @@ class Vocabulary:
         return counts
 
     def save(self, path: str | Path) -> None:
-        """Write one word per line, UTF-8; the file is never half there."""
+        """Write one word per line in UTF-8; the file is written whole or not at all."""
         with atomic_write(path, "w") as file:
             for word in self.words:
                 file.write(f"{word}\n")
