@@ -27,12 +27,12 @@ def entmax(
     """alpha-entmax along one dimension, with gradients for the scores and for alpha.
 
     Args:
-        scores: any shape; half precision is computed in float32 and returned as it came.
+        scores: any shape; half precision is computed in float32 and returned in half precision.
         alpha: in [1.01, 2]; a tensor broadcasts against `scores` and has size 1 along `dim`.
         mask: bool, broadcasts against `scores`; False is never a key.
         dim: the dimension of the keys.
-        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, where Triton is; or
-            ``"entmax"`` for the package's 50 bisections (the reference).
+        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, if Triton is
+            installed; or ``"entmax"`` for the package's 50 bisections (the reference).
 
     Returns:
         Weights that sum to 1 along `dim`, shaped as `scores`; zeros for a row without a key.
@@ -131,9 +131,9 @@ def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     top = scores.amax(dim, keepdim=not few)
     top = torch.where(torch.isneginf(top), 0.0, top)
     gaps = [1 + beta * (key - top) for key in keys]
-    steps = 5 if len(keys) <= 8 else 6  # that many leave an error of 1e-6 at most
+    steps = 5 if len(keys) <= 8 else 6  # this many steps leave an error of 1e-6 at most
     steps = (steps if few else 9) + (0 if scores.dtype == torch.float32 else 4)
-    exponent = 1 / beta  # compilers leave a division in the loop where it stands
+    exponent = 1 / beta  # a compiler would not move the division out of the loop
     for _ in range(steps):
         xs = [gap.clamp(min=1e-30) for gap in gaps]
         slopes = [

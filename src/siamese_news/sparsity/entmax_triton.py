@@ -1,7 +1,7 @@
 """alpha-entmax as Triton kernels: the solver of `sparsity.entmax`, in one pass over the memory.
 
-Imported only where Triton is; `sparsity.entmax.entmax` comes here for ``backend="triton"``. Each
-program holds some rows with all their keys, so that the scores are read once and the weights
+Imported only if Triton is installed; `sparsity.entmax.entmax` calls it for ``backend="triton"``.
+Each program holds some rows with all their keys, so that the scores are read once and the weights
 written once.
 """
 

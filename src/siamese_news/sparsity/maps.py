@@ -20,13 +20,13 @@ MAX_ALPHA = 2.0
 
 
 class Sparsity(nn.Module):
-    """Scores in, weights out. The head axis of the scores is dimension 1.
+    """A map from scores to weights. The head axis of the scores is dimension 1.
 
     Args:
         heads: H, the number of heads.
 
     Raises:
-        ValueError: no head.
+        ValueError: `heads` is below 1.
 
     Example:
         >>> import torch
@@ -58,8 +58,8 @@ class Sparsity(nn.Module):
     def exponential(self, scores: Tensor) -> Tensor:
         """``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at tau = -1.
 
-        What is left of the weights when nothing makes them sum to 1: 1 at z = 0, exp(z) for
-        alpha -> 1, and exactly zero from z = -1 / (alpha-1) down.
+        These are the weights without the constraint that they sum to 1: 1 at z = 0, exp(z) for
+        alpha -> 1, and exactly zero for z <= -1 / (alpha-1).
 
         Args:
             scores: (B, H, ...).
@@ -163,7 +163,8 @@ class AdaptiveEntmax(Sparsity):
         backend: see `entmax`.
 
     Raises:
-        ValueError: no head, another `init`, or a backend that is unknown or not installed.
+        ValueError: `heads` is below 1, `init` has another value, or the backend is unknown or not
+            installed.
 
     Example:
         >>> import torch
