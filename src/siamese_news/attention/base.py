@@ -1,7 +1,7 @@
-"""What ring, star and dense attention share: projections, similarity and sparsity.
+"""The base class of ring, star and dense attention: projections, similarity and sparsity.
 
-No key or value has a bias: a key's adds the same number to every score of a query, which the
-sparsity ignores, and a value's only shifts the output's bias.
+No key or value has a bias: a key's bias adds the same number to every score of a query, which the
+sparsity ignores, and a value's bias only shifts the output's bias.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Products with shifted neighbours, without copies of windows.
 
-A place (source, offset) says where a key of every token is: the key of token i is column
+A place (source, offset) tells where a key of every token is: the key of token i is column
 ``i + offset`` of that source, or its only column, the same for all tokens, where offset is None.
 Three sums over shifted views do everything, and the gradient of each is made of the other two.
 
@@ -49,7 +49,7 @@ def shifted_mix(weights: Tensor, places: Places, *sources: Tensor) -> Tensor:
 
 
 def _parts(places: Places, sources: Sequence[Tensor], count: int) -> Iterator[Tensor]:
-    """For a compiler, which fuses plain expressions: each key's source, shifted, zeros outside."""
+    """Each key's source, shifted, with zeros outside; plain expressions, which a compiler fuses."""
     for source, offset in places:
         if offset is None:
             yield sources[source]
@@ -63,7 +63,7 @@ def _parts(places: Places, sources: Sequence[Tensor], count: int) -> Iterator[Te
 def _spread(
     places: Places, sources: Sequence[Tensor], count: int
 ) -> Iterator[tuple[int, int, slice, slice]]:
-    """For each key: its number, its source, the tokens that have it, and their columns there."""
+    """For each key its number, its source, the tokens that have it and their columns there."""
     for key, (source, offset) in enumerate(places):
         if offset is None:
             yield key, source, slice(0, count), slice(0, 1)
@@ -95,7 +95,7 @@ def _gather(weights: Tensor, places: Places, sources: Sequence[Tensor]) -> Tenso
 def _scatter(
     weights: Tensor, places: Places, sources: Sequence[Tensor], states: Tensor
 ) -> list[Tensor]:
-    """What each source gets back: the transpose of `_gather`, applied to (H, head_dim, M)."""
+    """The gradient of each source: the transpose of `_gather`, applied to (H, head_dim, M)."""
     back = [torch.zeros_like(source, memory_format=torch.contiguous_format) for source in sources]
     for key, source, tokens, columns in _spread(places, sources, weights.shape[-1]):
         if places[key][1] is None:

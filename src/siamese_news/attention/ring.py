@@ -57,7 +57,7 @@ class RingAttention(Attention):
         self._fused: Callable[..., Tensor] | None = None
 
     def fuse(self) -> None:
-        """From now on, without gradients, scores, weights and mixing are one compiled loop."""
+        """Compile scores, weights and mixing into one loop, which is used without gradients."""
         self._fused = torch.compile(self._attend, dynamic=True)
 
     def forward(
@@ -75,8 +75,8 @@ class RingAttention(Attention):
             mask: (B, S) bool; a padded or absent neighbour is never a key.
             relay: (B, E).
             embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
-            columns: the nodes once more, where their projections are had more cheaply (words that
-                are looked up); the reference does without.
+            columns: the nodes in a form whose projections are cheaper (words that are looked up);
+                the reference backend ignores it.
 
         Returns:
             (B, S, E), undefined at padding.
@@ -133,7 +133,7 @@ class RingAttention(Attention):
             query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
             middle = tile.start - first
-            # Other places, strides or a size of 1 would be compiled anew.
+            # Other places, strides or a size of 1 would trigger another compilation.
             fused = None if whole or tile.stop - tile.start < 2 else self._fused
             if fused is not None:
                 ends = middle - self.radius, middle + tile.stop - tile.start + self.radius

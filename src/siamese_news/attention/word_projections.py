@@ -1,7 +1,7 @@
-"""The states that a ring projects: one column a token, or distinct words with a place for each.
+"""The states that a ring projects: one column for each token, or distinct words to look up.
 
-A text collection has few distinct words for its tokens. What a linear map makes of a word before
-any attention does not depend on the text, so it is computed once for each distinct word and looked
+A text collection has few distinct words for its tokens. The projection of a word before any
+attention does not depend on the text, so it is computed once for each distinct word and looked
 up: the products of the first ring are paid per word, not per token, and the result is the same.
 
 Shape letters: B texts, S tokens, E size of a state, U distinct words, M = B * S.
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 
 class Columns:
-    """States (E, M), as they are.
+    """States (E, M), one column for each token.
 
     Args:
         states: (E, M).
@@ -29,13 +29,13 @@ class Columns:
         return Columns(self.states[:, tokens])
 
     def through(self, linear: nn.Linear) -> Tensor:
-        """What a linear map makes of each column: (out, M)."""
+        """The projection of each column: (out, M)."""
         projected = linear.weight @ self.states
         return projected if linear.bias is None else projected.add_(linear.bias[:, None])
 
 
 class Words:
-    """Distinct word vectors, and what linear maps made of them.
+    """Distinct word vectors, with their cached projections.
 
     Args:
         vectors: (U, E).
@@ -55,7 +55,7 @@ class Words:
         return vectors if mask.all() else vectors * mask[:, :, None]
 
     def through(self, linear: nn.Linear) -> Tensor:
-        """What a linear map makes of each word: (U, out), computed once."""
+        """The projection of each word: (U, out), computed once."""
         if linear not in self._projected:
             self._projected[linear] = linear(self.vectors)
         return self._projected[linear]
@@ -84,12 +84,15 @@ class WordColumns(Columns):
 
 
 def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
-    """Texts and columns in tiles of about `size`, each of whole texts or within one; None: one."""
+    """Slices of texts and columns in tiles of about `size`; None gives one tile.
+
+    A tile consists of whole texts or lies within one text.
+    """
     if size is None or batch * length == 0:
         yield slice(0, batch), slice(0, batch * length)
         return
     rows = max(size // length, 1)
-    even = 16 // math.gcd(length, 16)  # so many texts are a multiple of 16 columns
+    even = 16 // math.gcd(length, 16)  # this many texts fill a multiple of 16 columns
     rows = rows // even * even or rows
     for first in range(0, batch, rows):
         last = min(first + rows, batch)
@@ -107,5 +110,5 @@ def span(columns: Tensor, start: int, stop: int) -> Tensor:
     """Columns (..., M) from `start` to `stop`, with zeros beyond the ends."""
     left, right = max(-start, 0), max(stop - columns.shape[-1], 0)
     inside = columns[..., max(start, 0) : stop]
-    # A column too many and not packed, as the others are: a compiler would tell them apart.
+    # One column too many, then cut: not contiguous, as the other slices, for the compiler.
     return F.pad(inside, (left, right + 1))[..., :-1] if left or right else inside
