@@ -1,4 +1,4 @@
-"""Encoders: word vectors in, one vector a text out. They need torch and entmax alone."""
+"""Encoders turn the word vectors of a text into one vector. They need torch and entmax alone."""
 
 import functools
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ __all__ = [
     "places_of",
 ]
 
-# The names that a model folder may carry; a test proves that they are those of conf/.
+# The class names that a model folder may contain; a test checks that conf/ has the same ones.
 ENCODERS: dict[str, type[Encoder]] = {
     cls.__name__: cls
     for cls in (
@@ -46,8 +46,8 @@ ENCODERS: dict[str, type[Encoder]] = {
 }
 
 
-# What the options of conf/encoder are called, as the options that differ from the class's own; a
-# test proves that they build the same.
+# The files of conf/encoder by name, with the options that differ from the defaults of the class; a
+# test checks that both build the same encoder.
 _PAPER = {"residual": "none", "pooling": "max_relay"}
 PRESETS: dict[str, dict[str, Any]] = {
     "bag": {"class": "BagEncoder"},

@@ -1,4 +1,4 @@
-"""The bag of words: the honest floor that every other encoder has to beat."""
+"""The bag of words, the baseline that every other encoder has to beat."""
 
 from typing import Literal
 
@@ -14,10 +14,11 @@ class BagEncoder(Encoder):
         input_dim: E.
         weighting: ``"mean"``, or ``"idf"`` for the mean weighted by `weights`.
         output_dim: D of a trained linear map; None for none, and then nothing is trained.
-        lead: the place in a text that counts half of the first (`lead_weights`); None: all alike.
+        lead: the position at which a word counts half as much as the first one (`lead_weights`);
+            None weighs all positions alike.
 
     Raises:
-        ValueError: a size below 1, another weighting, or a place that is not above 0.
+        ValueError: a size below 1, another weighting, or a `lead` that is not above 0.
 
     Example:
         >>> import torch
@@ -42,13 +43,13 @@ class BagEncoder(Encoder):
         if weighting not in ("mean", "idf"):
             raise ValueError(f"BagEncoder got weighting={weighting!r}; expected 'mean' or 'idf'")
         if lead is not None and lead <= 0:
-            raise ValueError(f"BagEncoder got lead={lead}; expected a place above 0, or None")
+            raise ValueError(f"BagEncoder got lead={lead}; expected a position above 0, or None")
         self.uses_weights = weighting == "idf"
         self.lead = lead
         self.output: nn.Linear | None = None
         if output_dim is not None:
             self.output = nn.Linear(input_dim, output_dim, bias=False)
-            # Starts as the bag itself: cosines are kept.
+            # An orthogonal map leaves the cosines of the bag unchanged.
             nn.init.orthogonal_(self.output.weight)
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:

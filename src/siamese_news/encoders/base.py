@@ -1,4 +1,4 @@
-"""What every encoder is: word vectors in, one vector a text out.
+"""The base class of the encoders, which turn the word vectors of a text into one vector.
 
 Shape letters: B texts, S tokens, E embedding size, H heads, D output size, W = 2c + 1 window.
 """
@@ -16,7 +16,7 @@ from siamese_news.sparsity.maps import Sparsity
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What an encoder looked at.
+    """What the tokens of a text contributed to its vector, with the attention weights.
 
     Attributes:
         vectors: (B, D).
@@ -100,11 +100,11 @@ class Encoder(nn.Module):
     def encode_words(
         self, words: Words, rows: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> Tensor:
-        """What `forward` gives for tokens that are looked up in distinct words.
+        """The result of `forward` for tokens that are looked up among distinct words.
 
         Args:
-            words: the words of many batches; what depends on a word alone is computed once.
-            rows: (B, S) int64, the word of each token; any at padding.
+            words: the words of many batches; what depends on a word alone is computed only once.
+            rows: (B, S) int64, the word of each token; any value at padding.
             mask: (B, S) bool.
             weights: (B, S).
 
@@ -116,14 +116,14 @@ class Encoder(nn.Module):
     def heads(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What `forward` gives, (B, D), and a factor for each token, (B, S), 0 at padding."""
+        """The result of `forward`, (B, D), and a factor for each token, (B, S), 0 at padding."""
         raise NotImplementedError
 
     def fuse(self) -> None:
         """Compile the inner loops of its attention for encoding; see `RingAttention.fuse`.
 
         Raises:
-            InputError: it has none.
+            InputError: the encoder has no such attention.
             RuntimeError: torch found no compiler, or the compiler failed.
         """
         rings = [module for module in self.modules() if isinstance(module, RingAttention)]
@@ -136,7 +136,10 @@ class Encoder(nn.Module):
             ring.fuse()
         like = next(self.parameters())
         with torch.inference_mode():
-            for texts in (1, 100):  # one long text in a batch and several are compiled apart
+            for texts in (
+                1,
+                100,
+            ):  # batches of one text and of several texts are compiled separately
                 shape = texts, 3000 // texts, self.input_dim
                 self(like.new_zeros(shape), like.new_ones(shape[:2], dtype=torch.bool))
 
@@ -155,7 +158,7 @@ class Encoder(nn.Module):
         weights: Tensor | None = None,
         towards: Tensor | None = None,
     ) -> Explanation:
-        """Encode a batch and say what made the vectors.
+        """Encode a batch and explain the vectors by the tokens.
 
         Args:
             embeddings: (B, S, E).
@@ -204,7 +207,8 @@ def weighted_mean(
         mask: (B, S) bool.
         weights: (B, S), not negative; None weighs every token alike. A text whose weights are all
             zero gives zeros.
-        lead: the place that counts half of the first (`lead_weights`); None: all alike.
+        lead: the position that counts half as much as the first one (`lead_weights`); None weighs
+            all positions alike.
     """
     shares = mask.to(states.dtype)
     if lead is not None:
@@ -216,7 +220,7 @@ def weighted_mean(
 
 
 def places_of(starts: Tensor, count: int) -> Tensor:
-    """The place of each token in its own text, (N,), of texts laid end to end.
+    """The position of each token in its text, (N,), for concatenated texts.
 
     Args:
         starts: (B,) int64, where each text begins.
@@ -233,11 +237,11 @@ def places_of(starts: Tensor, count: int) -> Tensor:
 
 
 def lead_weights(places: Tensor, half: float) -> Tensor:
-    """What a token counts by its place, 1 at the first: news puts first what matters most.
+    """The weight of a token by its position, 1 at the first: news puts first what matters most.
 
     Args:
         places: 0 is the first.
-        half: the place that counts 1/2.
+        half: the position that counts 1/2.
 
     Returns:
         Weights of the shape of `places`.
@@ -257,7 +261,7 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
         return states.sum(1)
     if not torch.compiler.is_compiling() and mask.all():  # no copy
         return states.amax(1)
-    # The lowest finite number instead of -inf: no 0 * inf in the gradient of a text without tokens.
+    # Not -inf, which would give 0 * inf in the gradient of a text without tokens.
     highest = torch.where(mask[:, :, None], states, torch.finfo(states.dtype).min).amax(1)
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 

@@ -57,7 +57,7 @@ class CNNEncoder(Encoder):
             windows = convolution(F.pad(states, (0, max(0, size - states.shape[2]))))
             starts = torch.arange(windows.shape[2], device=mask.device)
             outside = (starts > lengths - size) & (starts > 0)
-            # ReLU and maximum change places: fewer numbers to clip.
+            # ReLU commutes with the maximum and is cheaper after it.
             lowest = torch.finfo(windows.dtype).min
             features.append(windows.masked_fill(outside[:, None], lowest).amax(2).relu())
         return self.output(torch.cat(features, 1))

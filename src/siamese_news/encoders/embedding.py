@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-PAD = -1  # as siamese_news.text.PAD; this room imports no other
+PAD = -1  # the same as siamese_news.text.PAD; the encoders do not import `text`
 
 
 class TokenEmbedding(nn.Module):
@@ -85,11 +85,11 @@ class TokenEmbedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.project = None if project_to is None else nn.Linear(size, project_to, bias=False)
         if self.project is not None:
-            # Rows or columns at right angles: at the start cosines are what they were.
+            # Rows or columns are orthogonal, so that cosines are unchanged at the start.
             nn.init.orthogonal_(self.project.weight)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Look up.
+        """Look the ids up.
 
         Args:
             ids: (B, S) int64, -1 = padding.
@@ -112,7 +112,7 @@ class TokenEmbedding(nn.Module):
         return vectors, mask, weights * mask
 
     def sums(self, ids: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Sums of the vectors of known words, texts end to end: (B, E').
+        """Sums of the vectors of known words, for concatenated texts: (B, E').
 
         Args:
             ids: (N,) int64 in [0, V), the words of all texts.
@@ -137,22 +137,22 @@ class TokenEmbedding(nn.Module):
         }
 
     def compressed(self, state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-        """A model's state as its folder keeps it; `prefix` is this module's in the names."""
-        kept = dict(state)
+        """A model's state as its folder stores it; `prefix` is that of this module in the names."""
+        stored = dict(state)
         if self.stored == "int8":
-            matrix = kept.pop(f"{prefix}matrix").float()
+            matrix = stored.pop(f"{prefix}matrix").float()
             scale = (matrix.abs().amax(1, keepdim=True) / 127).clamp(min=2**-20).half()
             steps = (matrix / scale.float()).round().clamp(-127, 127)
-            kept |= {f"{prefix}steps": steps.to(torch.int8), f"{prefix}scale": scale}
-        return kept
+            stored |= {f"{prefix}steps": steps.to(torch.int8), f"{prefix}scale": scale}
+        return stored
 
     def expanded(self, state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-        """The inverse of `compressed`, but for rounding."""
-        kept = dict(state)
+        """The inverse of `compressed`, up to rounding."""
+        restored = dict(state)
         if self.stored == "int8":
-            steps, scale = kept.pop(f"{prefix}steps"), kept.pop(f"{prefix}scale")
-            kept[f"{prefix}matrix"] = steps.float() * scale.float()
-        return kept
+            steps, scale = restored.pop(f"{prefix}steps"), restored.pop(f"{prefix}scale")
+            restored[f"{prefix}matrix"] = steps.float() * scale.float()
+        return restored
 
 
 def hashed_vectors(ids: Tensor, size: int) -> Tensor:

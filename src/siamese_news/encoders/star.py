@@ -34,7 +34,7 @@ class StarEncoder(Encoder):
         head_dim: the size of a head, as in the paper E / H: None takes that where `heads` is given,
             and else the paper's 30. With a number of its own H * head_dim need not be E.
         window: c, neighbours on each side.
-        cycles: T; each has weights of its own.
+        cycles: T; each cycle has separate weights.
         context_includes_embedding: whether e_i is a key too; in the released code, not in Eq. 5.
         relay_attends_itself: whether the keys of the relay are [s; H], as in the released code, or
             H alone.
@@ -130,7 +130,7 @@ class StarEncoder(Encoder):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`. A text without a token is seen by its relay alone, which starts at 0."""
+        """See `Encoder`. A text without a token has the vector of its relay, which starts at 0."""
         return self.pool(*self.states(embeddings, mask, weights), mask, weights)
 
     def encode_words(
@@ -138,7 +138,7 @@ class StarEncoder(Encoder):
     ) -> Tensor:
         """See `Encoder`. The first ring's queries, keys and values are those of the words."""
         embeddings = words.dense(rows, mask)
-        # They are not where something stands between the words and the ring.
+        # They are not if a layer lies between the words and the ring.
         same = self.positions == "none" and not len(self.norms) and not self.training
         states = self.states(embeddings, mask, weights, words.at(rows) if same else None)
         return self.pool(*states, mask, weights)
@@ -172,7 +172,7 @@ class StarEncoder(Encoder):
     def pool(
         self, nodes: Tensor, relay: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> Tensor:
-        """The text's vector (B, E) from what `states` gave."""
+        """The text's vector (B, E) from the result of `states`."""
         weights = weights if self.uses_weights else None
         if self.pooling == "max_relay":
             return (masked_max(nodes, mask) + relay) / 2
@@ -183,7 +183,7 @@ class StarEncoder(Encoder):
 
 
 class Residual(nn.Module):
-    """How an update joins the state: alone, added, or added through a factor from zero.
+    """How an update changes the state: it replaces the state or is added to it.
 
     Args:
         dim: E.
@@ -203,7 +203,7 @@ class Residual(nn.Module):
 
 
 def _heads(width: int, heads: int | None, head_dim: int | None) -> tuple[int, int]:
-    """H and the size of a head; where neither is given, the paper's."""
+    """H and the size of a head; the paper's values if neither is given."""
     if head_dim is not None or heads is None:
         return 10 if heads is None else heads, 30 if head_dim is None else head_dim
     if heads < 1 or width % heads:

@@ -1,4 +1,4 @@
-"""The dense Transformer: what the star's linear time is compared with."""
+"""The dense Transformer, with which the star's linear time is compared."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
 
 
 class DenseAttention(Attention):
-    """Every token attends to every token: the O(S^2) comparison. Has one backend only.
+    """Every token attends to every token, in O(S^2). It has one backend only.
 
     Args:
         **options: see `Attention`.

@@ -1,4 +1,4 @@
-"""Two heads: a text's vector, and what its context makes of each word's weight."""
+"""Two heads: a text's vector, and a factor for the weight of each word in its context."""
 
 import math
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 class TwoHeadEncoder(Encoder):
     """A dense vector, and factors that a lexical head multiplies its words' weights by.
 
-    The factor of token i is what is left of the attention that the relay s pays it when nothing
-    makes the weights of a text sum to 1 (`Sparsity.exponential`; the length of the lexical vector
+    The factor of token i is the attention that the relay s pays it, without the constraint that the
+    weights of a text sum to 1 (`Sparsity.exponential`; the length of the lexical vector
     is normalised anyway):
 
         f_i = [1 + (alpha - 1) z_i]_+ ^ 1/(alpha - 1),   z_i = q . h_i / sqrt(E),   q = b + W s
@@ -29,12 +29,12 @@ class TwoHeadEncoder(Encoder):
         input_dim: E.
         context: called with ``input_dim=E``; its tokens H and relay s after the last cycle count.
             None is a bag: h_i is e_i and s the mean weighted by `weights`.
-        relay: whether q reads s. A bag without has factors that depend on the word alone.
+        relay: whether q reads s. Without it the factors of a bag depend on the word alone.
         sparsity: called with ``heads=1``; its alpha is that of the factors.
         output_dim: D of a trained linear map of the dense vector, which starts as the identity for
             D = E and keeps cosines for D > E; None for none.
-        lead: the place in a text that counts half of the first in the dense vector of a bag
-            (`lead_weights`); None: all alike.
+        lead: the position that counts half as much as the first one in the dense vector of a bag
+            (`lead_weights`); None weighs all positions alike.
 
     Raises:
         ValueError: the context is no `StarEncoder`, or there is a `lead` beside a context.
@@ -73,7 +73,8 @@ class TwoHeadEncoder(Encoder):
         self.is_bag = self.context is None
         if lead is not None and not (self.is_bag and lead > 0):
             raise ValueError(
-                f"TwoHeadEncoder got lead={lead}; expected a place above 0 and no context, or None"
+                f"TwoHeadEncoder got lead={lead}; expected a position above 0 and no context, "
+                "or None"
             )
         self.lead = lead
         self.sparsity = sparsity(heads=1)
@@ -121,11 +122,13 @@ class TwoHeadEncoder(Encoder):
         return self.heads(embeddings, mask, weights)[1]
 
     def _factors(self, nodes: Tensor, mask: Tensor, query: Tensor) -> Tensor:
-        nodes = nodes.masked_fill(~mask[:, :, None], 0.0)  # undefined there, and no gradient
+        nodes = nodes.masked_fill(
+            ~mask[:, :, None], 0.0
+        )  # states at padding are undefined and get no gradient
         scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
         return self.sparsity.exponential(scores[:, None])[:, 0] * mask
 
     def _mapped(self, pooled: Tensor, mask: Tensor) -> Tensor:
-        # Texts without a token are like none, not like each other.
+        # Two texts without a token are not similar to each other.
         pooled = pooled * mask.any(1, keepdim=True)
         return pooled if self.output is None else self.output(pooled)
