@@ -1,4 +1,4 @@
-"""Second pass over the score blocks: how many posts stand above each relevant one, exactly."""
+"""Second pass over the score blocks: count exactly how many posts rank above each relevant one."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,13 @@ from siamese_news.metrics.relevance import Relevance
 from siamese_news.metrics.top import key_chunks
 
 _ONE = 1 << 32  # from one score to the next in a key
-_TABLE = 1 << 22  # largest (articles x distinct relevant scores) kept per article
+_TABLE = 1 << 22  # largest (articles x distinct relevant scores) for counts by article
 
 
 class RankingCounts(Metric):
     """Average precision and ROC-AUC, pooled and per article, exact and in bounded memory.
 
-    The posts are not kept: each is counted between the sorted keys of the relevant ones (no
+    The posts are not stored: each is counted between the sorted keys of the relevant ones (no
     binning). Pooled figures are those of ``sklearn.metrics.average_precision_score`` and
     ``roc_auc_score`` on the flattened matrix of rounded scores, ties grouped; per-article
     figures follow `ranking_figures`, ties by id. Blocks may be shared out over processes.
@@ -89,7 +89,7 @@ class RankingCounts(Metric):
         self.add_state("seen", torch.tensor(0), dist_reduce_fx="sum")
 
     def update(self, first: int, scores: np.ndarray) -> None:
-        """Take one block.
+        """Count the posts of one block.
 
         Args:
             first: column of its first post.
@@ -101,7 +101,7 @@ class RankingCounts(Metric):
         """
         self.relevance.check(first, scores)
         ranks = self.relevance.post_ranks[first : first + scores.shape[1]]
-        pooled, own = self.pooled_counts.cpu().numpy(), self.article_counts.cpu().numpy()
+        pooled, per_article = self.pooled_counts.cpu().numpy(), self.article_counts.cpu().numpy()
         for start, chunk in key_chunks(scores, ranks):
             for row, keys in enumerate(chunk, start):
                 pooled[self._group[row]] += _at_least(self._pooled, keys)
@@ -111,9 +111,9 @@ class RankingCounts(Metric):
                     order = np.argsort(needles)
                     counts = np.empty(len(needles), dtype=np.int64)
                     counts[order] = _at_least(needles[order], keys)
-                    own[pairs] += counts.reshape(-1, 3)
+                    per_article[pairs] += counts.reshape(-1, 3)
         self.pooled_counts = torch.from_numpy(pooled).to(self.device)
-        self.article_counts = torch.from_numpy(own).to(self.device)
+        self.article_counts = torch.from_numpy(per_article).to(self.device)
         self.seen += scores.shape[1]
 
     def compute(self) -> dict[str, float]:
@@ -192,12 +192,14 @@ def _pooled_figures(
         more: (samples, U) pairs with more.
         pairs: (samples,) all pairs.
     """
-    found = positives[:, ::-1].cumsum(axis=1)[:, ::-1]
+    relevant_above = positives[:, ::-1].cumsum(axis=1)[:, ::-1]
     total = positives.sum(axis=1)
     negatives = pairs - total
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.divide(found, at_least, out=np.zeros_like(found), where=at_least > 0)
+        precision = np.divide(
+            relevant_above, at_least, out=np.zeros_like(relevant_above), where=at_least > 0
+        )
         average = (positives * precision).sum(axis=1) / total
-        lost = 0.5 * ((at_least - found) + (more - (found - positives)))
+        lost = 0.5 * ((at_least - relevant_above) + (more - (relevant_above - positives)))
         area = (positives * (negatives[:, None] - lost)).sum(axis=1) / (total * negatives)
     return {"AP": average, "AUC": area}

@@ -16,7 +16,7 @@ from siamese_news.metrics.top import ALL_ROWS, RankingTop
 
 @dataclass(slots=True)
 class Evaluation:
-    """What `evaluate_blocks` found.
+    """The figures that `evaluate_blocks` computes.
 
     Attributes:
         pooled: P@r, mRP7, mRP8, AP (micro) and AUC over all article-post pairs.
@@ -112,7 +112,7 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    # The blocks are the whole matrix, so nothing is to be added up over processes.
+    # The blocks are the whole matrix, so nothing is summed over processes.
     top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
     _stream(blocks, top.update, relevance.shape[1])
     counts = RankingCounts(
@@ -165,9 +165,11 @@ def _cut_precision(relevance: Relevance, ranks: np.ndarray, depth: int) -> dict[
     for row, article in enumerate(relevance.article_ids):
         total = len(relevance.all_grades[row])
         if total:
-            own = np.sort(ranks[relevance.articles == row])
-            own = own[own <= depth]
-            result[article] = float((np.arange(1, len(own) + 1) / own).sum() / total)
+            relevant_ranks = np.sort(ranks[relevance.articles == row])
+            relevant_ranks = relevant_ranks[relevant_ranks <= depth]
+            result[article] = float(
+                (np.arange(1, len(relevant_ranks) + 1) / relevant_ranks).sum() / total
+            )
     return result
 
 

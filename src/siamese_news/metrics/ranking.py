@@ -90,13 +90,13 @@ def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def scores_of(keys: np.ndarray) -> np.ndarray:
-    """Give back the rounded float32 scores that are in `keys`."""
+    """The rounded float32 scores that `keys` contain."""
     order = (keys >> 32).astype(np.int32)
     return np.where(order >= 0, order, order ^ _MAGNITUDE).astype(np.int32).view(np.float32)
 
 
 def ranks_of(keys: np.ndarray) -> np.ndarray:
-    """Give back the id ranks that are in `keys`."""
+    """The id ranks that `keys` contain."""
     return keys & _LOW
 
 

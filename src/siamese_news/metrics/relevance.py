@@ -1,4 +1,4 @@
-"""Which pairs of an article x post matrix are relevant, and how."""
+"""The relevant pairs of an article x post matrix, with their grades."""
 
 from collections.abc import Mapping, Sequence
 

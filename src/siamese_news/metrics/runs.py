@@ -23,7 +23,7 @@ def evaluate_run(
         run: query id -> post id -> score; queries that `qrels` lacks are left out.
         qrels: query id -> post id -> grade.
         ks: cuts of precision.
-        depth: ranks beyond it are not looked at.
+        depth: ranks beyond it are ignored.
 
     Returns:
         metric name (see `ranking_figures`) -> query id -> value.

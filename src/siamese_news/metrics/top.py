@@ -1,4 +1,4 @@
-"""First pass over the score blocks: what stands at the top, and where the relevant posts are."""
+"""First pass over the score blocks: collect the top posts and the keys of the relevant ones."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from siamese_news.metrics.relevance import Relevance
 PAPER_ROWS = (50, 100, 200, 500, 1000, 2000, 3000)
 """The thresholds that the table of the AST paper prints."""
 ALL_ROWS = (*PAPER_ROWS, 3300)
-"""With the row that its mRP numbers imply (and its authors' own table has)."""
+"""The same with the row that its mRP figures imply (and that its authors' table has)."""
 
 _CHUNK = 1 << 20  # keys held at once
 
@@ -98,7 +98,7 @@ class RankingTop(Metric):
         self.add_state("seen", torch.tensor(0), dist_reduce_fx="sum")
 
     def update(self, first: int, scores: np.ndarray) -> None:
-        """Take one block.
+        """Merge one block into the state.
 
         Args:
             first: column of its first post.
@@ -115,8 +115,8 @@ class RankingTop(Metric):
         top, pooled = self.top.cpu().numpy(), self.pooled.cpu().numpy()
         rows, columns = self.relevance.articles[here], self.relevance.columns[here] - first
         for row, keys in key_chunks(scores, self.relevance.post_ranks[first:stop]):
-            mine = (rows >= row) & (rows < row + len(keys))
-            relevant[here][mine] = keys[rows[mine] - row, columns[mine]]
+            inside = (rows >= row) & (rows < row + len(keys))
+            relevant[here][inside] = keys[rows[inside] - row, columns[inside]]
             for offset, line in enumerate(keys):
                 _push_row(top[row + offset], line)
             ranks = self.relevance.article_ranks[row : row + len(keys)]
@@ -136,10 +136,10 @@ class RankingTop(Metric):
         hit[real] = self.relevance.contains(
             article[article_ranks[real]], column[ranks_of(keys[real])]
         )
-        found = np.concatenate([[0], hit.cumsum()])
+        hits_before = np.concatenate([[0], hit.cumsum()])
 
         def precision(r: int) -> float:
-            return float(found[min(r, len(hit))] / r)
+            return float(hits_before[min(r, len(hit))] / r)
 
         figures = {f"P@{r}": precision(r) for r in self.thresholds}
         figures["mRP7"] = float(np.mean([precision(r) for r in PAPER_ROWS]))
