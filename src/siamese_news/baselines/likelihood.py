@@ -13,7 +13,7 @@ from siamese_news.errors import InputError
 class QueryLikelihood:
     """log p(query | post), Dirichlet-smoothed (Zhai and Lafferty, SIGIR 2001).
 
-    A token that the collection has never seen is left out of the query.
+    A token that the collection does not contain is left out of the query.
     """
 
     kind = "query log likelihood"
@@ -44,16 +44,18 @@ class QueryLikelihood:
         Raises:
             InputError: where the collection has no token.
         """
-        given = self.collection
-        if given is None:
-            given = Counter(
+        collection_counts = self.collection
+        if collection_counts is None:
+            collection_counts = Counter(
                 t for text in (posts if background is None else background) for t in text
             )
-        self._vocabulary = {token: i for i, token in enumerate(given)}
+        self._vocabulary = {token: i for i, token in enumerate(collection_counts)}
         count_matrix(posts, self._vocabulary, grow=True)
         self._counts = count_matrix(posts, self._vocabulary)
         self._lengths = np.array([len(post) for post in posts], dtype=np.float64)
-        frequencies = np.array([given.get(t, 0) for t in self._vocabulary], dtype=np.float64)
+        frequencies = np.array(
+            [collection_counts.get(t, 0) for t in self._vocabulary], dtype=np.float64
+        )
         if not frequencies.sum() > 0:
             raise InputError("the collection has no token; expected at least one")
         self._background = frequencies / frequencies.sum()

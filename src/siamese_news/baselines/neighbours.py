@@ -30,7 +30,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, posts: Sequence[list[str]], count: int) -> "Neighbours":
-        """Find them among the posts themselves by TF-IDF cosine; memory is N x N floats.
+        """Find the neighbours among the posts by TF-IDF cosine, in N x N floats of memory.
 
         Args:
             posts: N token lists, e.g. the candidates of a query.
@@ -49,13 +49,13 @@ class Neighbours:
     def smooth(self, scores: ArrayLike, share: float) -> NDArray[np.float64]:
         """Standardised scores, mixed with those of the neighbours: (N,).
 
-        (1 - share) x own + share x mean of the neighbours weighted by similarity. The mean counts
+        (1 - share) x score + share x mean of the neighbours weighted by similarity. The mean counts
         one more neighbour at the average score of all posts, so that a post without similar posts
         is drawn to the average.
 
         Args:
             scores: (N,) of the same posts.
-            share: from 0, the scores' own order, to 1.
+            share: from 0, which leaves the order of the scores unchanged, to 1.
         """
         values = np.asarray(scores, np.float64)
         values = (values - values.mean()) / max(float(values.std()), 1e-12)

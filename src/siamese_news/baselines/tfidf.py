@@ -10,7 +10,7 @@ from siamese_news.errors import InputError
 from siamese_news.text.idf import smoothed_idf
 
 LEAD = 100
-"""How many tokens the lead of an article has."""
+"""The number of tokens in the lead of an article."""
 
 
 class TfIdf:
