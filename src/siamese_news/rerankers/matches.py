@@ -20,11 +20,11 @@ def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tens
     """
     frequency, weights = _frequency(query_ids, post_ids, weights)
     total = weights.sum(dim=1).clamp(min=1e-6)
-    found = (frequency > 0).float()
+    present = (frequency > 0).float()
     return torch.stack(
         [
-            found.sum(dim=1) / (query_ids >= 0).sum(dim=1).clamp(min=1),
-            (found * weights).sum(dim=1) / total,
+            present.sum(dim=1) / (query_ids >= 0).sum(dim=1).clamp(min=1),
+            (present * weights).sum(dim=1) / total,
             (frequency / (frequency + 1) * weights).sum(dim=1) / total,
             torch.log1p((post_ids >= 0).sum(dim=1).float()) / 4,
         ],

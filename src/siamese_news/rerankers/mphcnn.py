@@ -50,14 +50,14 @@ class Perspective(nn.Module):
         weighted_levels: int,
         dropout: float,
     ) -> None:
-        """Build it.
+        """Build the convolutions.
 
         Args:
             input_dim: E of the token vectors.
             filters: filters per convolution.
             width: tokens per window.
             levels: number of convolutions; the embeddings are one more level.
-            max_query: query tokens that have features; what comes after is not looked at.
+            max_query: query tokens that have features; later ones are ignored.
             weighted_levels: the first levels, whose matches are weighted by IDF.
             dropout: probability, on embeddings (whole dimensions) and convolution outputs.
         """
@@ -80,7 +80,7 @@ class Perspective(nn.Module):
         """Features (B, 2 x (levels + 1) x max_query), zero at missing query tokens.
 
         Args:
-            pair: says which query each text belongs to.
+            pair: maps each text to its query.
             query: (G, Q, E) left aligned and (G, Q).
             text: (B, S, E) and (B, S).
             weights: (G, Q) weights of the query tokens.
@@ -97,12 +97,12 @@ class Perspective(nn.Module):
                 level = self.levels[number - 1]
                 query_values = dropout(level(query_values, query_mask), self.dropout, self.training)
                 text_values = dropout(level(text_values, text_mask), self.dropout, self.training)
-            found = _match(
+            matches = _match(
                 pair.per_post(query_values), queries_mask, text_values, text_mask, self.max_query
             )
             if number < self.weighted_levels:
-                found = found * pair.per_post(weights)[:, None]
-            features.append(pad(found, (0, self.max_query - found.shape[2])).flatten(1))
+                matches = matches * pair.per_post(weights)[:, None]
+            features.append(pad(matches, (0, self.max_query - matches.shape[2])).flatten(1))
             if number == 0:
                 # IDF of a window: the mean over its tokens.
                 weights = weights * query_mask
@@ -113,8 +113,8 @@ class Perspective(nn.Module):
     def _drop_dimensions(self, values: Tensor) -> Tensor:
         if not self.training or self.dropout == 0:
             return values
-        kept = dropout(values.new_ones(len(values), 1, values.shape[2]), self.dropout, True)
-        return values * kept
+        survivors = dropout(values.new_ones(len(values), 1, values.shape[2]), self.dropout, True)
+        return values * survivors
 
 
 def _match(
@@ -155,7 +155,7 @@ class MPHCNN(nn.Module):
         hidden: Sequence[int],
         features: int = 0,
     ) -> None:
-        """Build it.
+        """Build the perspectives and the dense layers.
 
         Args:
             input_dim: E of the word vectors.

@@ -1,4 +1,4 @@
-"""What a ranker reads: queries and posts as vectors, padded, with masks."""
+"""The input of a ranker: queries and posts as padded vectors with masks."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Pair:
     url_trigrams: Tensor | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the shapes do not belong together."""
+        """Raise ValueError if the shapes do not fit together."""
         groups, posts = len(self.query), len(self.post)
         if self.query.shape[:2] != self.query_mask.shape:
             raise ValueError(

@@ -20,7 +20,7 @@ Similarity = Literal["cosine", "clamped", "dot"]
 
 
 class SamCNN(nn.Module):
-    """The frame of the samCNN rankers: encode query and post, add attention vectors, predict.
+    """Base class of the samCNN rankers: encode query and post, add attention vectors, predict.
 
     Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
     """

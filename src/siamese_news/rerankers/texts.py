@@ -1,4 +1,4 @@
-"""Many texts as ids, in one flat array."""
+"""Token ids of many texts in one flat array."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
