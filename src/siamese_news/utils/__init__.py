@@ -1,1 +1,1 @@
-"""Files, tables, the terminal and where a result came from."""
+"""Helpers for files, Markdown tables, the terminal and the provenance of results."""

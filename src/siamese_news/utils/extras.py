@@ -15,27 +15,30 @@ _DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "docx": "pyt
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Say which extra to install where an import inside the block fails for want of it.
+    """Turn a failed import inside the block into an error that names the extra to install.
 
     Args:
         extra: the extra that `what` needs.
-        what: how the message calls what is being imported or run.
+        what: what is being imported or run, as the message names it.
 
     Raises:
-        MissingExtraError: a package is not installed that this or another extra brings. Every other
-            error is raised as it came.
+        MissingExtraError: a package of this or of another extra is not installed. Every other error
+            is raised unchanged.
     """
     try:
         yield
     except Exception as error:
-        # What is run or imported first names its own extra, whatever it imports in turn.
-        told = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
-        package = None if told else _missing(error)
+        # An InputError passes unchanged, but the error about a missing extra is raised anew,
+        # so that it names the extra of the outermost command or import.
+        explained = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
+        package = None if explained else _missing(error)
         if package is None:
             raise
-        found = extras()
-        if package not in found.get(extra, ()):
-            extra = next((name for name, packages in found.items() if package in packages), "")
+        packages_by_extra = extras()
+        if package not in packages_by_extra.get(extra, ()):
+            extra = next(
+                (name for name, packages in packages_by_extra.items() if package in packages), ""
+            )
             if not extra:
                 raise
         raise MissingExtraError(
@@ -46,7 +49,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
-    """The imports of a module that is also a command: there one line says what is missing.
+    """Guard the imports of a module that is also a command: one line says what is missing.
 
     Args:
         extra: see `needs`.
@@ -67,7 +70,7 @@ def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
 
 
 def extras() -> dict[str, list[str]]:
-    """Every extra with the packages that it brings, those of the extras that it names among them.
+    """Every extra with its packages, including those of the extras that it refers to.
 
     Returns:
         The extras in their order in pyproject.toml; empty where the package itself is not
@@ -100,7 +103,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def absent(packages: list[str]) -> list[str]:
-    """Those of the packages that are not installed."""
+    """The given packages that are not installed."""
     missing = []
     for package in packages:
         try:

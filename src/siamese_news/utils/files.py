@@ -1,4 +1,4 @@
-"""Files that are never half there, and text files that may be compressed."""
+"""Files that are written whole or not at all, and text files that may be compressed."""
 
 import gzip
 import hashlib
@@ -124,10 +124,10 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Turn what the machine says while an input is opened into an `InputError`.
+    """Turn an operating system error while an input is read into an `InputError`.
 
     Args:
-        name: of the input; an error that names a file itself is told with that name.
+        name: of the input; if the error names a file, the message takes that name instead.
 
     Raises:
         InputError: the input cannot be read, and why.

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for."""
+"""Attributes of a package that are imported on first use."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -8,16 +8,16 @@ from siamese_news.utils.extras import needs
 
 
 def lazy_attribute(package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str) -> Any:
-    """What a package's ``__getattr__`` gives for a name.
+    """Import an attribute of a package, for use in the package's ``__getattr__``.
 
     Args:
         package: the package's ``__name__``.
-        homes: module below the package -> names that it holds.
-        name: the name that is asked for.
+        homes: module below the package -> names that it defines.
+        name: the attribute to import.
         extra: the extra that brings what the module imports.
 
     Raises:
-        AttributeError: no module holds the name.
+        AttributeError: no module defines the name.
         MissingExtraError: something of the extra is not installed.
     """
     for home, names in homes.items():

@@ -9,7 +9,7 @@ def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | N
 
     Args:
         rows: one mapping a row; a missing value prints as an en dash.
-        columns: which and in what order; by default all, in order of first appearance.
+        columns: the columns in order; by default all of them, in order of first appearance.
     """
     if columns is None:
         columns = list(dict.fromkeys(key for row in rows for key in row))

@@ -1,4 +1,4 @@
-"""What stands beside every result: command, code, versions and machine."""
+"""The provenance of a result: command, code revision, versions and machine."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What may be printed where a person reads: text out of files can carry commands for a terminal."""
+"""Text that is safe to print: text from files can carry control sequences for a terminal."""
 
 import logging
 import unicodedata
@@ -14,8 +14,8 @@ def clean(text: str) -> str:
 
 
 def quiet_libraries() -> None:
-    """Leave out what libraries say of themselves at a start, and no user can do anything about."""
-    # torchmetrics imports matplotlib where it is; the first import on a machine lists its fonts.
+    """Silence start-up messages of libraries that no user can do anything about."""
+    # torchmetrics imports matplotlib if it is installed, which lists its fonts the first time.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    # pytorch_lightning 2.6 asks torch 2.13 in a way that later versions of torch will not know.
+    # pytorch_lightning 2.6 uses a class of torch, LeafSpec, that torch 2.13 calls deprecated.
     warnings.filterwarnings("ignore", message=".*LeafSpec")
