@@ -1,4 +1,4 @@
-"""The model: text in, vectors out, and the folder that it is kept in."""
+"""The model, which turns texts into vectors, and the folder that it is saved in."""
 
 from siamese_news.utils.extras import needs
 

@@ -17,10 +17,10 @@ def convert(folder: str | Path) -> bool:
         folder: a model folder; it is replaced whole or not at all.
 
     Returns:
-        Whether there was anything to do.
+        Whether the folder had to be converted.
 
     Raises:
-        InputError: it is no whole model folder.
+        InputError: the folder is not a complete model folder.
     """
     config, tensors, words = read_folder(folder)
     if "trained_on" not in config or (Path(folder) / TRAINED_ON).is_file():

@@ -27,14 +27,14 @@ class ExternalModel:
         folder: where the model lies.
 
     Attributes:
-        folder: the same.
-        library: whose it is.
+        folder: where the model lies.
+        library: the library that wrote it.
 
     Raises:
         InputError: the folder is of neither library, or the library is not installed.
     """
 
-    # It has a dense head alone.
+    # An external model has no lexical head.
     terms = None
     kind = "cosine"
 
@@ -61,7 +61,7 @@ class ExternalModel:
             self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
 
     def sha256(self) -> str:
-        """Of the names and contents of all files in the folder: one name for the exact model."""
+        """A hash of the names and contents of all files, which identifies the exact model."""
         digest = hashlib.sha256()
         for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
             with path.open("rb") as stream:
@@ -84,7 +84,7 @@ class ExternalModel:
         """Unit vectors by the model's own method for a side, which puts its prompt before a text.
 
         Args:
-            texts: of one side.
+            texts: all articles or all posts.
             method: ``encode_query`` or ``encode_document`` of sentence-transformers 5; a model
                 that lacks it reads both sides alike.
         """
@@ -96,16 +96,16 @@ class ExternalModel:
 
 
 def library_of(folder: str | Path) -> str | None:
-    """Whose model lies in a folder: ``sentence_transformers``, ``model2vec`` or None."""
+    """The library that wrote a folder: ``sentence_transformers``, ``model2vec`` or None."""
     root = Path(folder)
     if (root / "modules.json").is_file():
         return "sentence_transformers"
     config = root / "config.json"
     if config.is_file():
         try:
-            found = json.loads(config.read_text(encoding="utf-8"))
+            settings = json.loads(config.read_text(encoding="utf-8"))
         except (ValueError, OSError, RecursionError):
             return None
-        if isinstance(found, dict) and found.get("model_type") == "model2vec":
+        if isinstance(settings, dict) and settings.get("model_type") == "model2vec":
             return "model2vec"
     return None

@@ -51,7 +51,7 @@ def write_folder(
         InputError: `path` exists and is not a model folder.
         ValueError: `config` holds a key that starts with an underscore (``_target_`` and the like).
     """
-    target = Path(os.path.realpath(path))  # a link stays one
+    target = Path(os.path.realpath(path))  # a symbolic link is followed and stays a link
     if target.exists() and not (target / _SUMS).is_file():
         raise InputError(f"{target}: exists and is not a model folder; name another folder")
     hidden = _hidden_key(config)
@@ -64,7 +64,9 @@ def write_folder(
         (staged / "config.json").write_text(document, encoding="utf-8")
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(state, str(staged / "model.safetensors"))
-        os.chmod(staged / "model.safetensors", 0o644)  # safetensors gives others nothing
+        os.chmod(
+            staged / "model.safetensors", 0o644
+        )  # safetensors creates a file that only its owner may read
         Vocabulary(words, unknown="drop").save(staged / "vocab.txt")
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
         if trained_on is not None:
@@ -132,11 +134,11 @@ def check_dtypes(
 ) -> None:
     """Refuse numbers that are declared to be of another type than the model writes.
 
-    They would be converted without a word, and bits that stand for other numbers score nonsense.
+    They would be converted silently, and the scores would be meaningless.
 
     Args:
         path: the model folder.
-        tensors: what lies in it, by name.
+        tensors: the tensors in it, by name.
         expected: a tensor of the right type for each name; names that are not in both are left to
             `torch.nn.Module.load_state_dict`.
 
@@ -153,7 +155,7 @@ def check_dtypes(
 
 
 def folder_sha256(path: str | Path) -> str:
-    """The SHA-256 of a model folder's checksum file: one name for the exact model."""
+    """The SHA-256 of a model folder's checksum file, which identifies the exact model."""
     return _sha256(Path(path) / _SUMS)
 
 
@@ -190,10 +192,10 @@ def _hidden_key(value: Any) -> str | None:
         for key, item in value.items():
             if str(key).startswith("_"):
                 return str(key)
-            if found := _hidden_key(item):
-                return found
+            if hidden := _hidden_key(item):
+                return hidden
     elif isinstance(value, list | tuple):
         for item in value:
-            if found := _hidden_key(item):
-                return found
+            if hidden := _hidden_key(item):
+                return hidden
     return None

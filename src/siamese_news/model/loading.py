@@ -1,4 +1,4 @@
-"""A model out of any folder: ours, or one of another library."""
+"""Open the model of any folder: one of this project, or one of another library."""
 
 from os import PathLike
 from pathlib import Path
@@ -11,14 +11,14 @@ AnyModel = Model | ExternalModel
 
 
 def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
-    """The model in a folder; what lies there says whose it is.
+    """Open the model in a folder; the library is recognised by the files in it.
 
     Args:
-        folder: of ours, of sentence-transformers or of model2vec; None is the model that ships
-            with the package.
+        folder: a folder of this project, of sentence-transformers or of model2vec; None is the
+            model that ships with the package.
 
     Raises:
-        InputError: no such folder, a damaged one, or a library that is not installed.
+        InputError: the folder is missing or damaged, or its library is not installed.
 
     Example:
         >>> from siamese_news import open_model
@@ -33,10 +33,10 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
 
 
 def explainable(model: AnyModel) -> Model:
-    """The same model, if its scores can be taken apart.
+    """The model itself, if its scores can be explained word by word.
 
     Raises:
-        InputError: it is another library's.
+        InputError: it is a model of another library.
     """
     if isinstance(model, ExternalModel):
         raise InputError(

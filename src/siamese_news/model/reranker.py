@@ -1,4 +1,4 @@
-"""A ranker with its words: token ids or raw text in, scores out; saved as a model folder."""
+"""A ranker with its vocabulary: it scores token ids or raw text and is saved as a model folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -39,7 +39,7 @@ class IdBatch:
         url_trigrams: (B, C'').
         links: (B, 1 + Q) bool of `link_matches`, for rankers that read them.
         labels: (B,) int64 0 or 1, where known.
-        rows: (B,) int64, which pairs of the data these are.
+        rows: (B,) int64, the rows of these pairs in the data set.
     """
 
     query_ids: Tensor
@@ -63,7 +63,7 @@ class IdBatch:
 
 
 class TextRanker(nn.Module):
-    """Embedding, optional exact-match features and a ranker, with the vocabulary they go by."""
+    """An embedding, optional exact-match features and a ranker, with their vocabulary."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class TextRanker(nn.Module):
         tokenizer: Mapping[str, Any] | None = None,
         embedding_config: Mapping[str, Any] | None = None,
     ) -> None:
-        """Put it together.
+        """Build the reranker from its parts.
 
         Args:
             vocabulary: words and their ids.
@@ -152,7 +152,7 @@ class TextRanker(nn.Module):
         return EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
 
     def known(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens that have an id, so that matches by word and by id stand side by side."""
+        """The tokens that have an id, so that matches by word and by id can be aligned."""
         return [token for token in tokens if len(self.vocabulary.ids([token]))]
 
     def batches(
@@ -258,14 +258,14 @@ class TextRanker(nn.Module):
                 embedding=embedding,
                 ranker=config["ranker"],
                 exact_match=config["exact_match"],
-                # Folders from before there was such an option lack it.
+                # Older model folders lack this option.
                 link_match=config.get("link_match", False),
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )
-            own = model.state_dict()
-            table = {name: torch.empty(0) for name in own if name.startswith("embedding.")}
-            check_dtypes(path, tensors, {**own, **table})  # the table came from the folder
+            state = model.state_dict()
+            table = {name: torch.empty(0) for name in state if name.startswith("embedding.")}
+            check_dtypes(path, tensors, {**state, **table})  # the table came from the folder
             model.load_state_dict(tensors)
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{path}: config and tensors do not fit ({error})") from error

@@ -1,4 +1,4 @@
-"""The model: text in, vectors out. It loads and saves the model folder."""
+"""The model turns texts into vectors; it loads and saves its model folder."""
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ Precision = Literal["float32", "bfloat16"]
 
 # Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
 BLOCK = 8192
-# What depends on a word alone is computed once for so many tokens; the rest is looked up.
+# Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
@@ -51,7 +51,8 @@ class Model(nn.Module):
         limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
             and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
         config: plain values that name the encoder's class and options; kept in the folder.
-        trained_on: what the weights have seen. Evaluation refuses a test that overlaps.
+        trained_on: the articles and posts it was trained on. Evaluation refuses a test that
+            overlaps with them.
         terms: the lexical head; None for a dense model. With it both heads read content words
             alone, and scores are a mixture (`siamese_news.scoring`).
 
@@ -135,7 +136,7 @@ class Model(nn.Module):
     def cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
         """The token ids that the encoder reads, of all token ids of each text."""
         if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
-            words = len(self.vocabulary)  # unknown words would count nothing
+            words = len(self.vocabulary)  # unknown words have no vector
             texts = [ids[ids < words] for ids in texts]
         return [truncate(ids, self.limits, side) for ids in texts]
 
@@ -233,7 +234,7 @@ class Model(nn.Module):
                 yield [block[text] for text in batch], encoded
 
     def _bags(self, texts: Sequence[np.ndarray], device: torch.device) -> np.ndarray:
-        """Unit vectors of a bag, without padding: some ten times as fast."""
+        """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
         bag = self.encoder
         assert isinstance(bag, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
@@ -249,10 +250,10 @@ class Model(nn.Module):
         return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())
 
     def compile_attention(self) -> None:
-        """Encode faster from now on: the inner loop of attention through `torch.compile`.
+        """Compile the inner loop of attention with `torch.compile`, which makes encoding faster.
 
-        It needs a C++ compiler and takes a minute or less; a second time on a machine, seconds.
-        Results are those without, beyond 1e-6.
+        This needs a C++ compiler and takes up to a minute the first time on a machine, seconds
+        after that. The vectors differ by less than 1e-6 from those without it.
 
         Raises:
             InputError: there is no compiler, or the encoder has no star attention.
@@ -270,7 +271,7 @@ class Model(nn.Module):
         """Write the model folder, whole or not at all.
 
         Args:
-            folder: where; an earlier model folder there is replaced.
+            folder: the path; an earlier model folder there is replaced.
             card: the model card, Markdown.
         """
         config = {
@@ -285,11 +286,13 @@ class Model(nn.Module):
             "limits": self.limits,
             "trained_on": self.trained_on.plain(),
         }
-        seen = self.trained_on.tobytes()
-        write_folder(folder, config, self._stored(), self.vocabulary.words, card, trained_on=seen)
+        training_record = self.trained_on.tobytes()
+        write_folder(
+            folder, config, self._stored(), self.vocabulary.words, card, trained_on=training_record
+        )
 
     def _stored(self, rows: int | None = None) -> dict[str, Tensor]:
-        """The state as a folder keeps it; of the table of words only so many rows."""
+        """The state as it is saved, with only the first `rows` rows of the word table."""
         state = self.state_dict()
         state["embedding.matrix"] = state["embedding.matrix"][:rows]
         return self.embedding.compressed(state, "embedding.")
@@ -308,7 +311,7 @@ class Model(nn.Module):
             compile: see `compile_attention`.
 
         Raises:
-            InputError: the folder is not whole, was changed, or is no encoder's.
+            InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
         config, tensors, words = read_folder(folder)
         if config.get("kind") != "encoder":

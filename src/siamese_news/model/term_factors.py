@@ -22,7 +22,7 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
     Args:
         model: its encoder has factors.
         ids: (B, S) int64, padded with -1 on the right.
-        side: whose limit counts.
+        side: the side whose length limit applies.
 
     Returns:
         Vectors (B, D), not normalised, and factors (B, S); 1 at padding.
@@ -56,7 +56,7 @@ def _gather(part: Tensor, places: Tensor) -> Tensor:
 
 
 class TextHeads:
-    """Vectors and factors of texts, in the quickest way that the model allows.
+    """Computes vectors and factors of texts in the fastest way that the model allows.
 
     Args:
         model: any model.
@@ -67,7 +67,7 @@ class TextHeads:
         self._by_word: np.ndarray | None = None
         encoder = model.encoder
         if isinstance(encoder, TwoHeadEncoder) and encoder.by_word:
-            # The word alone decides: looked up from now on.
+            # A factor depends on the word alone, so factors are computed once and looked up.
             words = np.arange(len(model.vocabulary), dtype=np.int64)
             parts = np.array_split(words, len(words) // 4096 + 1)
             self._by_word = np.concatenate([*self._encoded(parts, "post")[1], np.ones(1)])
@@ -85,7 +85,7 @@ class TextHeads:
             return self._model.encode_ids(texts, side), None
         if self._by_word is None:
             return self._encoded(texts, side)
-        last = len(self._by_word) - 1  # that of every unknown word
+        last = len(self._by_word) - 1  # the entry that every unknown word shares
         factors = [self._by_word[np.minimum(ids, last)] for ids in texts]
         return self._model.encode_ids(texts, side), factors
 
@@ -101,13 +101,17 @@ class TextHeads:
             with torch.inference_mode():
                 for rows in length_batches([len(ids) for ids in texts], batch_tokens):
                     batch = pad([texts[row] for row in rows]).to(next(model.buffers()).device)
-                    found = heads(model, batch, side)
-                    vectors[rows] = nn.functional.normalize(found[0].float(), dim=-1).cpu().numpy()
-                    for row, own in zip(rows, found[1].float().cpu().numpy(), strict=True):
-                        factors[row] = own[: len(texts[row])]
+                    outputs = heads(model, batch, side)
+                    vectors[rows] = (
+                        nn.functional.normalize(outputs[0].float(), dim=-1).cpu().numpy()
+                    )
+                    for row, values in zip(rows, outputs[1].float().cpu().numpy(), strict=True):
+                        factors[row] = values[: len(texts[row])]
         finally:
             model.train(training)
-        if not (np.isfinite(vectors).all() and all(np.isfinite(own).all() for own in factors)):
+        if not (
+            np.isfinite(vectors).all() and all(np.isfinite(values).all() for values in factors)
+        ):
             raise InputError(
                 f"the two heads of {side}s: the model gives NaN or infinity; its weights are "
                 "broken, train it again with a smaller learning rate"

@@ -1,4 +1,4 @@
-"""What a model was trained on, as sorted hashes that are read only when somebody asks.
+"""What a model was trained on, as sorted hashes that are read only when they are needed.
 
 In a model folder ``config.json`` says how many articles and posts of which collection and how many
 fingerprints there are; ``trained_on.bin`` holds their hashes, 8 bytes each (little-endian), sorted
@@ -25,7 +25,7 @@ _STORED = np.dtype("<u8")
 
 
 class TrainingRecord:
-    """The articles and posts that a model has seen.
+    """The articles and posts that a model was trained on.
 
     Args:
         articles: sorted hashes of the ids by the collection's name.
@@ -41,7 +41,7 @@ class TrainingRecord:
     ) -> None:
         self._articles, self._posts = dict(articles or {}), dict(posts or {})
         self._fingerprints = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
-        # Where the hashes lie as long as nobody has asked for them, and how many of each part.
+        # The file of hashes that were not read yet, and the number of hashes in each part.
         self._unread: tuple[Path, Mapping[str, Any]] | None = None
 
     @classmethod
@@ -57,7 +57,7 @@ class TrainingRecord:
 
     @classmethod
     def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
-        """The record of a model folder, of which nothing is read yet.
+        """The record of a model folder; its hashes are read on first use.
 
         Args:
             folder: the model folder.
@@ -122,8 +122,8 @@ class TrainingRecord:
 
     def has_fingerprints(self, fingerprints: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these fingerprints (16 hex digits each) were trained on, in the order given."""
-        found = np.array([int(one, 16) for one in fingerprints], np.uint64)
-        return np.isin(found, self.fingerprints)
+        wanted = np.array([int(one, 16) for one in fingerprints], np.uint64)
+        return np.isin(wanted, self.fingerprints)
 
     def add(
         self, collection: str, *, articles: Iterable[str] = (), posts: Iterable[str] = ()
@@ -146,8 +146,8 @@ class TrainingRecord:
         }
 
     def tobytes(self) -> bytes:
-        """What ``trained_on.bin`` holds."""
-        parts = [own[name] for own in (self.articles, self.posts) for name in sorted(own)]
+        """The content of ``trained_on.bin``."""
+        parts = [table[name] for table in (self.articles, self.posts) for name in sorted(table)]
         return b"".join(part.astype(_STORED).tobytes() for part in (*parts, self.fingerprints))
 
     def _read(self) -> None:
