@@ -1,6 +1,6 @@
 """Evaluate models and peers: ``python -m siamese_news.evaluate model=DIR data=signal1m``.
 
-Writes a TREC run a system, ``evaluation.json`` and ``evaluation.md`` to ``outputs/<stamp>``.
+Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to ``outputs/<stamp>``.
 """
 
 import logging
@@ -84,8 +84,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.linking.datamodule import LinkDataModule
 
-    given = config["model"] or []
-    folders: Sequence[str] = [given] if isinstance(given, str) else given
+    chosen = config["model"] or []
+    folders: Sequence[str] = [chosen] if isinstance(chosen, str) else chosen
     names = [Path(folder).resolve().name for folder in folders]
     if len(set(names)) < len(names):  # …/0/model, …/1/model
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
@@ -112,8 +112,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
             glove = build_model({**config, "encoder": bag}, text, ())
             yield name, "cosine", ModelSystem(name, glove).blocks
         else:
-            found = peer(name, tokenize=text[0], background=background)
-            yield name, found.kind, found.blocks
+            peer_system = peer(name, tokenize=text[0], background=background)
+            yield name, peer_system.kind, peer_system.blocks
 
 
 def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
@@ -127,12 +127,12 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
     """
     from siamese_news.training.build import fingerprint
 
-    seen = model.trained_on
+    trained_on = model.trained_on
     collection = test.name.partition("/")[0]
-    same = seen.has_articles(collection, (article.id for article in test.articles))
-    same |= seen.has_fingerprints(fingerprint(article.full_text) for article in test.articles)
+    same = trained_on.has_articles(collection, (article.id for article in test.articles))
+    same |= trained_on.has_fingerprints(fingerprint(article.full_text) for article in test.articles)
     articles = int(same.sum())
-    posts = int(seen.has_posts(collection, (post.id for post in test.posts)).sum())
+    posts = int(trained_on.has_posts(collection, (post.id for post in test.posts)).sum())
     if articles or posts:
         raise InputError(
             f"{folder} was trained on {articles} of the {len(test.articles)} articles and {posts} "
@@ -143,7 +143,7 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
 def _compose_and_evaluate(config: DictConfig) -> None:
-    """A user's mistake ends in one line, not a traceback."""
+    """Evaluate; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
     try:
         with needs("eval", COMMAND):

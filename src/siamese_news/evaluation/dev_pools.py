@@ -1,7 +1,7 @@
-"""Pools that choices are made on: training and dev texts only, no test's article or post.
+"""Pools for making choices; they hold training and dev texts only, nothing of a test.
 
-A pool is what a user would score at once; its rankings say which posts should come first. Rules
-that look at the pool (its size, its document frequencies, its scores) see what they would see.
+A pool holds what a user would score at once, and its rankings say which posts should come first.
+Rules that depend on the pool (its size, document frequencies or scores) work as they would there.
 """
 
 import re
@@ -20,7 +20,7 @@ SHARES = (0.03, 0.14, 0.3, 0.6, 0.9)
 """Shares of the story in the pools ``event@…`` and ``own@…``."""
 
 DISTRACTORS = 20_000
-OWN = 20  # relevant posts of a ranking of `links` and `topic`
+OWN = 20  # relevant posts in a ranking of `links` and `topic`, at most
 DRAWS = 4  # rankings of an article in `topic`
 FEWEST_SIBLINGS = 10  # posts of the event's other articles, for an article to stand in `topic`
 FEWEST_POSTS = 40  # of an event, for pools at every share
@@ -64,15 +64,15 @@ def trec_posts(count: int, *, without: set[str], seed: int = 0) -> list[str]:
         without: keys (`same_text_key`) of texts to leave out.
         seed: of the draw.
     """
-    found: dict[str, str] = {}
+    text_by_key: dict[str, str] = {}
     for post in open_posts_of("trec-microblog").values():
         if int(post.id) >= _YEAR_2012:
             continue
         text = " ".join(_BRACKETS.sub(" ", post.text).split())
         key = same_text_key(text)
         if key and key not in without:
-            found.setdefault(key, text)
-    texts = [found[key] for key in sorted(found)]
+            text_by_key.setdefault(key, text)
+    texts = [text_by_key[key] for key in sorted(text_by_key)]
     order = np.random.default_rng([seed, len(texts)]).permutation(len(texts))[:count]
     return [texts[i] for i in order]
 
@@ -85,7 +85,7 @@ def event_pools(
     seed: int = 0,
     shares: Sequence[float] = SHARES,
 ) -> list[Pool]:
-    """The pools of a collection whose articles have a ``metadata.event``.
+    """Build the pools of a collection whose articles have a ``metadata.event``.
 
     ``all`` holds every post and all distractors, with the rankings ``links`` (an article's own
     posts, at most 20, against every post that is not of its event) and ``topic`` (instead of its
@@ -98,7 +98,7 @@ def event_pools(
     Args:
         collection: articles with events; a post is linked to articles of one event.
         distractors: texts of posts that are about none of the events.
-        splits: whose pairs count.
+        splits: the splits whose pairs are used.
         seed: of every draw; another seed draws other posts.
         shares: of the event, in the pools at given shares.
     """
@@ -200,7 +200,7 @@ def _story_pool(
     stories: Stories,
     number: int,
     figure: str,
-    own: np.ndarray,
+    event_posts: np.ndarray,
     count: int,
     generator: np.random.Generator,
 ) -> Pool:
@@ -208,10 +208,12 @@ def _story_pool(
     event = stories.events[number]
     outside = np.flatnonzero(stories.event_of_post != number)
     drawn = generator.choice(outside, min(count, len(outside)), replace=False)
-    columns = np.concatenate([own, drawn])
+    columns = np.concatenate([event_posts, drawn])
     rows = np.flatnonzero(stories.event_of_article == number)
     everywhere = np.arange(len(columns))
-    rankings = [Ranking(figure, event, np.arange(len(rows)), everywhere, everywhere < len(own))]
+    rankings = [
+        Ranking(figure, event, np.arange(len(rows)), everywhere, everywhere < len(event_posts))
+    ]
     if "@" in figure:
         for place, row in enumerate(rows):
             relevant = stories.linked[row][columns]
@@ -223,8 +225,8 @@ def _story_pool(
 
 def _links(stories: Stories, seed: int) -> Iterator[Ranking]:
     for row, event in enumerate(stories.event_of_article):
-        own = np.flatnonzero(stories.linked[row])
-        yield _against_others(stories, "links", row, int(event), own, seed, 0)
+        linked = np.flatnonzero(stories.linked[row])
+        yield _against_others(stories, "links", row, int(event), linked, seed, 0)
 
 
 def _topic(stories: Stories, seed: int) -> Iterator[Ranking]:
@@ -236,10 +238,16 @@ def _topic(stories: Stories, seed: int) -> Iterator[Ranking]:
 
 
 def _against_others(
-    stories: Stories, figure: str, row: int, event: int, own: np.ndarray, seed: int, draw: int
+    stories: Stories,
+    figure: str,
+    row: int,
+    event: int,
+    relevant_posts: np.ndarray,
+    seed: int,
+    draw: int,
 ) -> Ranking:
     generator = np.random.default_rng([seed, row, draw])
-    some = generator.choice(own, min(OWN, len(own)), replace=False)
+    some = generator.choice(relevant_posts, min(OWN, len(relevant_posts)), replace=False)
     columns = np.concatenate([some, np.flatnonzero(stories.event_of_post != event)])
     relevant = np.arange(len(columns)) < len(some)
     return Ranking(figure, stories.events[event], np.array([row]), columns, relevant)

@@ -35,7 +35,7 @@ class Pool:
     """Texts that are scored together, and the rankings cut from their scores.
 
     Attributes:
-        name: of the pool.
+        name: name of the pool.
         articles: A full texts.
         posts: P texts.
         rankings: at least one.
@@ -48,7 +48,7 @@ class Pool:
 
 
 def edge_pools(pool: Pool) -> list[Pool]:
-    """What rules that look at the pool must survive: 1 post, 10 posts, 10 times the same one.
+    """Edge cases for rules that look at the pool: 1 post, 10 posts, 10 times the same post.
 
     Args:
         pool: one with at least 10 posts, whose first article and posts are taken.
@@ -73,17 +73,17 @@ def edge_pools(pool: Pool) -> list[Pool]:
 def evaluate_pools(pools: Sequence[Pool], score: Score) -> dict[str, float]:
     """Figures of a scorer: figure -> mean over groups of the mean average precision.
 
-    ``links_micro`` is beside them where there are ``links``: the average precision of all their
+    If there are ``links``, ``links_micro`` is added: the average precision of all their
     article-post pairs in one list. Equal scores (6 decimals) count as one step.
 
     Args:
-        pools: what is scored, one call a pool.
+        pools: the pools; each is scored in one call.
         score: the scorer.
 
     Raises:
         ValueError: scores of another shape, or not finite.
     """
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    precisions: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for pool in pools:
         scores = np.asarray(score(pool.articles, pool.posts))
@@ -96,12 +96,12 @@ def evaluate_pools(pools: Sequence[Pool], score: Score) -> dict[str, float]:
             mean = scores[np.ix_(ranking.rows, ranking.columns)].mean(axis=0, dtype=np.float64)
             values = np.round(mean, 6)
             precision = float(average_precision_score(ranking.relevant, values))
-            found[ranking.figure][ranking.group].append(precision)
+            precisions[ranking.figure][ranking.group].append(precision)
             if ranking.figure == "links":
                 links.append((ranking.relevant, values))
     figures = {
         figure: float(np.mean([np.mean(values) for values in groups.values()]))
-        for figure, groups in found.items()
+        for figure, groups in precisions.items()
     }
     if links:
         relevant, values = (np.concatenate(parts) for parts in zip(*links, strict=True))

@@ -140,10 +140,10 @@ def write_results(
     published: bool = False,
     tests: Mapping[str, float] | None = None,
 ) -> str:
-    """Write a TREC run a system, all figures as JSON and the tables as Markdown.
+    """Write a TREC run for each system, all figures as JSON and the tables as Markdown.
 
     Args:
-        folder: where; made if need be.
+        folder: the folder to write to; it is made if necessary.
         results: of one evaluation set, in the order of the table.
         published: print the AST paper's figures beside ours.
         tests: system -> p of the paired randomisation test against the first system.
@@ -243,7 +243,7 @@ def results_markdown(
 
 
 def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
-    """A model card: what it is, how it was trained, how well it does, what it cannot do.
+    """A model card: what the model is, how it was trained, how well it does, what it cannot do.
 
     Args:
         config: the resolved configuration.

@@ -1,4 +1,4 @@
-"""What can be ranked with and compared: a trained model, and the peers by name."""
+"""Systems that can be compared: trained models, and the peers by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class System(Protocol):
     """Scores every article against every post.
 
     Attributes:
-        name: what the table calls it.
+        name: the system's name in the table.
         kind: the kind of its scores (cosine, BM25, ...).
     """
 
@@ -122,7 +122,7 @@ class MixtureSystem:
 def _aligned(
     one: Iterable[tuple[int, np.ndarray]], other: Iterable[tuple[int, np.ndarray]]
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """The same columns of two sources of blocks at a time, whatever the width of their blocks."""
+    """Blocks of two sources cut to the same columns, whatever the width of their blocks."""
     sources = [iter(one), iter(other)]
     held: list[np.ndarray] = []
     start = 0
@@ -146,7 +146,7 @@ def _aligned(
 
 
 def minilm() -> ModelSystem:
-    """all-MiniLM-L6-v2 out of its package (extra ``bench``): the first 150 words of an article.
+    """all-MiniLM-L6-v2 from its package (extra ``bench``), on the first 150 words of an article.
 
     Raises:
         InputError: the package or sentence-transformers is not installed.
