@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
     """Run the configured task and return its row of the comparison table.
 
-    Of several processes the first one alone writes and returns a row.
+    If several processes run, only the first one writes and returns a row.
 
     Args:
         config: the composed configuration.
@@ -64,7 +64,7 @@ def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
 def _compose_and_train(config: DictConfig) -> None:
-    """A user's mistake ends in one line, not a traceback."""
+    """Run the task; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)

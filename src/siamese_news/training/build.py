@@ -115,13 +115,13 @@ def build_model(
 def add_terms(
     model: Model, options: Mapping[str, Any], articles: Iterable[str], posts: Iterable[str]
 ) -> None:
-    """Give a model its lexical head; from now on both heads read content words alone.
+    """Add a lexical head to a model, after which both heads read content words alone.
 
     Args:
-        model: in place.
+        model: the model, which is changed in place.
         options: an option of ``conf/terms``.
         articles: training articles, whose document frequencies weigh the words.
-        posts: training posts, as well.
+        posts: training posts, which count in the same way.
     """
     if model.limits["keep"] == "last":
         raise InputError(
@@ -148,7 +148,7 @@ def add_terms(
         options=TermOptions.of(options),
     )
     model.terms.set_typical(sides[1])
-    model.embedding.unknown_weight = 0.0  # a hash says nothing to the dense head
+    model.embedding.unknown_weight = 0.0  # the dense head has no vector for a hashed word
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The global batch under distributed training; without a process group everything is a no-op."""
+"""Helpers for distributed training; without a process group each of them does nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,22 +14,22 @@ def world_size() -> int:
 
 
 def on_first_process(compute: Callable[[], Any]) -> Any:
-    """What `compute` returns on global rank 0, which alone calls it, on every rank."""
+    """Call `compute` on global rank 0 alone and return its result on every rank."""
     if world_size() == 1:
         return compute()
-    found = [compute() if dist.get_rank() == 0 else None]
-    dist.broadcast_object_list(found, src=0)
-    return found[0]
+    result = [compute() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(result, src=0)
+    return result[0]
 
 
 def leave_group() -> None:
-    """End the process group: from now on every process is alone."""
+    """End the process group; afterwards the processes no longer communicate."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """Concatenate every rank's rows in rank order; the gradient flows into this rank's own.
+    """Concatenate every rank's rows in rank order; the gradient flows into this rank's rows.
 
     Ranks may hold different numbers of rows: they are padded for the exchange and cut again, so an
     uneven last batch neither hangs nor aborts. Every rank gets the same tensor, so every rank
@@ -52,6 +52,6 @@ def gather_rows(rows: Tensor) -> Tensor:
     padded[: rows.shape[0]] = rows.detach()
     parts = [torch.zeros_like(padded) for _ in range(size)]
     dist.all_gather(parts, padded)
-    kept = [part[:length] for part, length in zip(parts, lengths, strict=True)]
-    kept[dist.get_rank()] = rows  # the others carry no gradient
-    return torch.cat(kept)
+    gathered = [part[:length] for part, length in zip(parts, lengths, strict=True)]
+    gathered[dist.get_rank()] = rows  # the others carry no gradient
+    return torch.cat(gathered)

@@ -27,7 +27,7 @@ _store: Any = None
 
 
 def prepare_command() -> None:
-    """Call this before Hydra composes: settle the stamp and keep other processes from writing.
+    """Set the stamp and keep other processes from writing; call this before Hydra composes.
 
     Raises:
         InputError: for an option that was renamed.
@@ -51,7 +51,7 @@ def share_stamp() -> None:
     of its job and step instead, which a requeued job keeps, so that it goes on in its folder.
 
     Raises:
-        InputError: this is one of several nodes that share nothing.
+        InputError: several nodes take part, and neither torchrun nor SLURM connects them.
     """
     if STAMP in os.environ:  # a process that Lightning started inherits it
         return
@@ -71,7 +71,7 @@ def share_stamp() -> None:
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is the process of global rank 0, which alone writes."""
+    """Whether this is the process of global rank 0, the only one that writes."""
     if "RANK" in environment:
         return int(environment["RANK"]) == 0
     if _slurm_step(environment):
@@ -93,18 +93,18 @@ def was_restarted(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def _slurm_step(environment: Mapping[str, str]) -> bool:
-    """As Lightning tells it: started by srun, and not at an interactive prompt."""
+    """Whether srun started this process, as Lightning decides it (no interactive prompt)."""
     needed = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NTASKS", "SLURM_PROCID")
     interactive = environment.get("SLURM_JOB_NAME") in ("bash", "interactive")
     return all(name in environment for name in needed) and not interactive
 
 
 def _from_first_process(stamp: str) -> str:
-    """The stamp of global rank 0, through the store of torchrun, over all nodes."""
+    """The stamp of global rank 0, which all nodes read from the store of torchrun."""
     global _store
     import torch.distributed as dist
 
-    # Kept: where no agent of torchrun holds the store, the first process does.
+    # The variable keeps the store alive: without a torchrun agent the first process hosts it.
     _store, _, _ = next(dist.rendezvous("env://"))
     if is_first_process():
         _store.set("siamese_news/stamp", stamp)

@@ -19,10 +19,10 @@ class Requeued(Exception):
 
 
 class RequeueOnSignal(pl.Callback):
-    """Stops training at the end of a batch once any rank got the signal that SLURM was asked for.
+    """Stops training at the end of a batch once any rank received SIGUSR1 from SLURM.
 
     ``sbatch --signal=SIGUSR1@90`` sends it 90 seconds before the limit. The ranks agree on the
-    batch, so the checkpoint that `ModelCheckpoint` saves on the exception is that of all.
+    batch, so the checkpoint that `ModelCheckpoint` saves on the exception holds for all of them.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class RequeueOnSignal(pl.Callback):
         self._before: Any = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Listen."""
+        """Install the signal handler."""
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGUSR1, self._notice)
 
@@ -38,10 +38,10 @@ class RequeueOnSignal(pl.Callback):
         self._signalled = True
 
     def on_train_batch_end(self, trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
-        """Ask all ranks.
+        """Stop if any rank received the signal.
 
         Raises:
-            Requeued: one of them got the signal.
+            Requeued: a rank received the signal.
         """
         signalled = self._signalled
         if dist.is_initialized():
@@ -52,7 +52,7 @@ class RequeueOnSignal(pl.Callback):
             raise Requeued
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The signal means again what it meant before."""
+        """Restore the previous signal handler."""
         if self._before is not None:
             signal.signal(signal.SIGUSR1, self._before)
 

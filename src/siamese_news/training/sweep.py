@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def write_row(folder: Path, row: dict[str, Any]) -> None:
-    """Write a job's row of the comparison table; its presence says that the job is done."""
+    """Write a job's row of the comparison table; a job with this file counts as done."""
     with atomic_write(folder / ROW) as stream:
         json.dump(row, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
@@ -38,7 +38,7 @@ class SweepTable(Callback):
     """Hydra callback: prints the table of all jobs and writes it as table.md and table.json."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Collect the rows; a failed job has none and does not spoil the others."""
+        """Collect the rows; a failed job has no row and is left out."""
         folder = Path(config.hydra.sweep.dir)
         rows = collect_rows(folder)
         if not rows:

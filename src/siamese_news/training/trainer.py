@@ -15,30 +15,30 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
     """Build the trainer.
 
     Args:
-        options: an option of ``conf/trainer``; ``threads`` is not the trainer's.
+        options: an option of ``conf/trainer``; its ``threads`` is not passed to Lightning.
         settings: further arguments of `pytorch_lightning.Trainer`.
 
     Raises:
         InputError: the machine does not have these devices, or torchrun or SLURM started another
             number of processes than the trainer expects.
     """
-    own = {name: value for name, value in options.items() if name != "threads"}
+    config = {name: value for name, value in options.items() if name != "threads"}
     if SLURMEnvironment.detect():
         # Lightning's own requeueing saves in the middle of a step, where ranks wait for each other.
         settings["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     try:
-        trainer = pl.Trainer(**own, **settings)
+        trainer = pl.Trainer(**config, **settings)
     except (MisconfigurationException, ValueError) as error:
         raise InputError(
-            f"trainer.accelerator={own['accelerator']} trainer.devices={own['devices']}: {error}; "
-            "trainer=cpu runs everywhere"
+            f"trainer.accelerator={config['accelerator']} trainer.devices={config['devices']}: "
+            f"{error}; trainer=cpu runs everywhere"
         ) from error
     started = launched_processes()
     if started not in (1, trainer.world_size):
         raise InputError(
-            f"{started} processes were started, but trainer.devices={own['devices']} and "
-            f"trainer.num_nodes={own['num_nodes']} expect {trainer.world_size}; with torchrun and "
-            "srun use trainer=ddp_nodes, trainer.devices=<processes of a node> and "
+            f"{started} processes were started, but trainer.devices={config['devices']} and "
+            f"trainer.num_nodes={config['num_nodes']} expect {trainer.world_size}; with torchrun "
+            "and srun use trainer=ddp_nodes, trainer.devices=<processes of a node> and "
             "trainer.num_nodes=<nodes>"
         )
     return trainer
@@ -52,7 +52,7 @@ def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:
         task: its name.
 
     Raises:
-        InputError: there are several.
+        InputError: the trainer has several devices.
     """
     quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
     processes = make_trainer(options, **quiet).world_size

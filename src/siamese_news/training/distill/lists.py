@@ -1,4 +1,4 @@
-"""Lists to learn from: articles, posts near them, and how near head and teacher find each."""
+"""Training lists: articles, posts near them, and the score that head and teacher give each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from torch.utils.data import DataLoader, Dataset
 from siamese_news.lexical_head import TermHead, distinct
 
 Rows = Sequence[NDArray[np.int64]]
-# Articles whose posts are sought at once: some 200 MB of scores for 200,000 posts.
+# Articles whose nearest posts are computed at once: 200 MB of scores for 200,000 posts.
 BLOCK = 256
 
 
 class Bags(NamedTuple):
-    """Texts laid end to end, and what the teacher says of them.
+    """Concatenated texts, with the teacher's vectors of them.
 
     Attributes:
         ids: (N,) word ids.
@@ -33,7 +33,7 @@ class Bags(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """A batch: A articles and P posts, candidates of all of them.
+    """A batch of A articles and P posts, which are candidates of all the articles.
 
     Attributes:
         articles: A texts.
@@ -50,15 +50,16 @@ class ListsToRank(Dataset[int]):
     """Articles with the posts nearest to them, by a lexical head's words and a teacher's cosine.
 
     The target of a pair is ``lexical * head + (1 - lexical) * cosine``: a dense vector that learns
-    it takes from the teacher what words do not share, and from the head which words count.
+    it learns from the teacher which texts are alike without common words, and from the head which
+    words count.
 
     Args:
         articles: word ids of A texts, at least one each.
         posts: word ids of P texts, at least one each.
         teacher: unit vectors (A, T) and (P, T).
-        head: the lexical head; of it only the weights of words count, by the background IDF.
-        lexical: its share in the target.
-        near: how many posts are kept for an article; fewer where there are fewer.
+        head: the lexical head, of which only the weights of words by the background IDF are used.
+        lexical: the share of the lexical head in the target.
+        near: how many posts are stored for an article; all of them if there are fewer.
         limit: words of an article that the student reads, None for all; the target reads all.
     """
 
@@ -104,25 +105,25 @@ class ListsToRank(Dataset[int]):
         return scores
 
     def _nearest(self, count: int) -> NDArray[np.int32]:
-        """(A, count) rows of the posts with the highest targets, in no order."""
-        found = np.zeros((len(self), count), np.int32)
+        """(A, count) rows of the posts with the highest targets, in no particular order."""
+        nearest = np.zeros((len(self), count), np.int32)
         terms = self.post_terms.T.tocsr()
         teacher = self.teacher[1].astype(np.float32)
         for start in range(0, len(self), BLOCK):
             rows = np.arange(start, min(start + BLOCK, len(self)))
             scores = self._scores(rows, terms, teacher)
             cut = scores.shape[1] - count
-            found[rows] = np.argpartition(scores, cut, axis=1)[:, cut:] if cut else range(count)
-        return found
+            nearest[rows] = np.argpartition(scores, cut, axis=1)[:, cut:] if cut else range(count)
+        return nearest
 
 
 def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -> DataLoader[int]:
-    """Shuffled batches (`Lists`): articles, some of the posts near each, and two each by chance.
+    """Shuffled batches (`Lists`): articles, some posts near each, and two random posts for each.
 
     Args:
         lists: the lists.
-        batch: articles in a batch; fewer if there are fewer.
-        candidates: posts of an article in a batch, of those near it.
+        batch: articles in a batch, at most.
+        candidates: how many of the posts near an article are in its batch.
         seed: of the order and the draws.
     """
     rng = np.random.default_rng(seed)
@@ -150,5 +151,5 @@ def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -
 def _bags(texts: Rows, teacher: np.ndarray) -> Bags:
     ends = np.cumsum([len(ids) for ids in texts])
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    said = torch.from_numpy(teacher.astype(np.float32))
-    return Bags(torch.from_numpy(np.concatenate(texts)), torch.from_numpy(starts), said)
+    vectors = torch.from_numpy(teacher.astype(np.float32))
+    return Bags(torch.from_numpy(np.concatenate(texts)), torch.from_numpy(starts), vectors)

@@ -134,7 +134,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "minutes": round(_minutes(started), 2),
     }
     model.save(out / "model", card=shipped_card(config, row))
-    model = Model.load(out / "model")  # what is measured is what is on disk
+    model = Model.load(out / "model")  # the saved model is the one that is evaluated
     if data.dev is not None:
         row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
     if data.test is not None:
@@ -148,8 +148,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
     """The training texts: pairs of the configuration, and posts without articles.
 
-    A post without an article whose text, but for links and case, is one of a collection that
-    ``task.leave_out`` names is not used: it may be a distractor of a test.
+    A post without an article is left out if its text, links and case aside, occurs in a collection
+    that ``task.leave_out`` names: it may be a distractor of a test.
     """
     corpus = Corpus([], [])
     known: set[str] = set()
@@ -169,9 +169,10 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
 
 
 def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
-    """The words kept, most frequent first, in how many texts each occurs, and how many there are.
+    """The words of the vocabulary, how many texts hold each of them, and how many texts there are.
 
-    Counted twice: hashtags are cut by the words that the first count found.
+    The most frequent word comes first. The texts are read twice, because hashtags are cut by the
+    words that the first reading counted.
     """
     words: list[str] = []
     frequencies: Counter[str] = Counter()
@@ -183,8 +184,8 @@ def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.
         for text in corpus.texts():
             frequencies.update(set(words_of(tokenizer(text))))
             texts += 1
-        kept = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
-        words = [word for _, word in sorted(kept)[: task["max_words"]]]
+        ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
+        words = [word for _, word in sorted(ranked)[: task["max_words"]]]
     if not words:
         raise InputError(
             f"no word occurs in task.min_texts={task['min_texts']} of {texts} training texts; "
@@ -204,7 +205,7 @@ def _lists(
     teacher: tuple[np.ndarray, np.ndarray],
     terms: TermHead,
 ) -> ListsToRank:
-    """What the student learns from: the texts with at least two known words."""
+    """The lists that the student learns from, of the texts with at least two known words."""
     options = config["task"]["lists"]
     sizes = (options["temperature"], options["near"], options["candidates"])
     if not 0 <= options["lexical"] <= 1 or min(sizes) <= 0:
@@ -212,20 +213,22 @@ def _lists(
             f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
             "and candidates above 0"
         )
-    known, kept = [], []
+    known, rows_kept = [], []
     for texts in (articles, posts):
-        own = [ids[ids < len(terms.frequencies)] for ids in texts]
-        kept.append(np.array([row for row, ids in enumerate(own) if len(ids) >= 2], np.int64))
-        known.append([own[row] for row in kept[-1]])
-    if not len(kept[0]) or not len(kept[1]):
+        known_ids = [ids[ids < len(terms.frequencies)] for ids in texts]
+        rows_kept.append(
+            np.array([row for row, ids in enumerate(known_ids) if len(ids) >= 2], np.int64)
+        )
+        known.append([known_ids[row] for row in rows_kept[-1]])
+    if not len(rows_kept[0]) or not len(rows_kept[1]):
         raise InputError(
-            f"{len(kept[0])} training articles and {len(kept[1])} posts have two known words; "
-            "give more text or a smaller task.min_texts"
+            f"{len(rows_kept[0])} training articles and {len(rows_kept[1])} posts have two known "
+            "words; give more text or a smaller task.min_texts"
         )
     return ListsToRank(
         known[0],
         known[1],
-        (teacher[0][kept[0]], teacher[1][kept[1]]),
+        (teacher[0][rows_kept[0]], teacher[1][rows_kept[1]]),
         head=terms,
         lexical=options["lexical"],
         near=options["near"],

@@ -21,8 +21,8 @@ class Student(nn.Module):
         vectors: (V, E) word vectors, zero where a word has none.
         idf: (V,).
         dim: D.
-        teacher_dim: of the teacher's vectors, which a linear map of the student's is held to.
-        lead: the place in a text that counts half of the first.
+        teacher_dim: size of the teacher's vectors, which a linear map of the student's learns.
+        lead: the position at which a word counts half as much as the first word.
     """
 
     vectors: Tensor
@@ -60,14 +60,14 @@ class StudentModule(pl.LightningModule):
     """Listwise distillation: as ListNet (Cao et al., ICML 2007), with soft targets.
 
     The softmax of the targets over the posts of an article, and over the articles of a post, is
-    what the softmax of the student's cosines, at a learned scale, is pulled to (KL divergence).
-    Besides, a linear map of each vector is to point where the teacher's does.
+    the target for the softmax of the student's cosines at a learned scale (KL divergence). In
+    addition a linear map of each vector is trained to point in the direction of the teacher's.
 
     Args:
-        student: what is trained, in place.
-        lr: Adam's, falling linearly; five times as much for the words' weights and the scales.
-        steps: of the whole training.
-        temperature: of the targets.
+        student: the student, which is trained in place.
+        lr: Adam's learning rate, falling linearly; five times as high for word weights and scales.
+        steps: number of steps of the whole training.
+        temperature: temperature of the targets.
     """
 
     def __init__(self, student: Student, *, lr: float, steps: int, temperature: float) -> None:

@@ -1,7 +1,7 @@
 """Vectors of a sentence-transformers teacher, cached text by text.
 
-The cache is of one model: it is found by the content of the model's files, so another model in a
-folder of the same name, or a newer version of a package, never answers with the vectors of before.
+Each model has a cache of its own, named by the content of the model's files, so another model in a
+folder of the same name, or a newer version of a package, never reads the vectors of an earlier one.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
-# Texts that are encoded between two saves: an interrupted run loses so many at most.
+# Texts that are encoded between two saves, which is what an interrupted run loses at most.
 CHUNK = 8192
 
 
 def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
-    """Unit vectors (B, D) float16 of the texts; what the cache has is not encoded again.
+    """Unit vectors (B, D) float16 of the texts; those in the cache are not encoded again.
 
     Args:
         texts: B texts.
@@ -35,7 +35,7 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
             BF16), slower elsewhere; the cosine to the float32 vectors is above .9999.
 
     Raises:
-        InputError: sentence-transformers or the source is not there.
+        InputError: sentence-transformers is not installed, or the source does not exist.
     """
     keys = np.array([_key(text) for text in texts], np.uint64)
     model_folder = _find(source)
@@ -58,10 +58,10 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
             _write(folder, keys[rows], vectors)
         known = _read(folder)
     size = len(next(iter(known.values()))) if known else 1
-    found = np.zeros((len(texts), size), np.float16)
+    vectors_of_texts = np.zeros((len(texts), size), np.float16)
     for row, key in enumerate(keys):
-        found[row] = known[int(key)]
-    return found
+        vectors_of_texts[row] = known[int(key)]
+    return vectors_of_texts
 
 
 def _key(text: str) -> int:
@@ -70,7 +70,7 @@ def _key(text: str) -> int:
 
 
 def _find(source: str) -> Path:
-    """The folder of a model, given by itself or by the package that holds it."""
+    """The folder of a model, from its path or from the package that holds it."""
     folder = Path(source)
     if folder.is_dir():
         return folder
@@ -86,15 +86,15 @@ def _find(source: str) -> Path:
 
 
 def _content(folder: Path) -> str:
-    """A hash of the names and bytes of a model's files; those of Python and hidden ones aside."""
+    """A hash of the names and bytes of a model's files, except Python files and hidden ones."""
     digest = blake2b(digest_size=8)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         hidden = any(part.startswith((".", "__")) for part in name.parts)
         if path.is_file() and not hidden:
             with path.open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
-            digest.update(f"{name.as_posix()}\0{found}\n".encode())
+                file_hash = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{name.as_posix()}\0{file_hash}\n".encode())
     return digest.hexdigest()
 
 

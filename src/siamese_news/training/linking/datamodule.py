@@ -22,7 +22,7 @@ from siamese_news.text.truncation import Side, truncate
 
 
 class IdsOf(Protocol):
-    """What the data module needs of a vocabulary."""
+    """The part of a vocabulary that the data module uses."""
 
     def ids(self, tokens: list[str]) -> np.ndarray:
         """Ids of the tokens, int64."""
@@ -69,7 +69,7 @@ class LinkDataModule(pl.LightningDataModule):
         self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
         self._saved: dict[str, Any] | None = None
 
-    # What there is.
+    # Sources.
 
     def collection(self, folder: str) -> Collection:
         """A source after splitting; read once."""
@@ -107,12 +107,12 @@ class LinkDataModule(pl.LightningDataModule):
 
     @cached_property
     def dev(self) -> EvaluationSet | None:
-        """What early stopping is judged by; None where there is none."""
+        """The dev set, which selects the epoch; None if the configuration names none."""
         return self._evaluation("dev")
 
     @cached_property
     def test(self) -> EvaluationSet | None:
-        """What the results are measured on; None where there is none."""
+        """The test set, on which results are reported; None if the configuration names none."""
         return self._evaluation("test")
 
     @cached_property
@@ -142,11 +142,11 @@ class LinkDataModule(pl.LightningDataModule):
         """
 
         def ids(text: str, side: Side) -> np.ndarray:
-            found = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
-            found = truncate(found, self.data["limits"], side)
+            token_ids = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
+            token_ids = truncate(token_ids, self.data["limits"], side)
             # Half the memory, unless hashed words need the range.
-            small = not found.size or int(found.max()) < 2**31
-            return found.astype(np.int32) if small else found.copy()
+            small = not token_ids.size or int(token_ids.max()) < 2**31
+            return token_ids.astype(np.int32) if small else token_ids.copy()
 
         train = self.train_set
         self._dataset = GroupDataset(
@@ -160,11 +160,11 @@ class LinkDataModule(pl.LightningDataModule):
         return len(self._make_sampler())
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
-        """Batches as `collate` makes them, of this process's share.
+        """The training batches of this process, as `collate` makes them.
 
         Raises:
             RuntimeError: before `prepare`.
-            InputError: where a saved position is of other data.
+            InputError: a saved position belongs to other data.
         """
         sampler = self._make_sampler()
         if self._saved is not None:
@@ -177,19 +177,19 @@ class LinkDataModule(pl.LightningDataModule):
             collate_fn=collate,
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
-            # Its own generator: else every epoch would draw from the global one.
+            # A separate generator, because otherwise every epoch would draw from the global one.
             generator=torch.Generator().manual_seed(self.seed),
         )
 
     def val_dataloader(self) -> DataLoader[EvaluationSet] | list[Any]:
-        """The dev set, whole, as one batch; nothing where there is no dev set."""
+        """The whole dev set as one batch; no batch if there is no dev set."""
         return [] if self.dev is None else self._whole(self.dev)
 
     def test_dataloader(self) -> DataLoader[EvaluationSet]:
-        """The test set, whole, as one batch.
+        """The whole test set as one batch.
 
         Raises:
-            InputError: there is none.
+            InputError: there is no test set.
         """
         if self.test is None:
             raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
@@ -198,7 +198,7 @@ class LinkDataModule(pl.LightningDataModule):
     # Position.
 
     def state_dict(self) -> dict[str, Any]:
-        """The position in the epoch, and what it is a position in."""
+        """The position in the epoch, with the name and seed of the data that it belongs to."""
         if self._sampler is None:
             return dict(self._saved or {})
         state: dict[str, Any] = {**self._sampler.state_dict()}
@@ -214,20 +214,20 @@ class LinkDataModule(pl.LightningDataModule):
         return {**state, "name": self.data["name"], "seed": self.seed}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a saved position when the loader is built.
+        """Remember a saved position, from which the loader will go on.
 
         Raises:
-            InputError: where it is a position in other data.
+            InputError: the position belongs to other data.
         """
-        for key, mine in (("name", self.data["name"]), ("seed", self.seed)):
-            if key in state_dict and state_dict[key] != mine:
+        for key, value in (("name", self.data["name"]), ("seed", self.seed)):
+            if key in state_dict and state_dict[key] != value:
                 raise InputError(
-                    f"the saved run had {key} {state_dict[key]!r}, this one has {mine!r}; "
+                    f"the saved run had {key} {state_dict[key]!r}, this one has {value!r}; "
                     "resume with the settings of the saved run"
                 )
         self._saved = dict(state_dict) or None
 
-    # Parts.
+    # Internal parts.
 
     def _prepared(self) -> GroupDataset:
         if self._dataset is None:
@@ -237,7 +237,7 @@ class LinkDataModule(pl.LightningDataModule):
         return self._dataset
 
     def _whole(self, ranked: EvaluationSet) -> DataLoader[EvaluationSet]:
-        """One batch: the pool is ranked as a whole. It draws no random number."""
+        """A loader of one batch: the pool is ranked as a whole. It draws no random number."""
         generator = torch.Generator().manual_seed(self.seed)
         return DataLoader([ranked], batch_size=None, generator=generator)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Fine-tuning on one's own pairs: from exactly the model one has, and kept only if it is better."""
+"""Fine-tuning of a model on a user's pairs; the result is used only if it is better."""
 
 import copy
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from siamese_news.model.siamese import Model
 
 
 def make_trainable(model: Model) -> Model:
-    """A copy of the model with something to train.
+    """A copy of the model with trainable parameters.
 
     A frozen bag with a lexical head, such as the model that ships, gets a factor for each word's
     weight, which starts at 1, and a linear map of the dense vector, which starts as the identity:
@@ -40,13 +40,13 @@ def make_trainable(model: Model) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What fine-tuning gained on a held-out part.
+    """The gain of fine-tuning on held-out articles.
 
     Attributes:
-        gain: of the mean AP over articles.
-        low: of its 95% bootstrap interval over articles.
-        high: of the same.
-        articles: how many were held out.
+        gain: difference of the mean AP over articles.
+        low: lower bound of its 95% bootstrap interval over articles.
+        high: upper bound of that interval.
+        articles: number of held-out articles.
     """
 
     gain: float
@@ -68,7 +68,7 @@ class Verdict:
 
 
 def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Verdict:
-    """Compare by AP, article by article, on pairs that chose nothing.
+    """Compare by AP, article by article, on pairs that no choice was made on.
 
     Args:
         tuned: the fine-tuned model.

@@ -17,8 +17,8 @@ class TermVectors:
     """Turns token ids and factors into the vectors that the lexical head compares.
 
     A vector has one place for each distinct word of the batch, and one for each distinct pair. Its
-    weights are those of `lexical_head`, times the factors; the words have their share of the
-    squared length 1, the pairs theirs, so that the cosine of two vectors is the score without the
+    weights are those of `lexical_head`, times the factors; the words and the pairs each have their
+    share of the squared length 1, so that the cosine of two vectors is the score without the
     part of the posts' length normalisation that is not the post's own (``pivot`` = 1).
 
     Args:
@@ -71,9 +71,9 @@ class TermVectors:
     @staticmethod
     def _columns(texts: Sequence[Ids], device: torch.device) -> Ids:
         """The sorted distinct ids over all ranks."""
-        own = torch.from_numpy(np.unique(np.concatenate(texts))).to(device)
-        found: Ids = gather_rows(own).unique().cpu().numpy()
-        return found
+        local = torch.from_numpy(np.unique(np.concatenate(texts))).to(device)
+        columns: Ids = gather_rows(local).unique().cpu().numpy()
+        return columns
 
     def _dense(self, texts: Sequence[Ids], factors: Tensor, columns: Ids, lead: bool) -> Tensor:
         """(B, C) from B texts and the factors of all their features, end to end."""

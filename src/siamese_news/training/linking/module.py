@@ -84,15 +84,21 @@ class LinkModule(pl.LightningModule):
             articles, posts = self.terms(*ids, factors, post_factors)
             loss = loss + self.objective(articles[row_of], posts, *labels)
             mined.append(self.objective.mined)
-        own = not self.objective.gather_across_devices
-        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
+        average_over_ranks = not self.objective.gather_across_devices
+        self.log(
+            "train/loss",
+            loss.detach(),
+            prog_bar=True,
+            batch_size=len(posts),
+            sync_dist=average_over_ranks,
+        )
         self._log_mined(mined)
         return loss * self.objective.backward_scale()
 
     def _log_mined(self, mined: Iterable[Mined | None]) -> None:
         """Pairs and triplets that the miner kept, summed over the heads and the epoch."""
-        kept = [counts for counts in mined if counts is not None]
-        for name, counts in zip(Mined._fields, zip(*kept, strict=True), strict=False):
+        counts_by_head = [counts for counts in mined if counts is not None]
+        for name, counts in zip(Mined._fields, zip(*counts_by_head, strict=True), strict=False):
             self.log(
                 f"mined/{name}",
                 torch.stack(counts).sum().float(),
@@ -136,8 +142,8 @@ class LinkModule(pl.LightningModule):
     ) -> tuple[Tensor, ...]:
         """Encode (B, S) in order of length, a few thousand tokens at a time.
 
-        So little padding is computed, and what is computed stays in the cache. Results of a batch
-        that are narrower than S are padded with zeros.
+        This computes little padding and keeps the states in the processor's cache. Results of a
+        batch that are narrower than S are padded with zeros.
         """
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []
@@ -151,7 +157,7 @@ class LinkModule(pl.LightningModule):
         return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Only what trains is given to the optimiser."""
+        """The optimiser gets only the parameters that are trained."""
         return self._optimizer([p for p in self.parameters() if p.requires_grad])
 
 
@@ -168,7 +174,7 @@ def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:
     """The first row of each distinct label, and for each row which of those it is.
 
-    So an article is encoded once, however many pairs of a batch it stands in.
+    With these an article is encoded once, however many pairs of a batch it occurs in.
     """
     distinct, row_of = labels.unique(return_inverse=True)
     rows = torch.arange(len(labels), device=labels.device)

@@ -11,11 +11,11 @@ Anchors = Literal["articles", "posts", "both"]
 
 
 class Mined(NamedTuple):
-    """What the miner kept of a batch, and what there was.
+    """Counts of what the miner selected in a batch.
 
     Attributes:
-        positives: pairs of an anchor and one of its positives.
-        negatives: pairs of an anchor and one of its negatives.
+        positives: selected pairs of an anchor and one of its positives.
+        negatives: selected pairs of an anchor and one of its negatives.
         triplets: triplets that these pairs make.
         possible: triplets that the batch holds.
     """
@@ -40,13 +40,14 @@ class SiameseObjective(nn.Module):
     Args:
         loss: a pytorch-metric-learning loss.
         miner: a pytorch-metric-learning miner, or None for all pairs or triplets.
-        anchors: who anchors: ``"articles"`` against posts (the paper), ``"posts"`` against
-            articles, or ``"both"``: every embedding against every other (the released code).
+        anchors: which side gives the anchors: ``"articles"`` against posts (the paper),
+            ``"posts"`` against articles, or ``"both"``: every embedding against every
+            other (the released code).
         gather_across_devices: mine the global batch of all devices; if False every device mines
             its own rows, as the released code did on several devices.
 
     Attributes:
-        mined: what the miner kept of the last batch; None without a miner.
+        mined: counts of what the miner selected in the last batch; None without a miner.
 
     Raises:
         ValueError: for another value of `anchors`.
@@ -112,7 +113,7 @@ class SiameseObjective(nn.Module):
 
     @torch.no_grad()
     def _count(self, mined: Any, labels: Tensor, other_labels: Tensor | None) -> None:
-        """Keep what a miner gave: pairs (a, p, a, n), or triplets (a, p, n)."""
+        """Count the pairs (a, p, a, n) or triplets (a, p, n) that a miner selected."""
         self.mined = None
         if mined is None:
             return
@@ -122,8 +123,8 @@ class SiameseObjective(nn.Module):
         if len(mined) == 3:
             anchors, *sides = mined
             pairs = [torch.stack([anchors, side]).unique(dim=1).shape[1] for side in sides]
-            kept = (torch.tensor(pairs[0]), torch.tensor(pairs[1]), torch.tensor(len(anchors)))
+            counts = (torch.tensor(pairs[0]), torch.tensor(pairs[1]), torch.tensor(len(anchors)))
         else:
             near, far = (torch.bincount(side, minlength=len(labels)) for side in mined[::2])
-            kept = (near.sum(), far.sum(), (near * far).sum())
-        self.mined = Mined(*kept, possible=(positives * negatives).sum())
+            counts = (near.sum(), far.sum(), (near * far).sum())
+        self.mined = Mined(*counts, possible=(positives * negatives).sum())

@@ -27,7 +27,7 @@ from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
 from siamese_news.training.trainer import make_trainer
 
 log = logging.getLogger(__name__)
-# Devices, tips and life cycles are no news; warnings are.
+# Hide messages about devices, tips and life cycles; warnings are shown.
 for _library in ("pytorch_lightning", "gensim"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 
@@ -60,7 +60,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
             model.limits = dict(config["data"]["limits"])
         else:
             start, model = model, make_trainable(model)
-    # What decides whether the fine-tuned model is kept is neither dev nor test.
+    # The held-out part that decides whether the fine-tuned model is used is neither dev nor test.
     held_out = task["held_out"] if start is not None else 0.0
     data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
     if not config["init"]:
@@ -148,7 +148,7 @@ def _fit(
         save_on_train_epoch_end=True,
         enable_version_counter=False,
     )
-    # Its own callback: `save_last` of the other would only follow the best.
+    # A separate callback, because `save_last` of the other one would only follow the best.
     last = ModelCheckpoint(
         dirpath=folder,
         filename="last",
@@ -164,7 +164,9 @@ def _fit(
         gradient_clip_val=task["gradient_clip"],
         callbacks=callbacks,
         logger=[
-            CSVLogger(str(out / "logs"), name="csv"),  # a version each time: none is lost
+            CSVLogger(
+                str(out / "logs"), name="csv"
+            ),  # every run gets a version of its own, so no log is lost
             TensorBoardLogger(str(out / "logs"), name="tensorboard"),
         ],
         use_distributed_sampler=False,  # the data module's sampler knows its rank

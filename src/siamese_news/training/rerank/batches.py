@@ -51,7 +51,7 @@ class Pairs(IterableDataset[IdBatch]):
     """The pairs of some topics, in batches of similar query and post length.
 
     Length buckets keep the padding small; within them the order is drawn anew every epoch from
-    (seed, epoch), so a resumed run sees the batches it would have seen.
+    (seed, epoch), so a resumed run gets the batches it would have got.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Pairs(IterableDataset[IdBatch]):
         negatives: float | None = None,
         seed: int = 0,
     ) -> None:
-        """Collect the pairs.
+        """Collect the pairs of the topics.
 
         Args:
             collection: the collection.
@@ -74,7 +74,7 @@ class Pairs(IterableDataset[IdBatch]):
             batch_size: pairs per batch.
             shuffle: False serves every pair once, shortest queries and posts first.
             negatives: not relevant pairs per relevant one, drawn anew every epoch; None takes all.
-            seed: of the order and the draw.
+            seed: seed of the order and of the drawn pairs.
         """
         self.encoded, self.batch_size = encoded, batch_size
         self.shuffle, self.negatives, self.seed = shuffle, negatives, seed
@@ -164,7 +164,7 @@ class Pairs(IterableDataset[IdBatch]):
 
 
 class RerankDataModule(pl.LightningDataModule):
-    """Training and validation pairs of a fold; the test pairs are made when they are asked for."""
+    """Training and validation pairs of a fold; the test pairs are made on demand."""
 
     def __init__(
         self,

@@ -52,23 +52,23 @@ class RerankCollection:
         run: Run = {}
         for year in years:
             path = self.runs / f"{name}.{year}.txt.gz"
-            found = read_run(path)
-            if missing := [query for query in self.of_year(year) if query not in found]:
+            year_run = read_run(path)
+            if missing := [query for query in self.of_year(year) if query not in year_run]:
                 raise InputError(
                     f"{path}: topic {missing[0]} is missing ({len(missing)} in all); expected "
                     f"every topic of {year}: is it the run of another year?"
                 )
-            run.update(found)
+            run.update(year_run)
         return run
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Topics by role.
+    """The topics of a fold, by what they are used for.
 
     Attributes:
         year: the test year.
-        train: topics trained on.
+        train: topics to train on.
         dev: topics held out of the training years for selection and tuning.
         test: all topics of the test year.
     """
@@ -135,7 +135,7 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
     """Hold one year out for the test, and a share of each other year's topics for validation.
 
     Args:
-        collection: what is split.
+        collection: the collection to split.
         year: the test year.
         share: of every training year's topics, drawn by `seed` (15% after Rao et al.).
         seed: of the draw; the draw of a year does not depend on the fold.

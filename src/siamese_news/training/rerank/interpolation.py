@@ -46,7 +46,7 @@ def probabilities(run: Run) -> dict[str, dict[str, float]]:
 
 
 def log_odds(run: Run) -> dict[str, dict[str, float]]:
-    """A run of log-probabilities as log-odds, where the best posts are still told apart."""
+    """A run of log-probabilities as log-odds, which keep the best posts apart."""
     return {
         query: {
             # 1 - p by expm1: exact where p is near 1; never log 0.
@@ -57,7 +57,8 @@ def log_odds(run: Run) -> dict[str, dict[str, float]]:
     }
 
 
-#: What interpolation adds to: name -> how a run of log-probabilities is read, weights to try.
+#: Scale of the ranker's scores -> the function that converts log-probabilities to it, and the
+#: weights to try on it.
 SCALES = {
     # The released code.
     "probability": (probabilities, GRID),
@@ -79,7 +80,7 @@ def tune_weight(
         run: topic id -> post id -> p(relevant).
         other: the run that is added.
         qrels: judgements.
-        queries: validation topics; nothing else is looked at.
+        queries: validation topics; no other topic is read.
         grid: weights to try.
 
     Raises:

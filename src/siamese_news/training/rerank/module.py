@@ -31,17 +31,17 @@ class RerankModule(pl.LightningModule):
         positive_weight: float,
         seed: int = 0,
     ) -> None:
-        """Wire it up.
+        """Set up the model, its validation data and its optimiser.
 
         Args:
-            model: what is trained.
+            model: the reranker that is trained.
             dev: the pairs that validation ranks.
-            qrels: their judgements.
+            qrels: relevance judgements of these pairs.
             optimizer: parameters to optimiser.
             schedule: optimiser to learning-rate schedule, which moves once an epoch.
             positive_weight: weight of the relevant class in the loss.
-            seed: of the dropout, drawn anew from (seed, epoch), so that a resumed run goes on as
-                it would have.
+            seed: seed of the dropout, which is drawn anew from (seed, epoch), so that a resumed run
+                continues as if it had not been interrupted.
         """
         super().__init__()
         self.model, self.dev = model, dev
@@ -54,14 +54,17 @@ class RerankModule(pl.LightningModule):
         self.dev_scores = np.zeros(len(dev.labels), np.float32)
 
     def on_train_epoch_start(self) -> None:
-        """The batches of an epoch depend on nothing before it."""
+        """Make the batches of an epoch independent of the epochs before it."""
         dataset = getattr(self.trainer.train_dataloader, "dataset", None)
         if isinstance(dataset, Pairs):
-            # Its plan is made when the first batch is asked for, which is after this.
+            # The sampler orders the pairs at the epoch's first batch, which follows this hook.
             dataset.epoch = self.current_epoch
 
     def on_train_batch_start(self, batch: IdBatch, batch_idx: int) -> None:
-        """Nor does its dropout; here, since making the loader's iterator draws a number, too."""
+        """Make the dropout of an epoch independent of the epochs before it.
+
+        This cannot happen earlier, since the loader's iterator draws a random number as well.
+        """
         if batch_idx == 0:
             torch.manual_seed(self.seed * 100_003 + self.current_epoch)
 
@@ -73,18 +76,18 @@ class RerankModule(pl.LightningModule):
         return loss
 
     def validation_step(self, batch: IdBatch, index: int) -> None:
-        """Keep the scores of a batch."""
+        """Collect the scores of a batch."""
         assert batch.rows is not None
         self.dev_scores[batch.rows.cpu().numpy()] = self.model(batch)[:, 1].float().cpu().numpy()
 
     def on_validation_epoch_end(self) -> None:
-        """Rank and measure, as the test will be measured."""
+        """Rank and evaluate in the way the test is evaluated."""
         figures = means(evaluate_run(self.dev.as_run(self.dev_scores), self.qrels, ks=(30,)))
         self.log("dev/ap", figures["AP"], prog_bar=True)
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        """Only what trains is given to the optimiser; the schedule moves once an epoch."""
+        """The optimiser gets only the trained parameters; the schedule moves once an epoch."""
         optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
         schedule = self._schedule(optimizer)
         return {

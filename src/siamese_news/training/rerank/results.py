@@ -11,7 +11,7 @@ from siamese_news.training.rerank.smoothing import Pools, tune_share
 
 Run = dict[str, dict[str, float]]
 
-#: What stands behind a ranker's name: alone, with the first stage, and smoothed over its pool.
+#: Suffixes of a ranker's name: alone, with the first stage, and smoothed over its pool.
 PLAIN, JOINT, NEAR = "", " +QL", " +QL +near"
 SUFFIXES = (PLAIN, JOINT, NEAR)
 #: Column -> metric of `evaluate_run`.
@@ -20,7 +20,7 @@ COLUMNS = {"AP": "AP", "P30": "P@30", "nDCG@10": "nDCG@10"}
 
 @dataclass(slots=True)
 class Results:
-    """The systems that come of one ranker on one test year.
+    """The systems that are derived from one ranker on one test year.
 
     Attributes:
         runs: suffix -> run of the test topics.
@@ -34,10 +34,10 @@ class Results:
 
     def row(self) -> dict[str, float]:
         """Mean figures of every system, as columns."""
-        found = {suffix: means(figures) for suffix, figures in self.topics.items()}
+        means_by_suffix = {suffix: means(figures) for suffix, figures in self.topics.items()}
         return {
             f"{column}{suffix}": values[metric]
-            for suffix, values in found.items()
+            for suffix, values in means_by_suffix.items()
             for column, metric in COLUMNS.items()
         }
 
@@ -54,17 +54,17 @@ def combine(
     plain: Run | None = None,
     grid: tuple[float, ...] | None = None,
 ) -> Results:
-    """Add the first stage, then smooth; tuned on the fold's validation topics only.
+    """Add the first stage, then smooth; both are tuned on the fold's validation topics only.
 
     Args:
         collection: posts and judgements.
-        fold: the topics.
+        fold: the topics of training, validation and test.
         dev: scores of validation topics on the scale of `SCALES[scale]`.
         test: scores of test topics, likewise.
-        first: the first stage's run over both.
+        first: the first stage's run over validation and test topics.
         scale: a key of `SCALES`, for its grid of weights.
         neighbours: similar posts per post to smooth over; 0: no smoothing.
-        plain: what stands for the ranker alone; `test` where None.
+        plain: the run that is reported for the ranker alone; None takes `test`.
         grid: other weights to try.
     """
     weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid or SCALES[scale][1])

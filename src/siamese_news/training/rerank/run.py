@@ -188,7 +188,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     best = ModelCheckpoint(
         dirpath=folder, filename="best", monitor=monitor, mode="max", enable_version_counter=False
     )
-    # At the end of an epoch, after `best`, whose state it holds: the place to go on from.
+    # Saved at the end of an epoch, after `best`, whose state it holds, to resume from.
     newest = ModelCheckpoint(
         dirpath=folder, filename="last", save_on_train_epoch_end=True, every_n_epochs=1,
         enable_version_counter=False,
@@ -219,7 +219,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     if resume is not None and not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
     if resume is not None:
-        # Lightning asks for the first batch before the hook that names the epoch.
+        # Lightning fetches the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
     _write_json(folder / _BEGUN, _same_on_resume(config))
     trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
@@ -237,7 +237,7 @@ def _name(config: Mapping[str, Any]) -> str:
 
 
 def _digest(config: Mapping[str, Any]) -> str:
-    """What identifies the settings of a run."""
+    """The settings that identify a run."""
     settings = {key: config[key] for key in _SETTINGS}
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -16,7 +16,7 @@ SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())
 
 
 class Pools:
-    """The candidates of some queries and their neighbours, found once."""
+    """The candidates of some queries with their nearest neighbours."""
 
     def __init__(
         self, run: Run, posts: Mapping[str, str], queries: Sequence[str], *, count: int
@@ -26,13 +26,13 @@ class Pools:
         Args:
             run: topic id -> post id -> score; its posts are the candidates.
             posts: post id -> text, split at spaces.
-            queries: which topics.
+            queries: the topics whose candidates are used.
             count: neighbours per post.
         """
         self.posts = {query: list(run[query]) for query in queries if query in run}
         self.neighbours = {
-            query: Neighbours.of([posts[post].split() for post in own], count)
-            for query, own in self.posts.items()
+            query: Neighbours.of([posts[post].split() for post in topic_posts], count)
+            for query, topic_posts in self.posts.items()
         }
 
     def smooth(self, run: Run, share: float) -> dict[str, dict[str, float]]:
@@ -40,14 +40,14 @@ class Pools:
         return {
             query: dict(
                 zip(
-                    own,
+                    topic_posts,
                     self.neighbours[query]
-                    .smooth([run[query][post] for post in own], share)
+                    .smooth([run[query][post] for post in topic_posts], share)
                     .tolist(),
                     strict=True,
                 )
             )
-            for query, own in self.posts.items()
+            for query, topic_posts in self.posts.items()
         }
 
 
@@ -55,8 +55,8 @@ def tune_share(pools: Pools, run: Run, qrels: Qrels, *, grid: Sequence[float] = 
     """The share with the best mean AP over the topics of `pools`; of equal ones the smallest.
 
     Args:
-        pools: of validation topics; nothing else is looked at.
-        run: their scores.
+        pools: pools of the validation topics; no other topic is read.
+        run: the scores of these topics.
         qrels: judgements.
         grid: shares to try.
 
@@ -64,7 +64,7 @@ def tune_share(pools: Pools, run: Run, qrels: Qrels, *, grid: Sequence[float] = 
         InputError: no topic has a relevant post.
     """
     judged = {query: qrels.get(query, {}) for query in pools.posts}
-    found = [means(evaluate_run(pools.smooth(run, share), judged)).get("AP") for share in grid]
-    if any(value is None for value in found):
+    precisions = [means(evaluate_run(pools.smooth(run, share), judged)).get("AP") for share in grid]
+    if any(value is None for value in precisions):
         raise InputError(f"none of the {len(judged)} validation topics has a relevant post")
-    return float(grid[int(np.argmax(np.array(found, np.float64)))])
+    return float(grid[int(np.argmax(np.array(precisions, np.float64)))])

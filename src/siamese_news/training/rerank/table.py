@@ -32,18 +32,18 @@ def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
     lines: list[dict[str, Any]] = []
     for suffix in SUFFIXES:
         for name, vectors in names:
-            own = [
+            system_rows = [
                 row
                 for row in rows
                 if (row["ranker"], row["vectors"]) == (name, vectors) and f"AP{suffix}" in row
             ]
-            if not own:
+            if not system_rows:
                 continue
             line: dict[str, Any] = {"system": name + suffix, "vectors": vectors}
-            line["seeds"] = len({row["seed"] for row in own})
+            line["seeds"] = len({row["seed"] for row in system_rows})
             for year in years:
                 for figure in FIGURES:
-                    values = [row[figure + suffix] for row in own if row["fold"] == year]
+                    values = [row[figure + suffix] for row in system_rows if row["fold"] == year]
                     line[f"{year} {figure}"] = spread(values)
             lines.append(line)
     return markdown_table(lines)
@@ -83,36 +83,42 @@ class System:
 def peers(
     collection: RerankCollection, *, share: float, seed: int, neighbours: int
 ) -> list[System]:
-    """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and that smoothed.
+    """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and MP-HCNN + QL smoothed.
 
-    The published predictions get what ours get: weight and share are tuned on the validation
+    The published predictions are treated as ours are: weight and share are tuned on the validation
     topics of the other three years, for which the predictions are out of fold as well.
 
     Args:
         collection: with the published runs.
         share: of validation topics, as in `make_fold`.
-        seed: of their draw.
+        seed: seed of the draw of validation topics.
         neighbours: similar posts to smooth over.
     """
     years = sorted(set(collection.years.values()))
-    found = []
+    systems_of_peers = []
     for name, title in (("ql", "QL"), ("rm3", "RM3")):
         system = System(title)
         for year in years:
             run = collection.peer(name, [year])
             system.add(year, evaluate_run(run, _qrels(collection, year)))
-        found.append(system)
+        systems_of_peers.append(system)
     first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
     systems = {suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES}
     for year in years:
         fold = make_fold(collection, year, share=share, seed=seed)
-        own = {query: strong[query] for query in fold.test}
+        test_run = {query: strong[query] for query in fold.test}
         results = combine(
-            collection, fold, strong, own, first=first, scale="probability", neighbours=neighbours
+            collection,
+            fold,
+            strong,
+            test_run,
+            first=first,
+            scale="probability",
+            neighbours=neighbours,
         )
         for suffix, figures in results.topics.items():
             systems[suffix].add(year, figures)
-    return [*found, *systems.values()]
+    return [*systems_of_peers, *systems.values()]
 
 
 def saved(folders: Sequence[Path]) -> list[System]:
@@ -155,7 +161,7 @@ def averaged(
         scale: what is averaged and interpolated, a key of `SCALES`.
 
     Raises:
-        InputError: no folder.
+        InputError: `folders` is empty.
     """
     if not folders:
         raise InputError(f"{name}: there is no run to average; expected folders of finished runs")
@@ -164,9 +170,11 @@ def averaged(
         by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
     systems = {suffix: System(f"{name}{suffix}") for suffix in SUFFIXES}
     first = collection.peer("ql", sorted(set(collection.years.values())))
-    for year, own in sorted(by_year.items()):
+    for year, year_folders in sorted(by_year.items()):
         dev, test = (
-            average([SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in own])
+            average(
+                [SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in year_folders]
+            )
             for part in ("dev", "test")
         )
         fold = make_fold(collection, year, share=share, seed=seed)
@@ -216,13 +224,15 @@ def _column(
 ) -> list[str | None]:
     """One figure of one year for every system, with its marks."""
     above, below = [""] * len(values), [""] * len(values)
-    means = [{topic: float(np.mean(seeds)) for topic, seeds in own.items()} for own in values]
-    for i, own in enumerate(means):
+    means = [
+        {topic: float(np.mean(seeds)) for topic, seeds in figures.items()} for figures in values
+    ]
+    for i, figures in enumerate(means):
         for j in range(i):
             other = means[j]
-            if not own or own.keys() != other.keys():
+            if not figures or figures.keys() != other.keys():
                 continue
-            first, second = list(own.values()), [other[topic] for topic in own]
+            first, second = list(figures.values()), [other[topic] for topic in figures]
             if randomisation_test(first, second, samples=samples) < level:
                 high, low = (i, j) if sum(first) > sum(second) else (j, i)
                 above[high] += MARKS[low]
