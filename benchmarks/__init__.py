@@ -1,1 +1,1 @@
-"""Speed figures: python -m benchmarks.bench --out FILE."""
+"""Commands that measure what the documents report; python -m benchmarks.bench prints the speed."""

@@ -4,9 +4,9 @@
 
 Every cell trains one head alone, for the same number of steps on the same batches, from the same
 start: the lexical head from background IDF x lead prior, the dense head from the IDF-weighted mean
-of centred GloVe. Judged on dev sets alone. A run is a line of the results file; started again, the
-script does those that are missing and writes the table anew. Needs SIAMESE_NEWS_DATA and
-SIAMESE_NEWS_VECTORS.
+of centred GloVe. Judged on dev sets alone. Each run is a line of the results file; when it is
+started again, the script does the missing runs and writes the table anew. It needs
+SIAMESE_NEWS_DATA and SIAMESE_NEWS_VECTORS.
 """
 
 import argparse
@@ -47,14 +47,14 @@ CONFIG = (
 )
 DEVS = ("usatoday_cnn", "facebook_teasers", "fnc1")
 KINDS = ("softmax", "entmax15", "sparsemax", "adaptive")
-LR = 3e-3  # of every cell, falling linearly
-# Content words of an article, as read.
+LR = 3e-3  # learning rate of every cell, falling linearly
+# Content words that are read of an article.
 EDGES = (0, 25, 75, 200)
 Cell = tuple[str, str, str]  # head, context, sparsity
 
 
 def cells() -> list[Cell]:
-    """Those that can matter; the others are named in the table's notes."""
+    """The cells that can differ; the notes of the table name the others."""
     found = [("lexical", "bag", kind) for kind in KINDS]
     found += [("lexical", "bag, 10 x lr", "softmax"), ("lexical", "mean", "softmax")]
     found += [("lexical", "star", kind) for kind in KINDS]
@@ -126,7 +126,7 @@ class Bench:
             "steps": steps,
             "minutes": round(minutes, 2),
             "AP": [
-                {k: round(v, 5) for k, v in found.per_article["AP"].items()} for found in results
+                {k: round(v, 5) for k, v in result.per_article["AP"].items()} for result in results
             ],
             "zeros": self._zeros(head, context),
         }
@@ -173,15 +173,15 @@ class Bench:
                     continue
                 group = int(np.searchsorted(EDGES[1:-1], len(ids), side="right"))
                 inputs = model.embedding(pad([ids]))
-                found = {}
+                attention = {}
                 if head == "lexical":
-                    found["factors"] = model.encoder.heads(*inputs)[1]
+                    attention["factors"] = model.encoder.heads(*inputs)[1]
                 if context.startswith("star"):
                     with torch.inference_mode(False):
                         copies = [part.clone() for part in inputs]
-                        seen = model.encoder.explain(*copies).attention
-                    found |= {name.split(".")[1]: weights for name, weights in seen.items()}
-                for name, weights in found.items():
+                        recorded = model.encoder.explain(*copies).attention
+                    attention |= {name.split(".")[1]: weights for name, weights in recorded.items()}
+                for name, weights in attention.items():
                     # Beyond the ends of the text a ring has no key, and no weight to drop.
                     radius = star["window"] if name == "rings" else 0
                     absent = sum(2 * min(step, len(ids)) for step in range(1, radius + 1))
@@ -210,7 +210,7 @@ def main() -> None:
     if arguments.results.is_file():
         runs = [json.loads(line) for line in arguments.results.read_text().splitlines()]
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the starts
+    wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the untrained cells
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
     done = {(tuple(run["cell"]), run["seed"], run["steps"]) for run in runs}
     missing = [] if arguments.table_only else [run for run in wanted if run not in done]

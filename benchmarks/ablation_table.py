@@ -25,10 +25,10 @@ def table(runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[
     about = provenance()
     parts = []
     for head in ("lexical", "dense"):
-        mine = [run for run in runs if run["cell"][0] == head]
-        start = [run for run in mine if run["steps"] == 0]
+        head_runs = [run for run in runs if run["cell"][0] == head]
+        start = [run for run in head_runs if run["steps"] == 0]
         groups: dict[tuple[str, str], list[Run]] = {}
-        for run in mine:
+        for run in head_runs:
             if run["steps"] == steps:
                 groups.setdefault((run["cell"][1], run["cell"][2]), []).append(run)
         reference = ("bag", "softmax" if head == "lexical" else "none")
@@ -66,7 +66,7 @@ def _row(
 ) -> dict[str, Any]:
     values = _by_article(runs)
     row: dict[str, Any] = {"context": context, "sparsity": kind, "seeds": len(runs)}
-    row |= {name: float(own.mean()) for name, own in zip(devs, values, strict=True)}
+    row |= {name: float(dev_values.mean()) for name, dev_values in zip(devs, values, strict=True)}
     means = [float(np.mean([np.mean(list(ap.values())) for ap in run["AP"]])) for run in runs]
     row["mean"] = float(np.mean(means))
     row["over seeds"] = f"{min(means):.3f}–{max(means):.3f}"
@@ -79,7 +79,7 @@ def _difference(runs: Sequence[Run], other: Sequence[Run]) -> dict[str, Any]:
     differences = [a - b for a, b in zip(_by_article(runs), _by_article(other), strict=True)]
     flat = np.concatenate(differences)
     return {
-        "Δ": float(np.mean([own.mean() for own in differences])),
+        "Δ": float(np.mean([dev_values.mean() for dev_values in differences])),
         "Δ 95%": "{:+.3f} to {:+.3f}".format(*_interval(differences)),
         "p": randomisation_test(flat, np.zeros_like(flat), samples=20_000),
     }
@@ -99,14 +99,16 @@ def _pairs(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _interval(differences: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Of the mean over dev sets, each resampled by itself."""
+    """Bootstrap interval of the mean over dev sets, each of which is resampled separately."""
     generator = np.random.default_rng(0)
     draws = np.mean(
         [
-            generator.multinomial(len(own), np.full(len(own), 1 / len(own)), size=2000)
-            @ own
-            / len(own)
-            for own in differences
+            generator.multinomial(
+                len(dev_values), np.full(len(dev_values), 1 / len(dev_values)), size=2000
+            )
+            @ dev_values
+            / len(dev_values)
+            for dev_values in differences
         ],
         axis=0,
     )
@@ -117,16 +119,16 @@ def _zeros(runs: Sequence[Run], steps: int, edges: Sequence[int]) -> list[dict[s
     """One row for each cell and kind of weight."""
     names = [f"{low}–{high - 1} words" for low, high in pairwise(edges)]
     names[-1] = f"{edges[-2]} and more"
-    found: dict[tuple[str, ...], list[list[float | None]]] = {}
+    shares_by_cell: dict[tuple[str, ...], list[list[float | None]]] = {}
     for run in runs:
         if run["steps"] == steps:
             for name, shares in run["zeros"].items():
-                found.setdefault((*run["cell"], name), []).append(shares)
+                shares_by_cell.setdefault((*run["cell"], name), []).append(shares)
     rows = []
-    for (head, context, kind, name), shares in found.items():
+    for (head, context, kind, name), shares in shares_by_cell.items():
         row: dict[str, Any] = {"head": head, "context": context, "sparsity": kind, "weights": name}
         for place, group in enumerate(names):
-            values = [own[place] for own in shares if own[place] is not None]
+            values = [run_shares[place] for run_shares in shares if run_shares[place] is not None]
             row[group] = float(np.mean(values)) if values else None
         rows.append(row)
     return rows

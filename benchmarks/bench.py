@@ -1,7 +1,7 @@
 """Every speed figure, side by side: python -m benchmarks.bench --out FILE [ROW ...].
 
 Each row runs in a process of its own, on one thread; the table is Markdown. An interrupted run
-goes on with the rows that it lacks: FILE.part keeps those it has, until the table is whole.
+continues with the missing rows: FILE.part holds the finished ones until the table is complete.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 from siamese_news.utils.files import atomic_write
 
 VERSIONS = ("siamese-news", "torch", "entmax", "numpy", "sentence-transformers", "model2vec")
-# One thread, and memory that goes back at once, so that a peak is what was in use.
+# One thread. Freed memory is returned at once, so that a peak shows the memory in use.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 
@@ -45,18 +45,18 @@ def main() -> None:
     if arguments.in_process:
         print(json.dumps([line for name in arguments.rows for line in table[name]()]))
         return
-    kept = Path(f"{arguments.out}.part")
-    found: dict[str, Row] = json.loads(kept.read_text()) if kept.exists() else {}
+    partial = Path(f"{arguments.out}.part")
+    measured_rows: dict[str, Row] = json.loads(partial.read_text()) if partial.exists() else {}
     names = arguments.rows or list(table)
     for name in names:
-        if name not in found:
-            found[name] = measured(name)
-            with atomic_write(kept) as out:
-                json.dump(found, out)
-        print(name, found[name]["lines"][-1][2], flush=True)
+        if name not in measured_rows:
+            measured_rows[name] = measured(name)
+            with atomic_write(partial) as out:
+                json.dump(measured_rows, out)
+        print(name, measured_rows[name]["lines"][-1][2], flush=True)
     with atomic_write(arguments.out) as out:
-        out.write(markdown([found[name] for name in names]))
-    kept.unlink()
+        out.write(markdown([measured_rows[name] for name in names]))
+    partial.unlink()
     print(arguments.out)
 
 
@@ -69,7 +69,7 @@ class Row(TypedDict):
 
 
 def measured(name: str) -> Row:
-    """One row, in a process of its own."""
+    """Measure one row in a separate process."""
     extra = MEMORY if name.startswith("memory") else {}
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.bench", name, "--in-process"],

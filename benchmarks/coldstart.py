@@ -1,8 +1,8 @@
-"""What a new user waits for: python -m benchmarks.coldstart.
+"""How long a new user waits: python -m benchmarks.coldstart.
 
 Every command is a process of its own on one thread, and the files lie in the page cache. Seconds
-are medians of turns: of the wall clock, and of the processor, which other work on the machine
-lengthens less. The posts are invented, as in `benchmarks.scan`, and every thousandth is about one
+are medians over turns, of the wall clock and of CPU time, which other work on the machine affects
+less. The posts are invented, as in `benchmarks.scan`, and every thousandth is about one
 of three invented stories, which come as saved web pages.
 """
 
@@ -32,7 +32,7 @@ STORIES = {
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>{name}</title></head><body>
 <nav><a href="/">Home</a></nav><article><h1>{name}</h1>{paragraphs}</article></body></html>
 """
-EVERY = 1000  # of so many posts one is about a story
+EVERY = 1000  # one of this many posts is about a story
 PAGE_OF_TWEETS = 100
 
 
@@ -85,7 +85,7 @@ def _processor() -> float:
 
 
 def seconds(*commands: list[Any]) -> tuple[float, float]:
-    """Of the wall clock and of the processor, for commands of `siamese-news` one by one."""
+    """Seconds of the wall clock and of CPU time of `siamese-news` commands, one after the other."""
     started, before = time.perf_counter(), _processor()
     for command in commands:
         done = subprocess.run(
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
     print(f"{machine()}; median of {arguments.turns} turns\n")
-    print("| what | seconds | of the processor | target |")
+    print("| what | seconds | CPU seconds | target |")
     print("|---|---:|---:|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -113,7 +113,7 @@ def main() -> None:
         write_dumps(folder / "dumps", posts(arguments.posts))
         few = folder / "few.jsonl"
         few.write_text("".join(json.dumps(row) + "\n" for row in posts(10_000)), encoding="utf-8")
-        found = folder / "found.jsonl"
+        matches = folder / "found.jsonl"
         search = ["rank", "--articles", folder / "pages", "--threads", 1, "--posts"]
         runs: dict[str, tuple[list[list[Any]], float | None]] = {
             "`--help`": ([["--help"]], 0.5),
@@ -121,8 +121,8 @@ def main() -> None:
             f"{arguments.posts:,} posts (twarc, Jetstream, CSV), three web pages, to a report": (
                 [
                     [*search, folder / "dumps", "--over-seeds", "--top", 1000, "--map",
-                     "--out", found],
-                    ["report", "--results", found, "--out", folder / "report.html"],
+                     "--out", matches],
+                    ["report", "--results", matches, "--out", folder / "report.html"],
                 ],
                 None,
             ),

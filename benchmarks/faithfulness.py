@@ -2,9 +2,9 @@
 
 For pairs of an article and a post that links to it: the sentence that the explanation names is
 taken out of the article, or another one of about its length (within 20 % of its tokens; the mean
-over all of them), and the article is scored anew. Likewise with words: those named are taken out of
-the post, or as many others (20 random choices). Intervals are 95 %, by bootstrap over the articles,
-for the pairs of one article are no independent trials.
+over all of them), and the article is scored anew. The same is done with words: the named
+ones are taken out of the post, or as many others (20 random choices). Intervals are 95 %, by
+bootstrap over the articles, because the pairs of one article are not independent.
 """
 
 import argparse
@@ -20,29 +20,29 @@ from siamese_news.scoring import open_scorer
 from siamese_news.search.explain.explainer import explain
 from siamese_news.search.explain.records import Explained, alike
 
-WORDS = 3  # named and taken out of a post
+WORDS = 3  # number of named words that are taken out of a post
 DRAWS = 20  # random sets of words of a post
 ROUNDS = 2000
 
 
-def of_sentence(found: Explained) -> tuple[float, float, float] | None:
+def of_sentence(explained: Explained) -> tuple[float, float, float] | None:
     """(drop, mean drop of the others, share of the others that it beats); None for no pair."""
-    if found.check is None or not found.check.others:
+    if explained.check is None or not explained.check.others:
         return None
-    drops = np.array([found.score - sentence.without for sentence in found.sentences])
-    named = found.check.sentence
-    others = drops[alike(named, [sentence.tokens for sentence in found.sentences])]
+    drops = np.array([explained.score - sentence.without for sentence in explained.sentences])
+    named = explained.check.sentence
+    others = drops[alike(named, [sentence.tokens for sentence in explained.sentences])]
     beaten = float((drops[named] > others).mean())
     return float(drops[named]), float(others.mean()), beaten
 
 
 def of_words(
-    model: Model, found: Explained, dice: np.random.Generator
+    model: Model, explained: Explained, dice: np.random.Generator
 ) -> tuple[float, float, float] | None:
     """The same for words; None where the post has too few of them."""
-    chunks = found.post.text.split()
+    chunks = explained.post.text.split()
     tokens = [set(model.tokens(chunk)) for chunk in chunks]
-    named = {term.term for term in found.terms[:WORDS]}
+    named = {term.term for term in explained.terms[:WORDS]}
     named |= {word for term in named for word in term.split()}
     out = [place for place, own in enumerate(tokens) if own & named]
     rest = [place for place, own in enumerate(tokens) if own and not own & named]
@@ -50,7 +50,7 @@ def of_words(
         return None
     sets = [set(out), *(set(dice.choice(rest, len(out), replace=False)) for _ in range(DRAWS))]
     texts = [" ".join(c for p, c in enumerate(chunks) if p not in gone) for gone in sets]
-    drops = found.score - open_scorer(model, [found.article.full_text]).scores(texts)[0]
+    drops = explained.score - open_scorer(model, [explained.article.full_text]).scores(texts)[0]
     return float(drops[0]), float(drops[1:].mean()), float((drops[0] > drops[1:]).mean())
 
 
@@ -80,12 +80,12 @@ def measured(
     dice = np.random.default_rng(0)
     figures: dict[str, list[tuple[str, tuple[float, float, float]]]] = {"sentence": [], "words": []}
     for article, posts in pairs:
-        for found in explain(model, article, posts):
-            if found.score <= 0:
+        for explained in explain(model, article, posts):
+            if explained.score <= 0:
                 continue
             for name, figure in (
-                ("sentence", of_sentence(found)),
-                ("words", of_words(model, found, dice)),
+                ("sentence", of_sentence(explained)),
+                ("words", of_words(model, explained, dice)),
             ):
                 if figure is not None:
                     figures[name].append((article.id, figure))

@@ -1,4 +1,4 @@
-"""How the figures are measured: one thread, CPU time, both sides in turns."""
+"""How speed is measured: one thread, CPU time, the compared sides in turns."""
 
 import ctypes
 import gc
@@ -28,7 +28,7 @@ def seconds(run: Callable[[], Any]) -> float:
 def side_by_side(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
     """Seconds of each run, `repeats` times in turns after one warm-up each.
 
-    Another process slows the memory for all of them alike, so only ratios of one turn count.
+    Another process slows the memory for all of them alike, so only ratios within a turn are used.
     """
     for run in runs.values():
         run()

@@ -1,6 +1,6 @@
 """The original recipe as a peer: copied windows, 50 bisections, every projection computed.
 
-The weights and the result are those of the package's encoder; only the way there differs.
+The weights and the results equal those of the package's encoder; only the computation differs.
 """
 
 import torch

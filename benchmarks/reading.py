@@ -22,7 +22,7 @@ from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.text import Tokenizer
 from siamese_news.utils.files import atomic_write
 
-TARGET = 100_000  # read and tokenised from JSON lines, a second
+TARGET = 100_000  # posts read from JSON lines and tokenised per second
 BLOCK = 8192
 NAMES = ("id", "created_at", "lang", "author", "text")
 
@@ -106,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--posts", type=int, default=200_000)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--ids", type=int, default=0, help="measure the memory of so many ids")
+    parser.add_argument("--ids", type=int, default=0, help="measure the memory of this many ids")
     arguments = parser.parse_args()
     print(f"{machine()}; {arguments.posts:,} posts, median of {arguments.turns} turns\n")
     print("| form | MB | read, posts/s | read and tokenised, posts/s |")

@@ -115,18 +115,18 @@ def figure3(collection: RerankCollection, run: Path, against: Path, out: Path) -
     """Bars of the AP difference by topic."""
     from matplotlib import pyplot
 
-    found = differences(collection, run, against)
+    changes = differences(collection, run, against)
     figure, axes = pyplot.subplots(figsize=(10, 3))
-    axes.bar(range(len(found)), [value for _, value in found], width=0.8)
-    axes.set_xticks(range(len(found)), [query for query, _ in found], rotation=90, fontsize=6)
+    axes.bar(range(len(changes)), [value for _, value in changes], width=0.8)
+    axes.set_xticks(range(len(changes)), [query for query, _ in changes], rotation=90, fontsize=6)
     axes.set_ylabel("difference in AP")
     axes.set_xlabel("topic")
     axes.axhline(0, color="black", linewidth=0.5)
     figure.tight_layout()
     figure.savefig(out, metadata={"Software": None} if out.suffix == ".png" else None)
-    best, worst = found[0], found[-1]
+    best, worst = changes[0], changes[-1]
     return (
-        f"{sum(v > 0 for _, v in found)} topics better, {sum(v < 0 for _, v in found)} worse; "
+        f"{sum(v > 0 for _, v in changes)} topics better, {sum(v < 0 for _, v in changes)} worse; "
         f"best {best[0]} ({best[1]:+.4f}), worst {worst[0]} ({worst[1]:+.4f}): {out}"
     )
 
@@ -141,10 +141,10 @@ def hidden_states(model: TextRanker, collection: RerankCollection, query: str) -
     urls = [collection.urls[post] for post in posts]
     states = np.zeros((0, 0))
     for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls):
-        found = model.ranker.hidden_states(model.pair(batch)).numpy()
+        outputs = model.ranker.hidden_states(model.pair(batch)).numpy()
         if not states.size:
-            states = np.zeros((len(posts), found.shape[1]), found.dtype)
-        states[rows] = found
+            states = np.zeros((len(posts), outputs.shape[1]), outputs.dtype)
+        states[rows] = outputs
     return states
 
 

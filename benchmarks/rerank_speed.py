@@ -41,7 +41,7 @@ class LoopPAtt(PAtt):
     """PAtt with one convolution per query token, as the equations are written."""
 
     def context_vectors(self, pair, post, post_mask):
-        """The equations, token by token."""
+        """Compute the equations of the paper, token by token."""
         encoder = self.post_context
         width, filters = encoder.widths[0], encoder.filters
         kernel = encoder.kernels[0].weight.view(width, filters, -1).permute(1, 2, 0)
@@ -50,8 +50,8 @@ class LoopPAtt(PAtt):
         total = 0
         for token in range(unit.shape[1]):
             weighted = (post * cosines[:, token, :, None]).transpose(1, 2)
-            found = conv1d(weighted, kernel, encoder.biases[0], padding=width - 1)
-            total = total + encoder.linear(encoder.dropout(torch.relu(found).amax(dim=2)))
+            convolved = conv1d(weighted, kernel, encoder.biases[0], padding=width - 1)
+            total = total + encoder.linear(encoder.dropout(torch.relu(convolved).amax(dim=2)))
         return [total / unit.shape[1]]
 
 

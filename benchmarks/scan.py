@@ -1,9 +1,9 @@
 """Posts filtered per second: python -m benchmarks.scan --posts 100000 1000000.
 
-`siamese-news filter` runs as a process of its own on one thread, over invented posts of 14 words on
-average out of the model's vocabulary, as skewed as language is; seconds are of the wall clock from
-start to end, memory is the peak of the process. The scan alone is the product of 5 seeds with posts
-that are vectors of 256 numbers, in the same blocks, with and without what is done with the scores.
+`siamese-news filter` runs as a separate process on one thread, over invented posts of 14 words on
+average from the model's vocabulary, with frequencies as skewed as those of language. Seconds are of
+the wall clock from start to end, memory is the peak of the process. The scan alone is the product of 5 seeds with posts
+that are vectors of 256 numbers, in the same blocks, with and without aggregation and histogram.
 """
 
 import argparse
@@ -87,12 +87,12 @@ def filtered(folder: Path, model: Path, posts: int, threshold: float) -> tuple[f
     if job.returncode:
         raise SystemExit(job.stderr)
     corpus.unlink()
-    kept = job.stderr.strip().splitlines()[-1].partition(": ")[2]
-    return seconds, int(job.stdout.split()[-1]) * 1024, kept
+    last_line = job.stderr.strip().splitlines()[-1].partition(": ")[2]
+    return seconds, int(job.stdout.split()[-1]) * 1024, last_line
 
 
 def scan_alone() -> dict[str, float]:
-    """Posts a second of the product, and of the product with what is done with the scores."""
+    """Posts per second of the product alone, and with aggregation and histogram."""
     dice = np.random.default_rng(0)
     vectors = dice.standard_normal((VECTORS, SIZE), dtype=np.float32) / 16
     articles = dice.standard_normal((SEEDS, SIZE), dtype=np.float32) / 16
@@ -102,20 +102,22 @@ def scan_alone() -> dict[str, float]:
         for start in range(0, VECTORS, BLOCK):
             articles @ vectors[start : start + BLOCK].T
 
-    def kept() -> None:
+    def combined() -> None:
         counts = ScoreCounts()
         for start in range(0, VECTORS, BLOCK):
             scores, _ = seeds.combine(articles @ vectors[start : start + BLOCK].T)
             counts.add(scores)
             np.flatnonzero(scores[0] >= MILLION)
 
-    times = side_by_side({"product": product, "product, aggregate, histogram": kept}, 5)
+    times = side_by_side({"product": product, "product, aggregate, histogram": combined}, 5)
     return {name: VECTORS / sorted(values)[2] for name, values in times.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=SHIPPED, help="else the shipped one")
+    parser.add_argument(
+        "--model", type=Path, default=SHIPPED, help="model folder; default: the shipped model"
+    )
     parser.add_argument("--posts", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--threshold", type=float, default=0.5)
     arguments = parser.parse_args()
@@ -129,12 +131,12 @@ def main() -> None:
     print("|---:|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for posts in arguments.posts:
-            seconds, peak, kept = filtered(
+            seconds, peak, summary = filtered(
                 Path(folder), arguments.model, posts, arguments.threshold
             )
             met = "met" if peak < TARGET_MEMORY else "not met"
             print(
-                f"| {posts:,} | {kept} | {seconds:.1f} | {posts / seconds:,.0f} | "
+                f"| {posts:,} | {summary} | {seconds:.1f} | {posts / seconds:,.0f} | "
                 f"{peak / 1e6:,.0f} (target {TARGET_MEMORY / 1e6:,.0f}: {met}) |",
                 flush=True,
             )

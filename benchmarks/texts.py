@@ -128,7 +128,7 @@ def articles_100_compiled() -> list[Line]:
 
 
 def peers() -> list[Line]:
-    """Other encoders through the same path, and model2vec if it is there."""
+    """Other encoders through the same path, and model2vec if it is installed."""
     posts, _, name = _texts()
     options: dict[str, dict[str, Any]] = {
         "CNN (1-4) x 300": {"class": "CNNEncoder", "filters": 300, "ngrams": [1, 2, 3, 4]},
@@ -230,7 +230,7 @@ def _padded(encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]) 
 
 
 def _bucketed(encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]) -> Tensor:
-    """Texts of like length together, back in their order."""
+    """Encode texts of similar length together and restore their order."""
     batches = list(length_batches([len(ids) for ids in texts], 8192))
     vectors = torch.cat([_padded(encoder, table, [texts[row] for row in rows]) for rows in batches])
     order = torch.tensor([row for rows in batches for row in rows])

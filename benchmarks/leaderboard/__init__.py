@@ -1,1 +1,1 @@
-"""One protocol, one table: every system on the same tests, choices locked on dev pools first."""
+"""The leaderboard: all systems on the same tests, with choices locked on dev pools beforehand."""

@@ -1,7 +1,7 @@
 """Rebuild the leaderboard: python -m benchmarks.leaderboard [train | choose | score | table].
 
-Without a word: train the models that are not there (hours on a CPU; --rows for a part), choose for
-rows that the lock lacks, score what was not scored, write the table.
+Without a step, all steps are done: train the missing models (hours on a CPU; --rows selects rows),
+choose for rows that the lock lacks, score what was not scored yet, write the table.
 """
 
 import argparse
@@ -15,14 +15,18 @@ STEPS = ("train", "choose", "score", "table")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; a user's mistake ends in one line, not a traceback."""
+    """Entry point; an `InputError` ends in one line, not in a traceback."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__)
     parser.add_argument("step", nargs="?", choices=STEPS, help="only this step")
     parser.add_argument("--rows", help="names, separated by commas; all without it")
     parser.add_argument("--tests", help="names, separated by commas; all without it")
-    parser.add_argument("--again", action="store_true", help="score although figures are kept")
+    parser.add_argument(
+        "--again", action="store_true", help="score again although there are figures"
+    )
     parser.add_argument("--board", type=Path, default=HERE / "rows.yaml", help="the rows")
-    parser.add_argument("--records", type=Path, default=HERE, help="of lock.json and scored.json")
+    parser.add_argument(
+        "--records", type=Path, default=HERE, help="folder of lock.json and scored.json"
+    )
     parser.add_argument("--models", type=Path, default=Path("bench-results/models"))
     parser.add_argument("--out", type=Path, default=Path("bench-results/leaderboard"))
     parser.add_argument("--table", type=Path, default=HERE.parent / "LEADERBOARD.md")
@@ -33,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Do the steps that were asked for.
+    """Do the selected steps.
 
     Raises:
         InputError: an unknown row or test, or a row that is not locked as it is.

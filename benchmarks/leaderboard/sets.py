@@ -17,7 +17,7 @@ DATA = {
 """Test -> option of conf/data."""
 
 LEAK = {"usatoday-cnn-pairs"}
-"""Tests whose articles training has seen, by design: the paper's split of single pairs."""
+"""Tests whose articles are in training by design: the paper's split of single pairs."""
 
 
 @cache
@@ -25,7 +25,7 @@ def open_test(name: str) -> EvaluationSet:
     """A test by its name.
 
     Raises:
-        InputError: another name, or data that is not there.
+        InputError: the name is unknown, or its data does not exist.
     """
     if name not in DATA:
         raise InputError(f"no test {name!r}; expected one of {', '.join(DATA)}")
@@ -36,6 +36,6 @@ def open_test(name: str) -> EvaluationSet:
 
 
 def print_of(test: EvaluationSet) -> str:
-    """A short hash of all that a test holds."""
+    """A short hash of everything in a test."""
     articles = [[article.id, article.full_text] for article in test.articles]
     return digest([articles, [[post.id, post.text] for post in test.posts], test.qrels])

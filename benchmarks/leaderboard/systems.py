@@ -1,4 +1,4 @@
-"""What the rows stand for: from articles and posts to scores, with the seconds the posts took."""
+"""The systems behind the rows: they score posts for articles, and time the posts."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,11 @@ class System(Protocol):
 
 
 class Ground:
-    """What several rows share, read when first needed.
+    """The data that several rows share, read on first use.
 
     Args:
         board: rows and options.
-        cache: folder of kept vectors.
+        cache: folder of stored vectors.
     """
 
     def __init__(self, board: Board, cache: Path) -> None:
@@ -64,7 +64,7 @@ class Ground:
 
 
 def missing(ground: Ground, row: Row) -> str | None:
-    """Why a row can not be scored here; None where it can."""
+    """The reason why a row cannot be scored here; None if it can."""
     if row.kind == "minilm" and not installed():
         return MISSING
     if row.kind == "model" and not ground.board.folders(row):

@@ -1,4 +1,4 @@
-"""The leaderboard as Markdown, from kept figures."""
+"""The leaderboard as Markdown, from stored figures."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,38 +23,43 @@ one list. Where a row has several seeds its figures are means over them, with th
 MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for `usatoday-cnn`
 also over whole events, of which the test has few. *p*: two-sided paired randomisation test of the
 average precision by article against the peer with the highest MAP on this very test, which favours
-the peers. *posts/s*: encoding and scoring the pool against all articles, CPU time of one thread,
-articles and background ready (MiniLM: from a sample of the posts). Every choice is in
-`benchmarks/leaderboard/lock.json` with the dev figures that made it, every scoring of a test in
-`benchmarks/leaderboard/scored.json`."""
+the peers. *posts/s*: encoding and scoring the pool of this very test against all its articles, CPU
+time of one thread, articles and background ready (MiniLM: from a sample of the posts); it differs
+from test to test. The encoders differ in epochs and in the preparation of the word vectors, as
+`benchmarks/leaderboard/rows.yaml` lists them, so their rows are not a comparison at equal settings.
+Every choice is in `benchmarks/leaderboard/lock.json` with the dev figures that made it.
+`benchmarks/leaderboard/scored.json` has every scoring by `python -m benchmarks.leaderboard` since
+2026-11-21, 13:54 UTC; *scored* counts these. The model that ships was scored three times before
+that, with earlier versions, which the ledger does not have."""
 
 _NOTES = {
     "crisislex-boston": "One ranking by the mean score over 38 seed articles; *one seed article*: "
     "mean, lowest and highest AP of the rankings by a single one.",
     "usatoday-cnn-pairs": "**This split leaks**: single pairs are dealt at random, as the paper "
-    "did, so that nearly every test article and every event was seen in training. Only rows that "
-    "were trained by pair belong here; the peers, which learn nothing, show how easy it is.",
+    "did, so that every test article and every event was seen in training. Only rows that were "
+    "trained by pair belong here; the peers, which are not trained on pairs, show how easy it is. "
+    "The figures cannot be compared with those by event, which have other articles and posts.",
 }
 
 
 def leaderboard(board: Board, scores: Scores, skipped: Mapping[str, str], ledger: Ledger) -> str:
-    """All tables.
+    """Write all tables.
 
     Args:
         board: rows and tests.
-        scores: what was scored.
+        scores: the figures of the scored rows.
         skipped: row -> why it was not scored.
-        ledger: how often.
+        ledger: how often each row was scored.
     """
     parts = ["# Leaderboard", _summary(board, scores), _ABOUT]
     for test in board.tests:
-        found = scores.get(test, {})
-        if not found:
+        row_figures = scores.get(test, {})
+        if not row_figures:
             continue
         parts += [f"## {test}" + (" (leaks)" if test in LEAK else "")]
         if test in _NOTES:
             parts.append(_NOTES[test])
-        parts.append(_test_table(board, test, found, ledger))
+        parts.append(_test_table(board, test, row_figures, ledger))
     if skipped:
         lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
         parts += ["## Rows not scored", "\n".join(lines)]
@@ -74,34 +79,34 @@ def _summary(board: Board, scores: Scores) -> str:
         for test in board.tests:
             if test in LEAK:
                 continue
-            found = scores.get(test, {}).get(row.name)
+            seeds = scores.get(test, {}).get(row.name)
             one_story = open_test(test).one_story
-            line[f"{test} {'AP' if one_story else 'MAP'}"] = _three(_map(found) if found else None)
+            line[f"{test} {'AP' if one_story else 'MAP'}"] = _three(_map(seeds) if seeds else None)
             if not one_story:
-                micro = _mean(f.micro for f in found) if found else None
+                micro = _mean(f.micro for f in seeds) if seeds else None
                 line[f"{test} micro AP"] = _three(micro)
         if any(test in scores and row.name in scores[test] for test in board.tests):
             rows.append(line)
     return markdown_table(rows)
 
 
-def strongest_peer(board: Board, found: Mapping[str, Sequence[Figures]]) -> str | None:
+def strongest_peer(board: Board, scores: Mapping[str, Sequence[Figures]]) -> str | None:
     """The peer with the highest MAP; None where no peer was scored."""
-    peers = [name for name in found if board.rows[name].peer]
-    return max(peers, key=lambda name: _map(found[name]), default=None)
+    peers = [name for name in scores if board.rows[name].peer]
+    return max(peers, key=lambda name: _map(scores[name]), default=None)
 
 
 def _test_table(
-    board: Board, test: str, found: Mapping[str, Sequence[Figures]], ledger: Ledger
+    board: Board, test: str, scores: Mapping[str, Sequence[Figures]], ledger: Ledger
 ) -> str:
     data = open_test(test)
     events = {a.id: str(a.metadata["event"]) for a in data.articles if "event" in a.metadata}
-    peer = strongest_peer(board, found)
+    peer = strongest_peer(board, scores)
     rows = []
     for row in board.rows.values():
-        if row.name not in found:
+        if row.name not in scores:
             continue
-        figures = found[row.name]
+        figures = scores[row.name]
         spread = [float(np.mean(list(f.ap.values()))) for f in figures]
         line: dict[str, Any] = {"system": row.title, "seeds": str(len(figures))}
         name = "AP" if data.one_story else "MAP"
@@ -119,10 +124,10 @@ def _test_table(
                 line["micro AP"] += f" ({_interval(figures[0].micro_interval)})"
             line["p"] = ""
             if peer is not None and row.name != peer:
-                other = _by_article(found[peer])
+                other = _by_article(scores[peer])
                 p = randomisation_test([ap[a] for a in ap], [other[a] for a in ap])
                 line["p"] = "< .0001" if p < 1e-4 else f"{p:.4f}"
-                line["p"] += " (below)" if _map(figures) < _map(found[peer]) else ""
+                line["p"] += " (below)" if _map(figures) < _map(scores[peer]) else ""
             elif row.name == peer:
                 line["p"] = "*strongest peer*"
         line["AUC"] = _three(_mean(f.auc for f in figures))
