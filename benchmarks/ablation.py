@@ -55,13 +55,13 @@ Cell = tuple[str, str, str]  # head, context, sparsity
 
 def cells() -> list[Cell]:
     """The cells that can differ; the notes of the table name the others."""
-    found = [("lexical", "bag", kind) for kind in KINDS]
-    found += [("lexical", "bag, 10 x lr", "softmax"), ("lexical", "mean", "softmax")]
-    found += [("lexical", "star", kind) for kind in KINDS]
-    found += [("lexical", "star with e_i", "adaptive")]
-    found += [("dense", "bag", "none")]
-    found += [("dense", "star", kind) for kind in KINDS]
-    return found
+    cell_list = [("lexical", "bag", kind) for kind in KINDS]
+    cell_list += [("lexical", "bag, 10 x lr", "softmax"), ("lexical", "mean", "softmax")]
+    cell_list += [("lexical", "star", kind) for kind in KINDS]
+    cell_list += [("lexical", "star with e_i", "adaptive")]
+    cell_list += [("dense", "bag", "none")]
+    cell_list += [("dense", "star", kind) for kind in KINDS]
+    return cell_list
 
 
 def _plain(*overrides: str) -> dict[str, Any]:

@@ -91,12 +91,12 @@ def markdown(rows: list[Row]) -> str:
     from benchmarks.measure import machine
 
     words = {True: "yes", False: "**no**", None: ""}
-    found = []
+    version_list = []
     for package in VERSIONS:
         try:
-            found.append(f"{package} {metadata.version(package)}")
+            version_list.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
-            found.append(f"{package} not installed")
+            version_list.append(f"{package} not installed")
     body = [
         f"| {what} | {target} | {got} | {words[met]} |"
         for row in rows
@@ -106,7 +106,7 @@ def markdown(rows: list[Row]) -> str:
     head = [
         "# Speed",
         "",
-        f"{machine()}; Python {platform.python_version()}, {', '.join(found)}.",
+        f"{machine()}; Python {platform.python_version()}, {', '.join(version_list)}.",
         "CPU time, medians of ratios taken in turns; one process for each row.",
         f"Rows done from {rows[0]['when']} to {rows[-1]['when']}; load average of the machine "
         f"{min(loads):.1f} to {max(loads):.1f}.",

@@ -44,8 +44,10 @@ def of_words(
     tokens = [set(model.tokens(chunk)) for chunk in chunks]
     named = {term.term for term in explained.terms[:WORDS]}
     named |= {word for term in named for word in term.split()}
-    out = [place for place, own in enumerate(tokens) if own & named]
-    rest = [place for place, own in enumerate(tokens) if own and not own & named]
+    out = [place for place, post_words in enumerate(tokens) if post_words & named]
+    rest = [
+        place for place, post_words in enumerate(tokens) if post_words and not post_words & named
+    ]
     if not out or len(rest) < len(out):
         return None
     sets = [set(out), *(set(dice.choice(rest, len(out), replace=False)) for _ in range(DRAWS))]
@@ -57,7 +59,7 @@ def of_words(
 def row(name: str, figures: Sequence[tuple[str, tuple[float, float, float]]]) -> str:
     """A line of the table."""
     articles = sorted({article for article, _ in figures})
-    groups = [np.array([f for own, f in figures if own == article]) for article in articles]
+    groups = [np.array([f for id, f in figures if id == article]) for article in articles]
     everything = np.concatenate(groups)
     dice = np.random.default_rng(0)
     means = []

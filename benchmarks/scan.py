@@ -2,8 +2,9 @@
 
 `siamese-news filter` runs as a separate process on one thread, over invented posts of 14 words on
 average from the model's vocabulary, with frequencies as skewed as those of language. Seconds are of
-the wall clock from start to end, memory is the peak of the process. The scan alone is the product of 5 seeds with posts
-that are vectors of 256 numbers, in the same blocks, with and without aggregation and histogram.
+the wall clock from start to end, memory is the peak of the process. The scan alone is the
+product of 5 seeds with posts that are vectors of 256 numbers, in the same blocks, with and without
+aggregation and histogram.
 """
 
 import argparse

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     from benchmarks.leaderboard.figures import Figures
     from benchmarks.leaderboard.lock import Ledger, Lock
     from benchmarks.leaderboard.rows import read_board
-    from benchmarks.leaderboard.score import kept, score, score_key
+    from benchmarks.leaderboard.score import score, score_key, stored_figures
     from benchmarks.leaderboard.sets import open_test
     from benchmarks.leaderboard.systems import Ground, missing
     from benchmarks.leaderboard.table import leaderboard
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
             skipped.setdefault(row.name, why)
             continue
         for test in row.tests:
-            figures = kept(options.out, row, test, score_key(lock, row, open_test(test)))
+            figures = stored_figures(options.out, row, test, score_key(lock, row, open_test(test)))
             if figures is not None:
                 scores[test][row.name] = figures
                 skipped.pop(row.name, None)

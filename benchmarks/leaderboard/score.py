@@ -15,7 +15,7 @@ from siamese_news.evaluate import refuse_overlap
 from siamese_news.utils.files import atomic_write
 
 
-def kept(out: Path, row: Row, test: str, key: str) -> list[Figures] | None:
+def stored_figures(out: Path, row: Row, test: str, key: str) -> list[Figures] | None:
     """The figures of a row on a test, one for each seed; None unless scored under this key."""
     saved = read(_file(out, row, test), None)
     if saved is None or saved["key"] != key:
@@ -47,7 +47,7 @@ def score(
     """
     test = open_test(name)
     key = score_key(lock, row, test)
-    figures = kept(out, row, name, key)
+    figures = stored_figures(out, row, name, key)
     if figures is not None and not again:
         return figures
     choices = lock.entry(row)["choices"]

@@ -143,8 +143,8 @@ def training_minutes(board: Board, row: Row) -> float | None:
     """Mean training time of a row's models: of the row table, or what their cards say."""
     if row.minutes is not None:
         return row.minutes
-    said = [_card_minutes(folder) for folder in board.folders(row)]
-    known = [minutes for minutes in said if minutes is not None]
+    by_card = [_card_minutes(folder) for folder in board.folders(row)]
+    known = [minutes for minutes in by_card if minutes is not None]
     return _mean(known) if known else None
 
 

@@ -178,12 +178,12 @@ class RingAttention(Attention):
         """Key and value of each column."""
         return [self._unit(self._project(self.key, columns), 1), self._project(self.value, columns)]
 
-    def _bias(self, mask: Tensor, own: bool, like: Tensor) -> Tensor:
+    def _bias(self, mask: Tensor, with_embedding: bool, like: Tensor) -> Tensor:
         """(K, M): 0 where there is a key, -inf at padding and beyond the text's ends."""
         padded = F.pad(mask, (self.radius, self.radius))
         length = mask.shape[1]
         real = [padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)]
-        if own:
+        if with_embedding:
             real.append(mask)
         real.append(torch.ones_like(mask))
         bias = like.new_zeros(len(real), mask.numel())

@@ -160,9 +160,9 @@ class StarEncoder(Encoder):
         embeddings = self.dropout(embeddings)
         nodes = embeddings
         relay = weighted_mean(embeddings, mask, weights)
-        own = embeddings if self.context_includes_embedding else None
+        own_keys = embeddings if self.context_includes_embedding else None
         for cycle, (ring, star) in enumerate(zip(self.rings, self.stars, strict=True)):
-            update = ring(self._norm(cycle, nodes), mask, relay, own, columns)
+            update = ring(self._norm(cycle, nodes), mask, relay, own_keys, columns)
             columns = None
             nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
             update = star(relay, nodes, mask)

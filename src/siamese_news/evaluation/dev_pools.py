@@ -181,7 +181,11 @@ class Stories:
             self.event_of_post[columns[post]] = self.event_of_article[rows[article]]
 
     def pool(
-        self, name: str, rows: Sequence[int] | np.ndarray, columns: np.ndarray, found: list[Ranking]
+        self,
+        name: str,
+        rows: Sequence[int] | np.ndarray,
+        columns: np.ndarray,
+        rankings: list[Ranking],
     ) -> Pool:
         """The pool of some of the articles and posts.
 
@@ -192,7 +196,7 @@ class Stories:
             found: its rankings.
         """
         return Pool(
-            name, [self.articles[row] for row in rows], [self.posts[c] for c in columns], found
+            name, [self.articles[row] for row in rows], [self.posts[c] for c in columns], rankings
         )
 
 

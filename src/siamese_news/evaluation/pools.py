@@ -55,8 +55,8 @@ def edge_pools(pool: Pool) -> list[Pool]:
     """
     first = next(ranking for ranking in pool.rankings if len(ranking.columns) >= 10)
     article = [pool.articles[first.rows[0]]]
-    own, other = first.columns[first.relevant][:3], first.columns[~first.relevant]
-    ten = np.concatenate([own, other])[:10]
+    related, other = first.columns[first.relevant][:3], first.columns[~first.relevant]
+    ten = np.concatenate([related, other])[:10]
 
     def edge(name: str, posts: Sequence[int], relevant: int) -> Pool:
         places = np.arange(len(posts))
@@ -64,9 +64,9 @@ def edge_pools(pool: Pool) -> list[Pool]:
         return Pool(name, article, [pool.posts[post] for post in posts], [ranking])
 
     return [
-        edge("edge: 1 post", own[:1].tolist(), 1),
-        edge("edge: 10 posts", ten.tolist(), len(own)),
-        edge("edge: identical posts", own[:1].tolist() * 10, 5),
+        edge("edge: 1 post", related[:1].tolist(), 1),
+        edge("edge: 10 posts", ten.tolist(), len(related)),
+        edge("edge: identical posts", related[:1].tolist() * 10, 5),
     ]
 
 

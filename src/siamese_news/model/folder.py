@@ -146,11 +146,11 @@ def check_dtypes(
         InputError: the first tensor of another type.
     """
     for name in sorted(tensors.keys() & expected.keys()):
-        found, right = tensors[name].dtype, expected[name].dtype
-        if found != right:
+        dtype, expected_dtype = tensors[name].dtype, expected[name].dtype
+        if dtype != expected_dtype:
             raise InputError(
-                f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {found}, expected "
-                f"{right}; the weights were changed: train the model again or copy it anew"
+                f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {dtype}, expected "
+                f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
 
 

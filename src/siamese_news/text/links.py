@@ -11,8 +11,8 @@ _LINK = re.compile(r"https?://[^\s<>\"']+", re.IGNORECASE)
 
 def first_link(text: str) -> str:
     """The first link in a text, "" where it has none."""
-    found = _LINK.search(text)
-    return found.group() if found else ""
+    match = _LINK.search(text)
+    return match.group() if match else ""
 
 
 def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:

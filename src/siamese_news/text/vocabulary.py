@@ -40,10 +40,10 @@ class _Hashed(dict[str, int]):
         self.size = len(ids)
 
     def __missing__(self, word: str) -> int:
-        found = self.size + stable_hash(word)
+        hashed = self.size + stable_hash(word)
         if len(self) - self.size < _MEMO:
-            self[word] = found
-        return found
+            self[word] = hashed
+        return hashed
 
 
 class Vocabulary:

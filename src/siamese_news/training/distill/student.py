@@ -87,9 +87,9 @@ class StudentModule(pl.LightningModule):
         of_article, of_post = self.log_scale.exp()
         loss = _divergence(cosines * of_article, targets)
         loss = loss + 0.5 * _divergence(cosines.T * of_post, targets.T)
-        for vectors, said in ((articles, batch.articles.teacher), (posts, batch.posts.teacher)):
-            heard = nn.functional.normalize(self.student.to_teacher(vectors), dim=1)
-            loss = loss + 1 - (heard * said).sum(1).mean()
+        for vectors, teacher in ((articles, batch.articles.teacher), (posts, batch.posts.teacher)):
+            mapped = nn.functional.normalize(self.student.to_teacher(vectors), dim=1)
+            loss = loss + 1 - (mapped * teacher).sum(1).mean()
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(articles))
         return loss
 

@@ -150,8 +150,10 @@ class LinkModule(pl.LightningModule):
         parts: list[tuple[Tensor, ...]] = []
         for batch in length_batches(lengths, self.batch_tokens):
             width = max(1, lengths[batch[-1]])
-            found = encode(ids[batch, :width])
-            parts.append((found[0], *(pad(own, (0, ids.shape[1] - width)) for own in found[1:])))
+            outputs = encode(ids[batch, :width])
+            parts.append(
+                (outputs[0], *(pad(output, (0, ids.shape[1] - width)) for output in outputs[1:]))
+            )
             rows += batch
         order = torch.tensor(rows, device=ids.device).argsort()
         return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))

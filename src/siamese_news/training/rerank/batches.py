@@ -141,8 +141,8 @@ class Pairs(IterableDataset[IdBatch]):
         links = None
         if encoded.links is not None:
             words, urls = encoded.links
-            found = link_matches([words[i] for i in self.query[rows]], [urls[i] for i in posts])
-            links = torch.from_numpy(found)
+            matches = link_matches([words[i] for i in self.query[rows]], [urls[i] for i in posts])
+            links = torch.from_numpy(matches)
         return IdBatch(
             query_ids=torch.from_numpy(encoded.queries.padded(queries)),
             post_ids=torch.from_numpy(encoded.posts.padded(posts)),
