@@ -193,7 +193,7 @@ class Stories:
             name: of the pool.
             rows: articles.
             columns: posts.
-            found: its rankings.
+            rankings: its rankings.
         """
         return Pool(
             name, [self.articles[row] for row in rows], [self.posts[c] for c in columns], rankings
