@@ -180,7 +180,9 @@ def test_articles_that_are_refused(tmp_path):
         read_articles([write(tmp_path, " \n", "a.txt")])
     with pytest.raises(InputError, match=r"q\.jsonl:1: field 'text' is empty"):
         read_articles([write(tmp_path, '{"_id": "1", "text": " "}', "q.jsonl")])
-    with pytest.raises(InputError, match=r"ends in '\.pdf'"):
+    with pytest.raises(InputError, match=r"ends in '\.epub'"):
+        read_articles([write(tmp_path, "x", "a.epub")])
+    with pytest.raises(InputError, match="not a PDF that can be read"):
         read_articles([write(tmp_path, "x", "a.pdf")])
     with pytest.raises(InputError, match="no article came"):
         read_articles([])
