@@ -228,7 +228,8 @@ class Results:
                 rank, post, score, article, text, lang, created, cluster, copies, terms, x, y = row
                 found[rank] = ReportPost(
                     rank, post, score, text, -rank if cluster is None else cluster, copies or 1,
-                    article, created, lang, orjson.loads(terms), place=None if x is None else (x, y),
+                    article, created, lang, orjson.loads(terms),
+                    place=None if x is None else (x, y),
                 )  # fmt: skip
         return found
 
