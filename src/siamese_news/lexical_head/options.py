@@ -42,12 +42,12 @@ class RocchioFeedback:
     """Pseudo-relevance feedback: an article's best posts speak for it as well (Rocchio 1971).
 
     Attributes:
-        posts: how many different posts of an article, at most.
+        posts: the most posts, of different texts, that speak for an article.
         focused_posts: the same in a pool that is mostly about the article's story (`FocusedPool`),
             where more posts would be those about the story and not about the article.
-        least: … and at least; an article with fewer stays as it is.
-        score: what their score must reach.
-        weight: of their mean vector in the article's; 0 for no feedback.
+        least: the fewest such posts; an article with fewer stays as it is.
+        score: the score that a post must reach.
+        weight: the weight of their mean vector in the article's; 0 for no feedback.
     """
 
     posts: int = 20

@@ -28,7 +28,7 @@ class Scorer(Protocol):
 
     @property
     def observing(self) -> bool:
-        """See above."""
+        """Whether a pass over the pool is still to be observed."""
 
     def observe(self, posts: Sequence[str]) -> None:
         """Gather what P posts teach."""
@@ -53,10 +53,10 @@ class Scorer(Protocol):
         """What a post's score for an article, from 0, is made of."""
 
     def article_term_shares(self, article: int) -> dict[int, float]:
-        """Each word's share of an article's own lexical vector, by id; together 1."""
+        """Each word's share of an article's own lexical vector, by id; the shares sum to 1."""
 
     def article_weight(self, article: int) -> float:
-        """The weight of an article's own vectors; what is left to 1 is that of its best posts."""
+        """The weight of an article's own vectors; its best posts have the rest of 1."""
 
     def state(self) -> bytes:
         """What the scorer has observed so far; empty where it learns nothing."""
@@ -66,7 +66,8 @@ class Scorer(Protocol):
 
         Args:
             state: what that scorer has observed.
-            of: which of its articles each of these stands for; None: they are the same.
+            of: for each article of this scorer, the number of the same article in that one; None
+                means that the articles are the same.
         """
 
     def merge(self, state: bytes) -> None:
