@@ -4,10 +4,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def guarded(cell: str) -> str:
-    """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them."""
-    return "'" + cell if cell.startswith(_FORMULA) else cell
+    """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them.
+
+    A formula behind apostrophes of its own gets one more, so that `unguarded` gives it back whole.
+    """
+    return "'" + cell if cell.lstrip("'").startswith(_FORMULA) else cell
 
 
 def unguarded(cell: str) -> str:
     """A cell without the apostrophe that `guarded` put there."""
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(_FORMULA) else cell

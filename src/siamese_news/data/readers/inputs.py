@@ -179,7 +179,7 @@ def _files(source: str, suffixes: Sequence[str]) -> list[Path]:
         return found
     if path.exists():
         return [path]
-    if glob.has_magic(source):
+    if glob.has_magic(source) and "://" not in source:  # an address may hold a question mark
         found = sorted(map(Path, glob.glob(source, recursive=True)))
         found = [p for p in found if not p.is_dir()]
         if not found:

@@ -1,13 +1,17 @@
 """Which files this package's own commands wrote: they are no dumps of posts."""
 
 import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
+from siamese_news.utils.spreadsheet import unguarded
 
 RESULTS = ("article", "rank", "score", "post")
 """The first columns of what ``rank`` and ``filter`` write."""
@@ -23,6 +27,27 @@ _BESIDE = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <
 def is_results(names: Any) -> bool:
     """Whether these are the columns of what ``rank`` or ``filter`` wrote."""
     return set(RESULTS) <= set(names)
+
+
+def as_written(
+    rows: Iterator[tuple[int, Record | BadRow, Any]], names: Sequence[str]
+) -> Iterator[tuple[int, Record | BadRow, Any]]:
+    """The rows of a table; those of our own results without the apostrophes against formulas.
+
+    Args:
+        rows: line, record, the row as it came.
+        names: the columns of the table.
+    """
+    if not is_results(names):
+        yield from rows
+        return
+    for line, record, row in rows:
+        if not isinstance(record, BadRow):
+            record = {
+                name: unguarded(value) if isinstance(value, str) else value
+                for name, value in record.items()
+            }
+        yield line, record, row
 
 
 def is_own(path: Path) -> bool:

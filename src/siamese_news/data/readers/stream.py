@@ -17,6 +17,7 @@ from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input, find_inputs
+from siamese_news.data.readers.own import as_written
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection, shown
 from siamese_news.data.readers.tables import table_rows
 from siamese_news.data.records import Post
@@ -128,7 +129,7 @@ class PostStream:
             from siamese_news.data.readers.sheets import sheet_rows
 
             if found.kind == "sheet":
-                yield from sheet_rows(source)
+                yield from as_written(sheet_rows(source), found.names)
             else:
                 yield from parquet_rows(source, found.columns, self._progress(source))
             self._done, self._share = self._done + (source.size or 0), 0
@@ -143,7 +144,7 @@ class PostStream:
                     context = found.known is not None and found.known.context
                     yield from document_rows(stream, found.prefix, context=context, skip=found.skip)
                 elif found.table is not None:
-                    yield from table_rows(stream, found.table)
+                    yield from as_written(table_rows(stream, found.table), found.table.names)
                 self._done += source.size or raw.tell()
             finally:
                 self._raw = None

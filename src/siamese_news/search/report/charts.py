@@ -24,7 +24,10 @@ _EVERY = {
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its rectangle, what it says, whether it lies above the threshold, its row."""
+    """One bar: its rectangle, what it says, whether it lies above the threshold, its row.
+
+    A bar of the timeline has its place in time, from 0, as `slot`.
+    """
 
     x: float
     y: float
@@ -33,6 +36,7 @@ class Bar:
     label: str
     above: bool
     row: tuple[str, int]
+    slot: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +49,24 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars, ticks, and the line of the threshold."""
+    """Bars, ticks, the line of the threshold, and of a timeline its unit and first bin."""
 
     bars: list[Bar]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     line: Tick | None = None
     unit: str = ""
+    first: int = 0
     width: int = WIDTH
     height: int = HEIGHT
     left: int = _LEFT
     right: int = WIDTH - _RIGHT
     top: int = _TOP
     bottom: int = HEIGHT - _BOTTOM
+
+    def slot_of(self, date: datetime) -> int:
+        """Which bar of the timeline counts this date."""
+        return _bin(date, self.unit) - self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
         Bar(
             _LEFT + (slot - first) * step + min(1, step * 0.1) / 2,
             HEIGHT - _BOTTOM - tall(count), max(step - min(1, step * 0.1), 0.8), tall(count),
-            f"{name(slot)}: {_posts(count)}", True, (name(slot), count),
+            f"{name(slot)}: {_posts(count)}", True, (name(slot), count), slot - first,
         )
         for slot, count in sorted(counts.items())
     ]  # fmt: skip
@@ -172,6 +181,7 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
         x_ticks,
         [Tick(HEIGHT - _BOTTOM - tall(value), f"{int(value):,}") for value, _ in y_ticks],
         unit=unit,
+        first=first,
     )
 
 

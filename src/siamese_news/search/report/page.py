@@ -25,6 +25,9 @@ SHOWN = 5000
 COPIES = 50
 """Copies listed in one cluster at most."""
 
+PAGE = 500
+"""Clusters that stand on the page at once, on the screen and on paper."""
+
 _PREVIEW = 700  # characters of a post shown at once
 _WHOLE = 20_000  # and after opening it
 
@@ -59,6 +62,7 @@ class _Group:
     copies: list[Shown]
     size: int
     seeds: str
+    slots: str
     bar: float
 
 
@@ -78,8 +82,11 @@ def render(data: ReportData) -> str:
         row: iso_date(post.created_at) if post.created_at else None
         for row, post in enumerate(data.posts)
     }
-    groups = _groups(data, dates)
-    known = [datetime.fromisoformat(date).replace(tzinfo=None) for date in dates.values() if date]
+    times = {row: datetime.fromisoformat(d).replace(tzinfo=None) for row, d in dates.items() if d}
+    days = sorted(time.date().isoformat() for time in times.values())
+    timeline = timeline_chart(list(times.values()))
+    slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
+    groups = _groups(data, dates, slots)
     listed = {shown.row for group in groups for shown in (group.lead, *group.copies)}
     clusters = len({post.cluster for post in data.posts})
     return (
@@ -100,8 +107,11 @@ def render(data: ReportData) -> str:
             counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
             above=_above(data),
             histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
-            timeline=timeline_chart(known),
-            undated=len(dates) - len(known),
+            timeline=timeline,
+            days=[days[0], days[-1]] if days else [],
+            seed_numbers={seed.id: number for number, seed in enumerate(data.seeds)},
+            page_size=PAGE,
+            undated=len(dates) - len(times),
             map=map_chart(data.posts),
             facts=_facts(data.provenance),
             whole=_WHOLE,
@@ -136,7 +146,7 @@ def shown(row: int, post: ReportPost) -> "Shown":
     return _shown(row, post, {row: iso_date(post.created_at) if post.created_at else None})
 
 
-def _groups(data: ReportData, dates: Dates) -> list[_Group]:
+def _groups(data: ReportData, dates: Dates, slots: Mapping[int, int]) -> list[_Group]:
     """The clusters by rank of their representative, as many as the page shows."""
     posts = data.posts
     rows: dict[int, list[int]] = {}
@@ -168,6 +178,7 @@ def _groups(data: ReportData, dates: Dates) -> list[_Group]:
                 [_shown(row, posts[row], dates) for row in shown],
                 max(cluster.size, lead.cluster_size),
                 " ".join(sorted({number[posts[row].seed] for row in members})),
+                " ".join(map(str, sorted({slots[row] for row in members if row in slots}))),
                 (lead.score - low) / span,
             )
         )

@@ -1,31 +1,56 @@
 "use strict";
 (() => {
-  const list = document.getElementById("clusters");
+  const byId = (id) => document.getElementById(id);
+  const list = byId("clusters");
   const items = [...list.children];
-  const filter = document.getElementById("filter");
-  const seed = document.getElementById("seed");
-  const order = document.getElementById("order");
-  const toggle = document.getElementById("toggle");
-  const found = document.getElementById("found");
-  const texts = new Map();
+  const size = Number(list.dataset.page);
+  const [filter, seed, order] = [byId("filter"), byId("seed"), byId("order")];
+  const [period, toggle, save] = [byId("period"), byId("toggle"), byId("save")];
+  const [found, pager, place, paper] = [byId("found"), byId("pager"), byId("place"), byId("paper")];
+  const count = (number) => number.toLocaleString("en");
 
+  // Which clusters are listed: those that fit, a page of them at a time.
+  const texts = new Map();
   const textOf = (item) => {
     if (!texts.has(item)) texts.set(item, item.textContent.toLowerCase());
     return texts.get(item);
   };
-
-  const show = () => {
+  let slot = null;
+  let page = 0;
+  let fitting = items;
+  const show = (wanted = 0) => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const only = seed ? seed.value : "";
-    let count = 0;
-    for (const item of items) {
-      const fits =
+    fitting = items.filter(
+      (item) =>
         (only === "" || item.dataset.seeds.split(" ").includes(only)) &&
-        (words.length === 0 || words.every((word) => textOf(item).includes(word)));
-      item.hidden = !fits;
-      count += fits;
-    }
-    found.value = `${count.toLocaleString("en")} of ${items.length.toLocaleString("en")} shown`;
+        (slot === null || item.dataset.slots.split(" ").includes(slot)) &&
+        words.every((word) => textOf(item).includes(word)),
+    );
+    const last = Math.max(0, Math.ceil(fitting.length / size) - 1);
+    page = Math.min(wanted, last);
+    const listed = new Set(fitting.slice(page * size, (page + 1) * size));
+    for (const item of items) item.hidden = !listed.has(item);
+    const part = `${count(page * size + 1)} to ${count(page * size + listed.size)}`;
+    const all = `${count(fitting.length)} of ${count(items.length)} shown`;
+    found.value = last ? `${all}, here ${part}` : all;
+    pager.hidden = last === 0;
+    place.textContent = `Page ${page + 1} of ${last + 1}: clusters ${part}`;
+    byId("previous").disabled = page === 0;
+    byId("next").disabled = page === last;
+    const chosen = [
+      words.length ? `with the words “${words.join(" ")}”` : "",
+      slot === null ? "" : `of ${nameOf(slot)}`,
+      only === "" ? "" : `for the seed “${seed.selectedOptions[0].textContent}”`,
+    ].filter(Boolean);
+    paper.textContent =
+      `On paper: clusters ${listed.size ? part : "0"} of ${count(fitting.length)}` +
+      `${chosen.length ? ` ${chosen.join(", ")}` : ""}, the beginning of each.`;
+  };
+  const turn = (step) => {
+    show(page + step);
+    byId("posts").focus();
+    byId("posts").scrollIntoView();
   };
 
   const rank = (a, b) => a.dataset.rank - b.dataset.rank;
@@ -44,30 +69,156 @@
     oldest: byDate(1),
   };
 
-  filter.addEventListener("input", show);
-  if (seed) seed.addEventListener("change", show);
-  order.addEventListener("change", () => list.append(...items.sort(orders[order.value])));
+  // The timeline: one stop of the Tab key, arrows within it, as in a toolbar.
+  const chart = byId("time-chart");
+  const bars = chart ? [...chart.querySelectorAll("[data-slot]")] : [];
+  const labelOf = (bar) => bar.querySelector("title").textContent;
+  const nameOf = (wanted) => {
+    const label = labelOf(bars.find((bar) => bar.dataset.slot === wanted));
+    return label.slice(0, label.lastIndexOf(": "));
+  };
+  const stop = (bar) => {
+    for (const other of bars) other.setAttribute("tabindex", other === bar ? "0" : "-1");
+  };
+  const choose = (wanted) => {
+    slot = wanted === slot ? null : wanted;
+    chart?.classList.toggle("chosen", slot !== null);
+    for (const bar of bars) bar.setAttribute("aria-pressed", String(bar.dataset.slot === slot));
+    period.hidden = slot === null;
+    period.textContent = slot === null ? "" : `${nameOf(slot)} ✕`;
+    period.setAttribute("aria-label", slot === null ? "" : `${nameOf(slot)} ✕ list all dates`);
+    show();
+  };
+  if (bars.length) {
+    chart.setAttribute("role", "group");
+    chart.classList.add("choice");
+    byId("time-hint").hidden = false;
+    for (const bar of bars) {
+      bar.setAttribute("role", "button");
+      bar.setAttribute("aria-label", labelOf(bar));
+      bar.setAttribute("aria-pressed", "false");
+    }
+    stop(bars[0]);
+    chart.addEventListener("click", (event) => {
+      // A day among many is two pixels wide: the nearest bar is meant, from top to bottom.
+      const box = chart.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+      const far = (bar) => {
+        const { x: left, width } = bar.getBBox();
+        return Math.max(left - x, x - left - width, 0);
+      };
+      const bar =
+        event.target.closest("[data-slot]") ?? bars.reduce((a, b) => (far(b) < far(a) ? b : a));
+      if (far(bar) > 6 && !event.target.closest("[data-slot]")) return;
+      stop(bar);
+      choose(bar.dataset.slot);
+    });
+    chart.addEventListener("keydown", (event) => {
+      const at = bars.indexOf(event.target);
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: bars.length - 1 }[event.key];
+      if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (to !== undefined) {
+        const bar = bars[Math.min(Math.max(to, 0), bars.length - 1)];
+        stop(bar);
+        bar.focus();
+      } else if (event.key === "Enter" || event.key === " ") choose(event.target.dataset.slot);
+      else if (event.key === "Escape" && slot !== null) choose(slot);
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  // What is listed, as the results file has it; a text that a spreadsheet would run is guarded.
+  const COLUMNS =
+    "article,rank,score,post,text,cluster,cluster_size,lang,created_at,terms,link".split(",");
+  const cell = (value) => {
+    if (typeof value !== "string") return String(value);
+    const safe = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const articles = [...document.querySelectorAll("#seeds li code")].map((id) => id.textContent);
+  const record = (post, item) => {
+    const own = (path) => post.querySelector(`:scope > ${path}`);
+    const text = own("details.whole > p.text") ?? own("p.text");
+    const marked = [...text.querySelectorAll("mark")].map((mark) => mark.textContent.toLowerCase());
+    return [
+      articles[post.dataset.seed],
+      Number(post.dataset.rank),
+      Number(post.dataset.score),
+      own(".meta > span > code").textContent,
+      text.textContent,
+      Number(item.dataset.rank),
+      Number(item.dataset.size),
+      own(".meta > .lang")?.textContent ?? "",
+      own(".meta > time")?.getAttribute("datetime") ?? "",
+      [...new Set(marked)].join("; "),
+      own(".meta > .original")?.getAttribute("href") ?? "",
+    ];
+  };
+  save.addEventListener("click", () => {
+    const rows = [COLUMNS];
+    for (const item of fitting) {
+      for (const post of item.querySelectorAll(".post")) rows.push(record(post, item));
+    }
+    // The byte order mark is by what Excel knows UTF-8.
+    const text = `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    const name = decodeURIComponent(location.pathname.split("/").pop()).replace(/\.html?$/i, "");
+    link.download = `${name || "report"}-shown.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  });
+
+  // A post that is asked for is listed, whatever the filters say, and its cluster is open.
+  const reveal = (post) => {
+    const item = post.closest(".cluster");
+    if (!fitting.includes(item)) {
+      filter.value = "";
+      if (seed) seed.value = "";
+      if (slot !== null) choose(slot);
+      show();
+    }
+    show(Math.floor(fitting.indexOf(item) / size));
+    const copies = post.closest("details");
+    if (copies) copies.open = true;
+    post.scrollIntoView();
+  };
+  const revealTarget = () => {
+    const post = /^#post-\d+$/.test(location.hash) && byId(location.hash.slice(1));
+    if (post) reveal(post);
+  };
+
+  filter.addEventListener("input", () => show());
+  seed?.addEventListener("change", () => show());
+  period.addEventListener("click", () => {
+    choose(slot);
+    filter.focus(); // the button that had the focus is gone
+  });
+  order.addEventListener("change", () => {
+    list.append(...items.sort(orders[order.value]));
+    show();
+  });
   toggle.addEventListener("click", () => {
     const open = toggle.textContent === "Open all";
     for (const details of list.querySelectorAll("details.copies")) details.open = open;
     toggle.textContent = open ? "Close all" : "Open all";
   });
+  byId("previous").addEventListener("click", () => turn(-1));
+  byId("next").addEventListener("click", () => turn(1));
   // The map is one picture, not two thousand links: its dots are for the mouse alone.
   document.querySelector(".map")?.addEventListener("click", (event) => {
     const row = event.target.closest("[data-row]")?.dataset.row;
-    const post = row && document.getElementById(`post-${row}`);
+    const post = row && byId(`post-${row}`);
     if (!post) return;
-    if (post.closest(".cluster").hidden) {
-      filter.value = "";
-      if (seed) seed.value = "";
-      show();
-    }
-    const copies = post.closest("details");
-    if (copies) copies.open = true;
+    reveal(post);
     location.hash = post.id;
   });
-  const form = document.getElementById("controls");
+  window.addEventListener("hashchange", revealTarget);
+  const form = byId("controls");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
+  list.classList.add("paged");
   show();
+  revealTarget();
 })();

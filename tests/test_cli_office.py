@@ -1,0 +1,166 @@
+"""Files as people send them, in office formats and with what goes wrong: real processes."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+
+import siamese_news
+
+STORY = "The river took the bridge of the town. The mayor called a vote on the flood."
+
+
+def process(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "siamese_news", *map(str, arguments)],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def files(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "model", card="")
+    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "a.jsonl").write_text(lines([{"id": "1", "text": "flood river bridge"}]))
+    return tmp_path
+
+
+def rank(files, *more, posts):
+    return (
+        "rank", "--model", files / "model", "--articles", files / "story.txt",
+        "--posts", *(files / name for name in posts), *more,
+    )  # fmt: skip
+
+
+def test_the_version_is_said():
+    done = process("--version")
+    assert (done.returncode, done.stdout) == (0, f"siamese-news {siamese_news.__version__}\n")
+
+
+def test_posts_in_an_excel_file(files):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["Tweet ID", "Full text", "Created at"])
+    sheet.append(["912345678901234567", "The flood took the bridge", "2013-04-15T10:00:00Z"])
+    sheet.append(["912345678901234568", "vote for the mayor", "2013-04-20T10:00:00Z"])
+    sheet.append([])
+    sheet.append([912345678901234567, "an id that Excel has rounded", None])
+    book.create_sheet("notes").append(["nothing"])
+    book.save(files / "posts.xlsx")
+    out = files / "out.jsonl"
+    done = process(*rank(files, "--out", out, posts=["posts.xlsx"]))
+    assert done.returncode == 0, done.stderr
+    assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {
+        "912345678901234567",
+        "912345678901234568",
+    }
+    assert "its 1 other sheets are not read" in done.stderr
+    assert json.loads(out.read_text().splitlines()[0])["created_at"] == "2013-04-15T10:00:00Z"
+    (rejected,) = (files / "out.jsonl.rejected.jsonl").read_text().splitlines()
+    assert json.loads(rejected)["line"] == 5
+    looked = process("doctor", files / "posts.xlsx")
+    assert looked.returncode == 0, looked.stderr
+    assert "Excel" in looked.stdout + looked.stderr
+
+
+def pdf_of(text):
+    """A PDF of one page, of a few lines."""
+    pypdf = pytest.importorskip("pypdf")
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = pypdf.PdfWriter()
+    page = writer.add_blank_page(width=595, height=842)
+    names = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    font = DictionaryObject({NameObject(k): NameObject(v) for k, v in names.items()})
+    fonts = DictionaryObject({NameObject("/F1"): writer._add_object(font)})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    content = DecodedStreamObject()
+    shown = " ".join(f"({line}) Tj T*" for line in text.splitlines())
+    content.set_data(f"BT /F1 12 Tf 14 TL 60 760 Td {shown} ET".encode())
+    page[NameObject("/Contents")] = writer._add_object(content)
+    return writer
+
+
+def test_articles_in_word_and_pdf(files):
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_heading("Flood in the valley", 0)
+    document.add_paragraph(STORY)
+    document.save(files / "word.docx")
+    writer = pdf_of(f"Bridge falls\n{STORY}")
+    writer.write(files / "print.pdf")
+    out = files / "out.jsonl"
+    done = process(
+        "rank", "--model", files / "model", "--articles", files / "word.docx", files / "print.pdf",
+        "--posts", files / "dump", "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert 'seed word: "Flood in the valley"' in done.stderr
+    assert 'seed print: "Bridge falls"' in done.stderr
+    assert {json.loads(line)["article"] for line in out.read_text().splitlines()} == {
+        "word", "print",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["empty.docx", "empty.pdf", "broken.docx", "broken.pdf"])
+def test_an_office_file_without_words_is_named(files, name):
+    docx, path = pytest.importorskip("docx"), files / name
+    if name.startswith("broken"):
+        path.write_bytes(b"%PDF-1.7 or PK it is not")
+    elif name.endswith(".docx"):
+        docx.Document().save(path)
+    else:
+        pdf_of("").write(path)
+    done = process("rank", "--model", files / "model", "--articles", path, "--posts",
+                   files / "dump")  # fmt: skip
+    assert done.returncode == 2
+    assert f"{name}: " in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("empty", "said"), [(1, False), (30, True)])
+def test_many_empty_texts_are_said(files, empty, said):
+    rows = [{"id": str(i), "text": " " if i < empty else f"flood {i}"} for i in range(100)]
+    (files / "posts.jsonl").write_text(lines(rows))
+    done = process(*rank(files, posts=["posts.jsonl"]))
+    assert done.returncode == 0, done.stderr
+    assert ("30 of 100 posts have an empty text" in done.stderr) is said
+
+
+@pytest.mark.parametrize("option", ["--articles", "--posts"])
+def test_a_pasted_address_gets_a_hint(files, option):
+    given = {"--articles": files / "story.txt", "--posts": files / "dump"}
+    given[option] = "https://www.paper.example/story?id=1"
+    done = process("rank", "--model", files / "model", *(v for p in given.items() for v in p))
+    assert done.returncode == 2
+    assert "save" in done.stderr and "paper.example" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_own_results_give_back_what_was_guarded(files, form):
+    texts = {"=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood"}
+    (files / "raw.jsonl").write_text(lines({"id": i, "text": t} for i, t in texts.items()))
+    first = files / "found.csv"
+    assert process(*rank(files, "--out", first, posts=["raw.jsonl"])).returncode == 0
+    assert "'=flood" in first.read_text()
+    if form == "xlsx":  # as a spreadsheet saves it
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in csv.reader(first.open(newline="")):
+            book.active.append(row)
+            for cell in book.active[book.active.max_row]:
+                cell.data_type = "s"
+        first = files / "found.xlsx"
+        book.save(first)
+    again = files / "again.jsonl"
+    done = process(*rank(files, "--out", again, posts=[first.name]))
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in again.read_text().splitlines()]
+    assert {row["post"]: row["text"] for row in rows} == texts
