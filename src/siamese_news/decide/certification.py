@@ -24,6 +24,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.provenance import command
 
 KIND = "precision"
+_PIECE = 1024  # posts whose labels are looked up first to see whether all have one
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +255,14 @@ class Certification:
         """The labels by rank where every post has one."""
         if len(verdicts.ranks) < min(len(self.population), self.settings.budget):
             return None
-        labels = verdicts(np.arange(len(self.population)))
-        return None if (labels == UNKNOWN).any() else labels
+        pieces: list[NDArray[np.int8]] = []
+        start, end, total = 0, _PIECE, len(self.population)
+        while start < total:  # piece by piece, for nearly always the first one has a gap
+            pieces.append(verdicts(np.arange(start, min(end, total))))
+            if (pieces[-1] == UNKNOWN).any():
+                return None
+            start, end = end, 2 * end
+        return np.concatenate(pieces)
 
     def _oracle(self, labels: NDArray[np.int8], target: Fraction) -> int:
         """The most posts, cut where the score changes, whose precision is the target or more."""
