@@ -229,3 +229,33 @@ def test_copies_do_not_end_a_sheet_early(tmp_path):
     rows = rows_of(tmp_path / "sheet.csv")
     assert len(rows) == len({row["text"] for row in rows}) == 25
     assert relevant
+
+
+def test_a_round_reads_the_posts_once(tmp_path, monkeypatch):
+    from siamese_news.data import readers
+
+    relevant = scored(tmp_path / "full.jsonl", size=3000, cut=2500, text=lambda n: f"text {n // 2}")
+    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
+    posts = [{"id": row["post"], "text": row.pop("text")} for row in rows]
+    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts))
+    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    own, read = readers.open_posts, []
+
+    def counted(*given, **options):
+        read.append(given)
+        return own(*given, **options)
+
+    monkeypatch.setattr(readers, "open_posts", counted)
+    assert start(tmp_path, "--posts", tmp_path / "posts.jsonl", "--budget", "300").exit_code == 0
+    sheets = ["sheet.csv"]
+    for _ in range(3):
+        fill(tmp_path / sheets[-1], relevant)
+        read.clear()
+        done = certify(tmp_path, *sheets, more=("--at-least", "60"))
+        assert done.exit_code == 0, done.stderr
+        assert len(read) == 1
+        following = re.search(r"([^/\s]+): \d+ more posts to label", done.stderr)
+        if following is None:
+            break
+        sheets.append(following[1])
+    assert len(sheets) > 2

@@ -29,6 +29,7 @@ class Texts:
         self._population = population
         self._posts = list(posts or [])
         self._found: dict[int, Unit] = {}
+        self._keys: dict[int, tuple[str, str] | None] = {}
 
     def units(
         self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
@@ -41,6 +42,15 @@ class Texts:
                 units = self._with_texts(units)
             self._found.update(zip(wanted, units, strict=True))
         return [self._found[rank] for rank in ranks]
+
+    def keys(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[tuple[str, str] | None]:
+        """`text_key` of the units at these ranks; see `units`."""
+        for rank, unit in zip(ranks, self.units(ranks, ahead), strict=True):
+            if rank not in self._keys:
+                self._keys[rank] = text_key(unit)
+        return [self._keys[rank] for rank in ranks]
 
     def _with_texts(self, units: list[Unit]) -> list[Unit]:
         from siamese_news.data.readers import open_posts
@@ -90,8 +100,8 @@ class KnownVerdicts:
         self._by_text: dict[tuple[str, str], int] = {}
         said = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
         best = range(min(_BEST, len(population)))
-        for rank, unit in zip(said, texts.units(said, lambda: best), strict=True):
-            if key := text_key(unit):
+        for rank, key in zip(said, texts.keys(said, lambda: best), strict=True):
+            if key is not None:
                 self._by_text.setdefault(key, self._of[rank])
 
     def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -100,9 +110,8 @@ class KnownVerdicts:
         if self._by_text:
             places = np.flatnonzero(found == UNKNOWN)
             asked = ranks[places].tolist()
-            units = self._texts.units(asked, lambda: self._ahead(ranks))
-            for place, unit in zip(places.tolist(), units, strict=True):
-                key = text_key(unit)
+            keys = self._texts.keys(asked, lambda: self._ahead(ranks))
+            for place, key in zip(places.tolist(), keys, strict=True):
                 if key is not None:
                     found[place] = self._by_text.get(key, UNKNOWN)
         return found
