@@ -58,7 +58,7 @@ def test_empty_articles_are_named_and_stop_only_a_strict_run(files, command):
     (files / "blank.txt").write_text(" \n")
     (files / "none.txt").touch()
     more = ["--threshold", "-1"] if command == "filter" else []
-    names = ["a.jsonl", *more, "--out", "out.jsonl", "blank.txt", "none.txt"]
+    names = ["a.jsonl", "blank.txt", "none.txt", *more, "--out", "out.jsonl"]
     done = run(command, *names)
     assert done.exit_code == 0, done.output
     for where in ("a.jsonl:2", "blank.txt", "none.txt"):

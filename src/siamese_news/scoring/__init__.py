@@ -12,7 +12,7 @@ with needs("model", "siamese_news.scoring"):
     from siamese_news.scoring.cosine import CosineScorer
     from siamese_news.scoring.mixture import MixtureScorer
     from siamese_news.scoring.opening import Fusion, observe_all, open_scorer
-    from siamese_news.scoring.parts import Neighbor, ScoreParts
+    from siamese_news.scoring.parts import ScoreParts
     from siamese_news.scoring.protocol import About, Scorer
     from siamese_news.scoring.reciprocal import ReciprocalScorer
 
@@ -21,7 +21,6 @@ __all__ = [
     "CosineScorer",
     "Fusion",
     "MixtureScorer",
-    "Neighbor",
     "ReciprocalScorer",
     "ScoreParts",
     "Scorer",

@@ -121,6 +121,15 @@ def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> 
 
     Returns:
         What was learned in each pass.
+
+    Example:
+        >>> from siamese_news import open_model, open_scorer
+        >>> from siamese_news.scoring import observe_all
+        >>> scorer = open_scorer(open_model(), ["A river floods a town."])
+        >>> observe_all(scorer, ["the river is in my cellar", "new phone today"])
+        ['posts that are alike lend each other their scores']
+        >>> scorer.observing
+        False
     """
     learned = []
     while scorer.observing:

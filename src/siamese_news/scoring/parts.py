@@ -43,6 +43,12 @@ class ScoreParts:
             score.
         own: the weight of the post's own score before smoothing.
         neighbors: the posts that the score leans on, the greatest addition first.
+
+    Example:
+        >>> from siamese_news import open_model, open_scorer
+        >>> scorer = open_scorer(open_model(), ["A river floods a town."])
+        >>> list(scorer.parts_of("the river is in my cellar", 0).terms)
+        ['river']
     """
 
     terms: dict[str, float] = field(default_factory=dict)
