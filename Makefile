@@ -24,7 +24,8 @@ install: $(VENV)/installed  ## install everything into .venv
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[all]" --group dev
+	@# setuptools warns at every editable installation that it is one
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[all]" --group dev
 	touch $@
 
 demo: install  ## train, evaluate, search; the last list is by the model that ships (under 2 minutes)
