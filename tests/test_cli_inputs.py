@@ -246,3 +246,18 @@ def test_a_config_nested_too_deeply_is_refused(files, depth):
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert "config.json" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["rank", "filter"])
+def test_the_address_of_a_post_reaches_the_results(files, command):
+    address = "https://www.reddit.com/r/town/comments/aa/_/e1/"
+    post = {
+        "id": "e1", "body": "flood river bridge", "author": "ann", "subreddit": "town",
+        "created_utc": 1546300800, "link_id": "t3_aa", "permalink": "/r/town/comments/aa/_/e1/",
+    }  # fmt: skip
+    (files / "dump" / "a.jsonl").write_text(lines([post]))
+    out = files / "out.jsonl"
+    more = ["--threshold", "-2"] if command == "filter" else []
+    done = process(command, *rank(files, "--out", out, *more)[1:])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text())["link"] == address

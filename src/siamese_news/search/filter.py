@@ -109,6 +109,7 @@ def _lines(
             "text": post.text,
             "lang": metadata_text(post, "lang"),
             "created_at": metadata_text(post, "created_at"),
+            "link": metadata_text(post, "permalink"),
             "terms": own,
             "author": share.author_of(post),
         }

@@ -84,6 +84,7 @@ def row_of(item: "RankedPost") -> dict[str, Any]:
         "text": item.post.text,
         "lang": metadata_text(item.post, "lang"),
         "created_at": metadata_text(item.post, "created_at"),
+        "link": metadata_text(item.post, "permalink"),
     }
 
 
