@@ -109,7 +109,7 @@ class PostStream:
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
                         kept.write(rejection)
                     counts.read += len(good)
-                    counts.empty += sum(not post.text for post in good)
+                    counts.empty += sum(not post.text.strip() for post in good)
                     yield from good
             if not counts.read:
                 if first is not None:
