@@ -7,15 +7,38 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.model.external import ExternalModel, library_of
-from siamese_news.scoring import CosineScorer, open_scorer
+from siamese_news.model.loading import open_model
+from siamese_news.scoring import CosineScorer, MixtureScorer, observe_all, open_scorer
+from siamese_news.scoring.opening import external_options
 from siamese_news.search.searcher import Searcher
 
 WORDS = ["flood", "river", "fire", "smoke"]
+
+
+class Other(ExternalModel):
+    """An encoder of letters, which sees more of a text than its words."""
+
+    def __init__(self):
+        self.texts = 0
+
+    def encode_articles(self, texts):
+        return self._letters(texts)
+
+    def encode_posts(self, texts):
+        self.texts += len(texts)
+        return self._letters(texts)
+
+    def _letters(self, texts):
+        counts = np.array([[text.count(letter) for letter in "aefimorstw@ "] for text in texts])
+        counts = counts.astype(np.float32)
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
 
 class Counting:
@@ -49,8 +72,8 @@ def folder(request, tmp_path, monkeypatch):
     return root
 
 
-def test_scores_are_cosines(folder):
-    scorer = open_scorer(ExternalModel(folder), ["flood flood river"])
+def test_alone_its_scores_are_cosines(folder):
+    scorer = open_scorer(ExternalModel(folder), ["flood flood river"], fusion="vectors")
     assert isinstance(scorer, CosineScorer)
     found = scorer.scores(["flood", "fire", ""])[0]
     np.testing.assert_allclose(found, [2 / 5**0.5, 0, 0], atol=1e-6)
@@ -58,6 +81,56 @@ def test_scores_are_cosines(folder):
     assert not scorer.observing
     if library_of(folder) == "sentence_transformers":
         assert Counting.given["trust_remote_code"] is False
+
+
+def test_beside_our_words_its_cosines_are_mixed_in(folder):
+    """The score before a pool, by hand: the words of the model that ships, and the cosine."""
+    model = ExternalModel(folder)
+    posts = ["flood", "fire", "", "The river flooded"]
+    scorer = open_scorer(model, ["flood flood river"])
+    assert isinstance(scorer, MixtureScorer)
+    assert scorer.observing
+    words = open_scorer(open_model(), ["flood flood river"], fusion="words").scores(posts)
+    cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
+    share = external_options(open_model().terms.options).dense
+    np.testing.assert_allclose(
+        scorer.scores(posts), (1 - share) * words + share * cosines, atol=1e-3
+    )
+    np.testing.assert_array_equal(
+        open_scorer(model, ["flood"], fusion="words").scores(posts),
+        open_scorer(open_model(), ["flood"], fusion="words").scores(posts),
+    )
+
+
+POOL = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in ("", "now", "@x")] + ["", "new phone"]
+
+
+@given(st.permutations(range(len(POOL))), st.integers(1, len(POOL) - 1))
+@settings(max_examples=10)
+def test_its_scores_do_not_depend_on_the_order_or_the_parts(order, cut):
+    """Posts of the same words with other vectors are other posts, and parts can be merged."""
+    seeds = ["flood flood river in the town", "fire and smoke"]
+    whole = open_scorer(Other(), seeds)
+    observe_all(whole, POOL)
+    texts = [POOL[place] for place in order]
+    first, second = open_scorer(Other(), seeds), open_scorer(Other(), seeds)
+    first.observe(texts[:cut])
+    second.observe(texts[cut:])
+    first.merge(second.state())
+    restored = open_scorer(Other(), seeds)
+    restored.restore(first.state())
+    restored.settle()
+    assert restored.parts_of(POOL[1], 0).neighbors
+    np.testing.assert_allclose(restored.scores(POOL), whole.scores(POOL), atol=1e-6)
+
+
+def test_every_post_is_encoded_once():
+    encoder = Other()
+    scorer = open_scorer(encoder, ["flood in the river"])
+    observe_all(scorer, POOL)
+    scorer.scores(POOL)
+    scorer.matched_terms(POOL[:3])
+    assert encoder.texts == len(set(POOL))
 
 
 def test_only_the_first_words_of_an_article_are_read(folder):
@@ -85,7 +158,7 @@ def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
     (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood now"}\n{"id": "2", "text": ""}\n')
     out = tmp_path / "out.jsonl"
     command = ["filter", "--model", folder, "--articles", tmp_path / "a.txt", "--posts",
-               tmp_path / "p.jsonl", "--threshold", 0.5, "--out", out]  # fmt: skip
+               tmp_path / "p.jsonl", "--threshold", 0.05, "--out", out]  # fmt: skip
     result = CliRunner().invoke(app, list(map(str, command)))
     assert result.exit_code == 0, result.output
     assert [json.loads(line)["post"] for line in out.read_text().splitlines()] == ["1"]
@@ -102,10 +175,10 @@ def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
 def test_a_searcher_takes_it_and_says_why_it_cannot_explain(folder, opened):
     searcher = Searcher(ExternalModel(folder) if opened else str(folder))
     posts = ["smoke", "flood now", "river"]
-    found = searcher.rank(["flood flood river"], posts, top=2)
+    found = searcher.rank(["flood flood river"], posts, top=2, fusion="vectors")
     assert [row["post"] for row in found] == ["1", "2"]
     assert found[0]["score"] == pytest.approx(2 / 5**0.5, abs=1e-6)
-    assert len(searcher.filter(["flood"], posts, threshold=0.5)) == 1
+    assert len(searcher.filter(["flood"], posts, threshold=0.5, fusion="vectors")) == 1
     with pytest.raises(InputError, match=rf"{folder}: .*not explain"):
         searcher.explain(["flood"], posts)
 
@@ -135,7 +208,9 @@ def test_a_searcher_puts_the_models_prompts_before_articles_and_posts(tmp_path, 
     fake.SentenceTransformer = Prompted
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     (tmp_path / "modules.json").write_text("[]")
-    found = Searcher(tmp_path).rank(["river"], ["river", "river flood", "fire"], top=3)
+    found = Searcher(tmp_path).rank(
+        ["river"], ["river", "river flood", "fire"], top=3, fusion="vectors"
+    )
     # The article is read as "flood river", the posts as "smoke river", and so on.
     assert [row["post"] for row in found] == ["1", "0", "2"]
     scores = [row["score"] for row in found]

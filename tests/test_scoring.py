@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -425,13 +426,19 @@ def naive_feedback(model, article, posts, weight):
     return (1 - weight) * own + weight * mean, columns
 
 
+def with_feedback(model, feedback):
+    return replace(model.terms.options, feedback=feedback)
+
+
 FOUND = ["flood river town", "river floods the town bridge", "flood in the town"]
 OTHER = ["vote mayor street"] * 30
 
 
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, feedback=options)
+    scorer = MixtureScorer(
+        two_heads, ARTICLES[:1], vectors=False, options=with_feedback(two_heads, options)
+    )
     before = scorer.scores([*FOUND, *OTHER])
     assert (before[0, : len(FOUND)] > options.score).all()
     scorer.observe([*FOUND, *OTHER])
@@ -449,9 +456,9 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 def test_feedback_moves_the_dense_head_as_well(two_heads):
     feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
     two_heads.terms.options = options(dense=1.0)
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], feedback=feedback)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback))
     two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()  # all cosines are high
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], feedback=feedback)
+    scorer = MixtureScorer(two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback))
     scorer.observe(FOUND)
     assert scorer.settle()
     article, posts = two_heads.encode_articles(ARTICLES[:1]), two_heads.encode_posts(FOUND)
@@ -465,7 +472,7 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
         RocchioFeedback(posts=5, least=4, score=0.05),
         RocchioFeedback(least=2, score=2.0),
     ):
-        scorer = MixtureScorer(two_heads, ARTICLES, feedback=options)
+        scorer = MixtureScorer(two_heads, ARTICLES, options=with_feedback(two_heads, options))
         before = scorer.scores([*FOUND, *OTHER])
         observe_all(scorer, [*FOUND, *OTHER])
         assert scorer.article_weight(0) == scorer.article_weight(1) == 1.0
@@ -475,7 +482,9 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
 def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     posts = [*FOUND, "fire fire smoke", "fire at night", "smoke at night", *OTHER]
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5)
-    scorer = MixtureScorer(two_heads, ARTICLES, positives=1, feedback=options)
+    scorer = MixtureScorer(
+        two_heads, ARTICLES, positives=1, options=with_feedback(two_heads, options)
+    )
     before = scorer.scores(posts)
     assert any(observe_all(scorer, posts))
     assert [scorer.article_weight(0), scorer.article_weight(1)] == [0.5, 1.0]

@@ -71,8 +71,8 @@ PostsOption = Annotated[
 ModelOption = Annotated[
     Path | None,
     typer.Option(
-        help="Model folder that training wrote, or one of sentence-transformers or model2vec; else "
-        "the one shipped."
+        help="Model folder that training wrote; else the one shipped. A folder of "
+        "sentence-transformers or model2vec gives the vectors beside the words of the one shipped."
     ),
 ]
 NotOption = Annotated[
@@ -259,7 +259,12 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
 
 
 def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":
-    """The model, and which it is: ``folder``, ``sha256`` (of its checksums) and ``library``."""
+    """The model, and which it is.
+
+    Returns:
+        The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
+        library also that, and as ``words`` the hash of the model whose words stand beside it.
+    """
     from siamese_news.model.external import ExternalModel
     from siamese_news.model.folder import folder_sha256
     from siamese_news.model.loading import open_model
@@ -267,8 +272,8 @@ def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":
 
     model = open_model(folder)
     if isinstance(model, ExternalModel):
-        library = {"library": model.library}
-        return model, {"folder": str(folder), "sha256": model.sha256()} | library
+        more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
+        return model, {"folder": str(folder), "sha256": model.sha256()} | more
     digest = folder_sha256(PRETRAINED if folder is None else folder)
     return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 

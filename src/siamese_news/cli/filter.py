@@ -109,6 +109,7 @@ def filter(
         from siamese_news.search.languages import SearchLanguages
         from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import PartialResults, output_lock
+        from siamese_news.search.remarks import order_remarks
         from siamese_news.search.seeds import decided
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
@@ -139,7 +140,7 @@ def filter(
                     "same; save them to a file and start over"
                 )
             job = _job(
-                seeds, stream, which["sha256"], share,
+                seeds, stream, which["sha256"] + which.get("words", ""), share,
                 [
                     threshold, fusion, expand, about, smooth, window.after, window.before,
                     dated_only, *fields.values(),
@@ -197,6 +198,7 @@ def filter(
                         bom=bom,
                     )
                 remarks = languages.remarks()
+                remarks += order_remarks(found.scores, {"the seeds": found.scores.highest})
                 if found.kept > CLUSTERED and not dedupe:
                     remarks.append(
                         f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "

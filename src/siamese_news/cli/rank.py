@@ -174,7 +174,7 @@ def rank(
                     again=watched.again,
                 )  # fmt: skip
             watched.finish(scored.scanned)
-            about_pool = _say(window, stream, languages, scorer, seeds)
+            about_pool = _say(window, stream, languages, scorer, seeds, [])
             write_meta(
                 out,
                 kind=scorer.kind,
@@ -197,7 +197,7 @@ def rank(
             again=watched.again,
         )
         watched.finish(ranking.scanned)
-        about_pool = _say(window, stream, languages, scorer, seeds)
+        about_pool = _say(window, stream, languages, scorer, seeds, ranking.remarks())
         rows = ranking_rows(
             ranking,
             share,
@@ -242,13 +242,14 @@ def _say(
     languages: "SearchLanguages",
     scorer: "Scorer",
     seeds: "Seeds",
+    more: list[str],
 ) -> dict[str, Any]:
     """Say on the console what was found out about the pool, and return it for the meta file."""
     from siamese_news.search.seeds import decided
 
     say_dates(window)
     say_empty(stream.counts)
-    remarks = languages.remarks()
+    remarks = [*languages.remarks(), *more]
     for remark in remarks:
         typer.echo(remark, err=True)
     decisions = scorer.decisions()

@@ -84,6 +84,7 @@ def model_blocks(
     *,
     one_story: bool = False,
     about: About = "auto",
+    vectors: bool = False,
 ) -> Blocks:
     """Scores of a model; those of a dense one are cosines, and each side is encoded once.
 
@@ -95,10 +96,11 @@ def model_blocks(
         posts: P posts.
         one_story: see `open_scorer`.
         about: see `open_scorer`.
+        vectors: the cosines alone.
     """
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
-    if model.terms is None:
+    if vectors or (isinstance(model, Model) and model.terms is None):
         return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
     scorer = open_scorer(model, seeds, one_story=one_story, about=about)
     observe_all(scorer, texts)

@@ -41,20 +41,32 @@ class ModelSystem:
         model: the model.
         one_story: see `open_scorer`.
         about: see `open_scorer`.
+        vectors: the cosines alone.
     """
 
     def __init__(
-        self, name: str, model: AnyModel, *, one_story: bool = False, about: About = "auto"
+        self,
+        name: str,
+        model: AnyModel,
+        *,
+        one_story: bool = False,
+        about: About = "auto",
+        vectors: bool = False,
     ) -> None:
         self.name = name
-        self.kind = model.kind
+        self.kind = "cosine" if vectors else model.kind
         self.model = model
-        self._one_story, self._about = one_story, about
+        self._one_story, self._about, self._vectors = one_story, about, vectors
 
     def blocks(self, articles: Sequence[Article], posts: Sequence[Post]) -> Blocks:
         """Encode both sides once."""
         return model_blocks(
-            self.model, articles, posts, one_story=self._one_story, about=self._about
+            self.model,
+            articles,
+            posts,
+            one_story=self._one_story,
+            about=self._about,
+            vectors=self._vectors,
         )
 
 
@@ -158,7 +170,7 @@ def minilm() -> ModelSystem:
             "peer 'minilm' needs all-MiniLM-L6-v2, which is not installed: "
             "pip install 'siamese-news[bench]'"
         ) from error
-    return ModelSystem("minilm", ExternalModel(str(get_model_path())))
+    return ModelSystem("minilm", ExternalModel(str(get_model_path())), vectors=True)
 
 
 # The lead peers and the share of MiniLM in their mixtures.

@@ -1,15 +1,18 @@
 """Encoders of other libraries behind the two methods that searching needs."""
 
+import copy
 import hashlib
 import importlib
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from siamese_news.errors import InputError
+from siamese_news.model.siamese import Model
 from siamese_news.text.checks import check_texts
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
@@ -21,7 +24,7 @@ _LIBRARIES = {
 
 
 class ExternalModel:
-    """A sentence-transformers or model2vec model; scores are its cosine similarities.
+    """A sentence-transformers or model2vec model, whose vectors stand beside the shipped words.
 
     Args:
         folder: where the model lies.
@@ -34,9 +37,7 @@ class ExternalModel:
         InputError: the folder is of neither library, or the library is not installed.
     """
 
-    # An external model has no lexical head.
-    terms = None
-    kind = "cosine"
+    kind = "mixture"
 
     def __init__(self, folder: str | Path) -> None:
         library = library_of(folder)
@@ -59,6 +60,17 @@ class ExternalModel:
         else:
             # Nothing in the folder may bring code of its own.
             self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
+
+    @cached_property
+    def words(self) -> Model:
+        """The model that ships, whose words are scored beside this model's vectors."""
+        return Model.pretrained()
+
+    def beside(self, words: Model) -> "ExternalModel":
+        """The same encoder beside other words."""
+        other = copy.copy(self)
+        other.__dict__["words"] = words
+        return other
 
     def sha256(self) -> str:
         """A hash of the names and contents of all files, which identifies the exact model."""

@@ -58,18 +58,21 @@ class ArticleVectors:
         assert model.terms is not None
         self._background = background
         self._terms, self._read, self._feedback = model.terms, reader, feedback
-        self._ids = [model.ids(text)[: model.terms.options.article_tokens] for text in texts]
-        self._dense, self._factors = reader.heads(self._ids, "article")
+        self._ids, self._dense, self._factors = reader.articles(texts)
         features = [self._terms.features(ids) for ids in self._ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
-        self.use(None, np.zeros(len(texts)), [[] for _ in texts])
+        self.use(None, np.zeros(len(texts)), [[] for _ in texts], None)
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def use(
-        self, pool: PoolCounts | None, degrees: NDArray[np.float64], lists: Sequence[Sequence[Ids]]
+        self,
+        pool: PoolCounts | None,
+        degrees: NDArray[np.float64],
+        lists: Sequence[Sequence[Ids]],
+        said: NDArray[np.float16] | None,
     ) -> None:
         """Make the vectors anew.
 
@@ -77,12 +80,13 @@ class ArticleVectors:
             pool: document frequencies; None where no degree is above 0.
             degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
             lists: A lists of posts that speak for an article as well, each its word ids.
+            said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
         """
         posts = [post for own in lists for post in own]
         features = [self._terms.features(post) for post in posts]
         self.columns = np.unique(np.concatenate([self.columns, *features]))
         owner = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-        vectors, factors = self._read.heads(posts, "post") if posts else (None, None)
+        vectors, factors = self._read.of_best(posts, said) if posts else (None, None)
         by_list = None
         if factors is not None:
             by_list = [

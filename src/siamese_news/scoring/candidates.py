@@ -12,14 +12,17 @@ Keys = NDArray[np.uint64]
 _SLACK = 1.5
 
 
-def content_keys(texts: Sequence[NDArray[np.int64]]) -> Keys:
-    """A 64-bit hash of each text's word ids in their order.
+def content_keys(
+    texts: Sequence[NDArray[np.int64]], vectors: NDArray[np.float16] | None = None
+) -> Keys:
+    """A 64-bit hash of each text's word ids in their order, and of its vector.
 
     Posts that read the same after tokenising have the same key, so a post's key, unlike its place
     in the input, does not depend on the order in which posts are read.
 
     Args:
         texts: P arrays of word ids.
+        vectors: (P, D), where a vector is of more than the word ids.
 
     Returns:
         (P,) uint64.
@@ -31,7 +34,12 @@ def content_keys(texts: Sequence[NDArray[np.int64]]) -> Keys:
     mixed = _mix(flat + _mix(places.astype(np.uint64) + np.uint64(1)))
     sums = np.zeros(len(flat) + 1, np.uint64)
     np.cumsum(mixed, out=sums[1:])  # wraps, and so do the differences
-    return _mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
+    keys = _mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
+    if vectors is not None:
+        places = _mix(np.arange(vectors.shape[1], dtype=np.uint64))
+        bits = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint64)
+        keys = _mix(keys ^ _mix(bits + places).sum(axis=1, dtype=np.uint64))
+    return keys
 
 
 def _mix(values: Keys) -> Keys:
@@ -61,14 +69,21 @@ class Candidates:
         self._scores = [np.zeros(0, np.int32) for _ in range(articles)]
         self._least = np.ones(articles, np.int64)
         self._texts: dict[int, bytes] = {}
+        self._vectors: dict[int, bytes] = {}
         self._limit = 4 * count
 
-    def add(self, scores: NDArray[np.floating], texts: Sequence[NDArray[np.int64]]) -> None:
+    def add(
+        self,
+        scores: NDArray[np.floating],
+        texts: Sequence[NDArray[np.int64]],
+        vectors: NDArray[np.float16] | None = None,
+    ) -> None:
         """Add P posts.
 
         Args:
             scores: (A, P).
             texts: the posts' word ids.
+            vectors: (P, D), where they are of more than the word ids; kept with the texts.
         """
         if not self.count or not len(texts):
             return
@@ -76,21 +91,24 @@ class Candidates:
         wanted = np.flatnonzero((millionths >= self._least[:, None]).any(axis=0))
         if not len(wanted):
             return
+        found = None if vectors is None else vectors[wanted]
         keys, first = np.unique(
-            content_keys([texts[post] for post in wanted.tolist()]), return_index=True
+            content_keys([texts[post] for post in wanted.tolist()], found), return_index=True
         )
         wanted = wanted[first]
         used = np.zeros(len(keys), bool)
         for article, line in enumerate(millionths[:, wanted]):
-            found = np.flatnonzero(line >= self._least[article])
-            if len(found) > self.count:
-                place = len(found) - self.count
-                found = found[line[found] >= np.partition(line[found], place)[place]]
-            if len(found):
-                used[found] = True
-                self._extend(article, keys[found], line[found])
+            good = np.flatnonzero(line >= self._least[article])
+            if len(good) > self.count:
+                place = len(good) - self.count
+                good = good[line[good] >= np.partition(line[good], place)[place]]
+            if len(good):
+                used[good] = True
+                self._extend(article, keys[good], line[good])
         for place in np.flatnonzero(used).tolist():
             self._texts.setdefault(int(keys[place]), texts[int(wanted[place])].tobytes())
+            if vectors is not None:
+                self._vectors.setdefault(int(keys[place]), vectors[wanted[place]].tobytes())
         if len(self._texts) > self._limit:
             self._forget()
 
@@ -116,6 +134,7 @@ class Candidates:
             self._cut(article)
         live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
         self._texts = {key: self._texts[key] for key in live}
+        self._vectors = {key: self._vectors[key] for key in live if key in self._vectors}
         self._limit = 2 * len(live) + 4 * self.count
 
     def best(self, article: int) -> tuple[Keys, NDArray[np.int32]]:
@@ -127,11 +146,18 @@ class Candidates:
         """The word ids of a text by its key."""
         return np.frombuffer(self._texts[key], np.int64)
 
+    def vectors(self, keys: Sequence[int]) -> NDArray[np.float16] | None:
+        """(len(keys), D) the vectors that were given with texts; None where none were."""
+        if not self._vectors or not keys:
+            return None
+        return np.stack([np.frombuffer(self._vectors[key], np.float16) for key in keys])
+
     def merge(self, other: "Candidates") -> None:
         """Add what another scorer of the same articles has found in other posts."""
         for article in range(len(self._keys)):
             self._extend(article, *other.best(article))
         self._texts |= other._texts
+        self._vectors |= other._vectors
         self._forget()
 
     def plain(self) -> dict[str, NDArray[Any]]:
@@ -139,7 +165,9 @@ class Candidates:
         self._forget()
         texts = sorted(self._texts.items())
         words = [np.frombuffer(text, np.int64) for _, text in texts]
+        vectors = self.vectors([key for key, _ in texts])
         return {
+            "text_vectors": np.zeros((0, 0), np.float16) if vectors is None else vectors,
             "candidate_counts": np.array([len(keys) for keys in self._keys], np.int64),
             "candidate_keys": np.concatenate([*self._keys, np.zeros(0, np.uint64)]),
             "candidate_scores": np.concatenate([*self._scores, np.zeros(0, np.int32)]),
@@ -173,5 +201,8 @@ class Candidates:
         starts = ends - saved["text_lengths"]
         for key, start, end in zip(saved["text_keys"].tolist(), starts, ends, strict=True):
             found._texts[key] = saved["text_words"][start:end].tobytes()
+        if len(saved["text_vectors"]):
+            rows = map(bytes, saved["text_vectors"])
+            found._vectors = dict(zip(saved["text_keys"].tolist(), rows, strict=True))
         found._limit = 2 * len(found._texts) + 4 * count
         return found

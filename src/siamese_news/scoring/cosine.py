@@ -1,22 +1,12 @@
 """Cosine similarities."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
+from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.text.checks import check_texts
-
-
-class Encodes(Protocol):
-    """What a dense model must do: `Model`, or `ExternalModel`."""
-
-    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (A, D) float32."""
-
-    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (P, D) float32."""
 
 
 class CosineScorer:

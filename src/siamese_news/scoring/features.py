@@ -13,6 +13,7 @@ from siamese_news.lexical_head import TermWeights, bigram_ids, mean_factors
 from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.model.siamese import Model
 from siamese_news.model.term_factors import TextHeads
+from siamese_news.scoring.encoder import Encodes
 
 Ids = NDArray[np.int64]
 
@@ -27,6 +28,8 @@ class Posts:
         rows: of the distinct (row, feature) pairs, see `TermHead.distinct`.
         terms: of the same.
         factors: of the same, from the encoder; None is 1 for all.
+        said: (P, D) the vectors as an encoder that reads whole texts gives them; None where a
+            vector depends on the word ids alone.
     """
 
     ids: list[Ids]
@@ -34,6 +37,7 @@ class Posts:
     rows: Ids
     terms: Ids
     factors: NDArray[Any] | None
+    said: NDArray[np.float16] | None = None
 
     def weighted(self, weights: TermWeights, columns: Ids) -> sparse.csr_matrix:
         """Their lexical vectors (P, C) over sorted columns."""
@@ -46,27 +50,54 @@ class PostReader:
     Args:
         model: a model with a lexical head.
         dense: whether vectors are needed.
+        encoder: whose vectors these are, of whole texts; None: the model's own, of word ids.
     """
 
-    def __init__(self, model: Model, *, dense: bool) -> None:
+    def __init__(self, model: Model, *, dense: bool, encoder: Encodes | None = None) -> None:
         assert model.terms is not None
         self._model, self._terms, self._dense = model, model.terms, dense
-        self.heads = TextHeads(model)
+        self._encoder = encoder if dense else None
+        self._heads = TextHeads(model)
+
+    def articles(self, texts: Sequence[str]) -> tuple[list[Ids], NDArray[np.float32], Any]:
+        """Word ids of A articles, their vectors (A, D), and the encoder's factors or None."""
+        ids = [self._model.ids(text)[: self._terms.options.article_tokens] for text in texts]
+        vectors, factors = self._heads(ids, "article")
+        if self._encoder is not None:
+            vectors = self._encoder.encode_articles(texts)
+        return ids, vectors, factors
 
     def __call__(self, posts: Sequence[str]) -> Posts:
         """Read texts."""
-        return self.of_ids([self._model.ids(post) for post in posts])
+        said = None
+        if self._encoder is not None:
+            said = self._encoder.encode_posts(posts).astype(np.float16)
+        return self.of_ids([self._model.ids(post) for post in posts], said)
 
-    def of_ids(self, ids: Sequence[Ids]) -> Posts:
-        """Read word ids."""
+    def of_ids(self, ids: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
+        """Read word ids.
+
+        Args:
+            ids: of P posts.
+            said: (P, D) their vectors, if another encoder gave them.
+        """
         vectors, factors, means = None, None, None
-        if self._dense or self._model.encoder.has_factors:
-            vectors, factors = self.heads(ids, "post")
+        if (self._dense and said is None) or self._model.encoder.has_factors:
+            vectors, factors = self._heads(ids, "post")
+        if said is not None:
+            vectors = said.astype(np.float32)
         if factors is not None:
             features = [self._terms.features(text) for text in ids]
             means = mean_factors(features, list(map(self._terms.feature_factors, factors)))
         rows, terms, _ = self._terms.distinct(ids)
-        return Posts(list(ids), vectors if self._dense else None, rows, terms, means)
+        return Posts(list(ids), vectors if self._dense else None, rows, terms, means, said)
+
+    def of_best(
+        self, ids: Sequence[Ids], said: NDArray[np.float16] | None
+    ) -> tuple[NDArray[np.float32], Any]:
+        """Vectors and factors of posts that speak for an article."""
+        vectors, factors = self._heads(ids, "post")
+        return (vectors if said is None else said.astype(np.float32)), factors
 
     def names(self, post: str) -> dict[int, str]:
         """The words and pairs of words of a post by their ids."""

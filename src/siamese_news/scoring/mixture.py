@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head import DenseExcess, RocchioFeedback, Smoothing
+from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.siamese import Model
 from siamese_news.scoring.articles import ArticleVectors
+from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
@@ -44,8 +45,9 @@ class MixtureScorer:
             story, and otherwise what the pool says by `FocusedPool`.
         vectors: False leaves the dense head out; True has its cosines among `parts` whatever they
             weigh; None: as the options say.
-        feedback: None is that of the options.
-        smoothing: None is that of the options.
+        options: the numbers of the mixture, of the rule for focused pools, of feedback and of
+            smoothing; None: those of the model's lexical head.
+        encoder: a dense model of another library, whose cosines take the place of the model's own.
     """
 
     kind = "mixture"
@@ -59,21 +61,20 @@ class MixtureScorer:
         one_story: bool = False,
         about: About = "auto",
         vectors: bool | None = None,
-        feedback: RocchioFeedback | None = None,
-        smoothing: Smoothing | None = None,
+        options: TermOptions | None = None,
+        encoder: Encodes | None = None,
     ) -> None:
         assert model.terms is not None
-        options = model.terms.options
+        options = model.terms.options if options is None else options
         self._options = options
         self._about, self._one_story = about, one_story
         self._positives = len(articles) if positives is None else positives
-        self._feedback = options.feedback if feedback is None else feedback
-        self._smoothing = options.smoothing if smoothing is None else smoothing
+        self._feedback, self._smoothing = options.feedback, options.smoothing
         without = vectors is False
         self._share = 0.0 if without else options.dense
         self._excess = DenseExcess(weight=0.0) if without else options.excess
         counts = self._share or self._excess.weight
-        self._read = PostReader(model, dense=bool(vectors or counts))
+        self._read = PostReader(model, dense=bool(vectors or counts), encoder=encoder)
         self._background = model.terms.background()
         self._articles = ArticleVectors(
             model, articles, self._read, self._background, self._feedback.weight
@@ -113,7 +114,7 @@ class MixtureScorer:
         self._pool.about += near.sum(axis=1)
         if dense is not None and self._excess.weight:
             self._pool.add_cosines(dense)
-        self._pool.candidates.add(self._mixed(lexical, dense), posts.ids)
+        self._pool.candidates.add(self._mixed(lexical, dense), posts.ids, posts.said)
 
     def settle(self) -> str:
         """See `Scorer`."""
@@ -139,8 +140,11 @@ class MixtureScorer:
 
     def _apply(self) -> str:
         """Score by what the pool has taught from now on."""
-        lists = [self._best(article) for article in range(len(self._articles))]
-        self._articles.use(self._pool.counts, self._degrees, lists)
+        best = [self._best(article) for article in range(len(self._articles))]
+        candidates = self._pool.candidates
+        lists = [[candidates.text(key) for key in keys] for keys in best]
+        said = candidates.vectors([key for keys in best for key in keys])
+        self._articles.use(self._pool.counts, self._degrees, lists, said)
         if self._excess.weight and self._pool.counts.posts:
             self._quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             self._excesses[:] = [self._excess_of(n) for n in range(len(self._articles))]
@@ -176,17 +180,15 @@ class MixtureScorer:
         least = min(options.strong_weight, options.weight)
         return least + weak * (options.weight - least)
 
-    def _best(self, article: int) -> list[NDArray[np.int64]]:
-        """The posts that speak for an article as well."""
+    def _best(self, article: int) -> list[int]:
+        """The keys of the posts that speak for an article as well."""
         options = self._feedback
         if not options.weight or article >= self._positives:
             return []
         keys, scores = self._pool.candidates.best(article)
         most = options.focused_posts if self._degrees[article] else options.posts
-        keys = keys[:most][scores[:most] >= round(options.score * 1e6)]
-        if len(keys) < options.least:
-            return []
-        return [self._pool.candidates.text(key) for key in keys.tolist()]
+        found: list[int] = keys[:most][scores[:most] >= round(options.score * 1e6)].tolist()
+        return found if len(found) >= options.least else []
 
     def scores(self, posts: Sequence[str]) -> np.ndarray:
         """See `Scorer`."""
@@ -197,7 +199,7 @@ class MixtureScorer:
             read = self._read(posts[start : start + step])
             scores = self._unsmoothed(read)
             if self._smoothed is not None:
-                self._smoothed.put(scores, read.ids)
+                self._smoothed.put(scores, read)
             found[:, start : start + step] = scores
         return found
 

@@ -5,16 +5,20 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import RocchioFeedback, Smoothing
+from siamese_news.lexical_head import DenseExcess, RocchioFeedback, Smoothing, TermOptions
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
+from siamese_news.scoring.encoder import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.protocol import About, Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.text.checks import check_texts
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
+
+EXTERNAL_DENSE = 0.1
+EXTERNAL_EXCESS = DenseExcess(weight=0.2, strong_weight=0.1)
 
 
 def open_scorer(
@@ -31,7 +35,8 @@ def open_scorer(
     """The scorer of a model for A articles.
 
     Args:
-        model: any model.
+        model: any model. One of another library scores with the words of the model that ships
+            (`external_options`), or alone with the fusion ``vectors``.
         articles: A full texts (`Article.full_text`).
         positives: how many of them, the first, are searched for; the others (negative seeds) take
             nothing over from the pool's best posts. None means all.
@@ -72,7 +77,9 @@ def open_scorer(
             f"positives is {positives!r}; expected a whole number from 1 to the number of "
             f"articles, {len(articles)}"
         )
-    if not isinstance(model, Model) or model.terms is None:
+    encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
+    words = model.words if isinstance(model, ExternalModel) else model
+    if words.terms is None:
         wanted = {"feedback": expand, "smoothing": smooth, f"about {about!r}": about != "auto"}
         wanted[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
         if found := [name for name, asked in wanted.items() if asked]:
@@ -88,7 +95,7 @@ def open_scorer(
                 "than 'vectors'"
             )
         return CosineScorer(model, articles)
-    options = model.terms.options
+    options = words.terms.options if encoder is None else external_options(words.terms.options)
     feedback, smoothing = options.feedback, options.smoothing
     if expand is False:
         feedback = replace(feedback, weight=0.0)
@@ -99,16 +106,25 @@ def open_scorer(
     elif smooth and not smoothing.weight:
         smoothing = replace(smoothing, weight=Smoothing().weight)
     mixture = MixtureScorer(
-        model,
+        words,
         articles,
         positives=positives,
         one_story=one_story,
         about=about,
         vectors={"words": False, "reciprocal": True}.get(fusion or "weighted"),
-        feedback=feedback,
-        smoothing=smoothing,
+        options=replace(options, feedback=feedback, smoothing=smoothing),
+        encoder=encoder,
     )
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
+
+
+def external_options(options: TermOptions) -> TermOptions:
+    """The numbers for the cosines of a transformer, chosen on the dev pools with MiniLM.
+
+    Args:
+        options: the numbers for the model's own vectors.
+    """
+    return replace(options, dense=EXTERNAL_DENSE, excess=EXTERNAL_EXCESS)
 
 
 def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> list[str]:

@@ -108,9 +108,12 @@ def score_parts(
     """
     share, excess, quantile = weights
     group, row = articles.group_of(article)
-    (ids,) = reader([post]).ids
-    weight, around = smoothed.influences(ids, article) if smoothed is not None else (1.0, [])
-    near = reader.of_ids([ids, *(one.ids for one in around)])
+    read = reader([post])
+    weight, around = smoothed.influences(read, article) if smoothed is not None else (1.0, [])
+    said = [part for part in (read.said, *(one.said for one in around)) if part is not None]
+    near = reader.of_ids(
+        [*read.ids, *(one.ids for one in around)], np.concatenate(said) if said else None
+    )
     shares = np.array([weight, *(one.weight for one in around)], np.float32)
     dense = articles.heads(near, [article])[1]
     lexical, kept = 1 - share - excess, float(articles.kept[article])

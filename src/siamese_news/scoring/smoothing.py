@@ -27,11 +27,13 @@ class Influence:
         ids: its word ids.
         weight: what a unit of its score adds to the post's smoothed score.
         score: its own score, before smoothing.
+        said: (1, D) its vector, if an encoder of whole texts gave it.
     """
 
     ids: Ids
     weight: float
     score: float
+    said: NDArray[np.float16] | None
 
 
 class SmoothedScores:
@@ -66,33 +68,33 @@ class SmoothedScores:
         self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
         self._articles = np.concatenate([*articles, np.zeros(0, np.int32)])[order]
 
-    def put(self, scores: NDArray[np.float32], ids: Sequence[Ids]) -> None:
+    def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
-        if not len(self._keys) or not len(ids):
+        if not len(self._keys) or not len(read.ids):
             return
-        keys = content_keys(ids)
+        keys = content_keys(read.ids, read.said)
         start = np.searchsorted(self._keys, keys, side="left")
         counts = np.searchsorted(self._keys, keys, side="right") - start
         total = int(counts.sum())
         if not total:
             return
-        posts = np.repeat(np.arange(len(ids)), counts)
+        posts = np.repeat(np.arange(len(read.ids)), counts)
         within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
         found = np.repeat(start, counts) + within
         scores[self._articles[found], posts] = self._values[found]
 
-    def influences(self, ids: Ids, article: int) -> tuple[float, list[Influence]]:
+    def influences(self, post: Posts, article: int) -> tuple[float, list[Influence]]:
         """What the smoothed score of a post is made of.
 
         Args:
-            ids: the post's word ids.
+            post: it alone.
             article: the article's number.
 
         Returns:
             The weight of the post's own score, and its neighbors; 1 and none for a post that is not
             among the article's best.
         """
-        (key,) = content_keys([ids])
+        (key,) = content_keys(post.ids, post.said)
         for _, keys, texts, before, near in self._smoothed([article]):
             (found,) = np.nonzero(keys == key)
             if not len(found):
@@ -100,8 +102,9 @@ class SmoothedScores:
             place = int(found[0])
             gain = float(near.gains[place])
             pairs = zip(near.rows[place].tolist(), near.weights[place].tolist(), strict=True)
+            vectors = self._candidates.vectors
             return 1 - gain, [
-                Influence(texts[row], gain * weight, float(before[row]))
+                Influence(texts[row], gain * weight, float(before[row]), vectors([int(keys[row])]))
                 for row, weight in pairs
                 if weight
             ]
@@ -118,7 +121,7 @@ class SmoothedScores:
             if not len(union):
                 continue
             texts = [self._candidates.text(key) for key in union.tolist()]
-            posts = self._reader.of_ids(texts)
+            posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
             terms = unit_terms(posts, self._weights)
             vectors = posts.vectors
             if vectors is None:

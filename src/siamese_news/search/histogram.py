@@ -25,6 +25,22 @@ class ScoreCounts:
         places = np.clip(millionths.ravel() // 1000, _LOW, _HIGH - 1) - _LOW
         self._counts += np.bincount(places, minlength=_HIGH - _LOW)
 
+    @property
+    def total(self) -> int:
+        """How many scores there are."""
+        return int(self._counts.sum())
+
+    @property
+    def different(self) -> int:
+        """How many different scores there are, to a thousandth."""
+        return int(np.count_nonzero(self._counts))
+
+    @property
+    def highest(self) -> float:
+        """The highest score, to a thousandth; -2 if there is none."""
+        used = np.flatnonzero(self._counts)
+        return (_LOW + int(used[-1]) if len(used) else _LOW) / 1000
+
     def plain(self) -> dict[str, int]:
         """The counts that are not zero, by place."""
         return {str(place): int(self._counts[place]) for place in np.flatnonzero(self._counts)}

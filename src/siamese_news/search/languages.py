@@ -57,7 +57,8 @@ class SearchLanguages:
             model: any model.
         """
         names = sorted(set(self.seeds.values()))
-        if not isinstance(model, Model) or model.terms is None or names == [BACKGROUND]:
+        words = model.words if isinstance(model, ExternalModel) else model
+        if words.terms is None or names == [BACKGROUND]:
             return model
         if len(names) > 1:
             self._reading = (
@@ -75,7 +76,8 @@ class SearchLanguages:
             "from English text, so that most of their words count alike. The README says what to "
             "expect."
         )
-        return model.without(stop_tokens(names[0]))
+        read = words.without(stop_tokens(names[0]))
+        return model.beside(read) if isinstance(model, ExternalModel) else read
 
     def watch(self, posts: Iterable[Post]) -> Iterable[Post]:
         """The posts as they are, of which some are noted for `remarks`."""

@@ -23,6 +23,7 @@ BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
 _BATCH = 8192
+_SHOWN = 600  # characters of a post in a table
 
 
 def write_rows(
@@ -121,7 +122,8 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
             cells = [str(row["rank"]), f"{row['score']:.4f}"]
             cells += [clean(row["article"])] if several else []
             cells += [str(row.get("cluster_size") or "")] if copies else []
-            cells += [clean(row["post"]), clean(row.get("text") or "")]
+            text = clean(row.get("text") or "")
+            cells += [clean(row["post"]), text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"]
             # Text, not str: brackets in a post are no markup.
             table.add_row(*map(Text, cells))
         console.print(table)

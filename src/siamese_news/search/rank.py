@@ -8,6 +8,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.remarks import order_remarks
 from siamese_news.search.scan import ReplayablePosts, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
@@ -48,6 +49,12 @@ class Ranking:
     def scanned(self) -> int:
         """How many posts were scored."""
         return self._found.seen
+
+    def remarks(self) -> list[str]:
+        """What a user should know of lists that say little."""
+        names = ["the seeds"] if self.seeds.over else [a.id for a in self.seeds.articles]
+        best = (score / MILLION for score in self._found.best())
+        return order_remarks(self.scores, dict(zip(names, best, strict=True)))
 
     def posts(self) -> list[Post]:
         """The different posts in the lists."""

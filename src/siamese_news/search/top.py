@@ -66,6 +66,10 @@ class TopPosts:
                 for score, row in zip(scores[order].tolist(), rows[order].tolist(), strict=True)
             ]
 
+    def best(self) -> list[int]:
+        """The best score of each list; there must be a post."""
+        return [int(scores.max()) for scores in self._scores]
+
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order in which they came."""
         self._forget()
