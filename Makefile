@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
-.PHONY: help install demo test test-all lint format types bench pretrained leaderboard build clean
+.PHONY: help install demo test test-all lint format types bench pretrained leaderboard reproduce build clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -68,8 +68,13 @@ leaderboard: install  ## models that are not there (hours), choices on dev pools
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m benchmarks.leaderboard
 
+# From the saved results; make reproduce ARGS=missing=train trains what is not saved, fresh=true all.
+reproduce: install  ## tables and figures of both papers beside the published ones, in reproduction/
+	$(BIN)/python -m siamese_news.reproduce paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
+	$(BIN)/python -m siamese_news.reproduce paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
+
 build: install  ## wheel and sdist
 	$(BIN)/python -m build
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) demo outputs multirun build dist bench-results
+	rm -rf $(VENV) demo outputs multirun reproduction build dist bench-results

@@ -18,7 +18,8 @@ STEPS = (
     {"scoring"},
     {"evaluation"},
     {"training", "search", "decide"},
-    {"train", "evaluate", "cli", "desk", "__main__", "__init__"},
+    {"reproduction"},
+    {"train", "evaluate", "reproduce", "cli", "desk", "__main__", "__init__"},
 )
 STEP = {room: number for number, rooms in enumerate(STEPS) for room in rooms}
 DOORS = STEPS[-1]

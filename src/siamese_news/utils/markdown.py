@@ -26,9 +26,12 @@ def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | N
     return "\n".join(lines)
 
 
-def _cell(value: Any) -> str:
+def plain_cell(value: Any) -> str:
+    """A value as the tables print it: four decimals, an en dash where there is none."""
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _cell(value: Any) -> str:
+    return plain_cell(value).replace("|", "\\|").replace("\n", " ")

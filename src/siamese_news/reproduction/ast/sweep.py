@@ -1,0 +1,146 @@
+"""The runs behind Tables 1 and 2: encoders that differ in ``encoder=`` alone.
+
+Each encoder is trained under both splits. Its learning rate is the better of a small grid after the
+first epochs of the first seed, by MAP on dev; that run goes on, and the other seeds follow.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from siamese_news.reproduction.jobs import Job, Results, Setting
+from siamese_news.reproduction.training_runs import SMALL, forget_checkpoints, train_link
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A row of the tables.
+
+    Attributes:
+        option: of ``encoder=``.
+        title: in the tables.
+        published: its name in the paper; None for a row that the paper does not have.
+        minutes: of one core, an epoch of the split by pair, about.
+        more: further options. (Dense attention is softmax by definition.)
+    """
+
+    option: str
+    title: str
+    published: str | None
+    minutes: float
+    more: tuple[str, ...] = ()
+
+
+ENCODERS = (
+    Encoder("star_paper", "AST as printed", "AST", 0.15),
+    Encoder("cnn", "CNN", "CNN", 0.15),
+    Encoder("bigru", "Bi-GRU", "Bi-GRU", 0.4),
+    Encoder("gru", "GRU", "GRU", 0.45),
+    Encoder("star", "AST, best", None, 0.12),
+    Encoder("bag", "bag of vectors", None, 0.05),
+    Encoder("transformer", "dense Transformer", None, 0.4, ("sparsity=softmax",)),
+)
+SPLITS = {"pair": "usatoday_cnn_pairs", "event": "usatoday_cnn"}
+RATES = (0.001, 0.003)
+TRIAL_EPOCHS = 2
+EPOCHS = 8
+
+
+def sweep_jobs(setting: Setting) -> list[Job]:
+    """All runs, the first seed of every encoder before the next seed of any."""
+    jobs = []
+    for place, seed in enumerate(setting.seeds):
+        for encoder in ENCODERS:
+            for split in splits(setting):
+                if place == 0:
+                    jobs.append(_trial_job(setting, encoder, split))
+                jobs.append(_seed_job(setting, encoder, split, seed))
+    return jobs
+
+
+def splits(setting: Setting) -> tuple[str, ...]:
+    """The bundled stories have one split, by event."""
+    return tuple(SPLITS) if setting.data == "shared" else ("event",)
+
+
+def trial_name(encoder: Encoder, split: str) -> str:
+    """The job that chooses a learning rate."""
+    return f"tables_{split}_{encoder.option}_rate"
+
+
+def seed_name(encoder: Encoder, split: str, seed: int) -> str:
+    """The job that trains one seed."""
+    return f"tables_{split}_{encoder.option}_seed{seed}"
+
+
+def overrides(setting: Setting, encoder: Encoder, split: str) -> list[str]:
+    """The options of ``siamese_news.train`` that all runs of a row share."""
+    options = ["experiment=ast_tables", f"encoder={encoder.option}", *encoder.more]
+    if setting.data == "stories":
+        return [*options, *SMALL]
+    return [*options, f"data={SPLITS[split]}"]
+
+
+def _data(setting: Setting, split: str) -> str:
+    if setting.data == "stories":
+        return "bundled stories, split by event"
+    return f"usatoday-cnn, split by {split}"
+
+
+def _trial_job(setting: Setting, encoder: Encoder, split: str) -> Job:
+    run = partial(_run_trials, overrides(setting, encoder, split), setting.seeds[0])
+    minutes = encoder.minutes * len(RATES) * TRIAL_EPOCHS * _share(setting, split)
+    seeds = setting.seeds[:1]
+    return Job(trial_name(encoder, split), run, minutes, _data(setting, split), seeds)
+
+
+def _seed_job(setting: Setting, encoder: Encoder, split: str, seed: int) -> Job:
+    trial = trial_name(encoder, split)
+    run = partial(_run_seed, overrides(setting, encoder, split), trial, seed, setting.seeds[0])
+    epochs = EPOCHS - (TRIAL_EPOCHS if seed == setting.seeds[0] else 0)
+    minutes = encoder.minutes * epochs * _share(setting, split)
+    return Job(seed_name(encoder, split, seed), run, minutes, _data(setting, split), (seed,))
+
+
+def _share(setting: Setting, split: str) -> float:
+    """An epoch's time beside that of the split by pair."""
+    if setting.data == "stories":
+        return 0.2
+    return 1.0 if split == "pair" else 0.6
+
+
+def _run_trials(
+    options: Sequence[str], seed: int, folder: Path, results: Results
+) -> Mapping[str, Any]:
+    """MAP on dev after a few epochs at each learning rate; there is no test here."""
+    tried = []
+    for rate in RATES:
+        trial = [*options, f"seed={seed}", f"task.optimizer.lr={rate}", "data.test=null"]
+        values = train_link([*trial, f"task.epochs={TRIAL_EPOCHS}"], rate_folder(folder, rate))
+        tried.append(
+            {
+                "rate": rate,
+                "dev map": max(epoch["dev/map"] for epoch in values["epochs"]),
+                "command": values["command"],
+            }
+        )
+    best = max(tried, key=lambda trial: trial["dev map"])
+    return {"tried": tried, "rate": best["rate"], "epochs": TRIAL_EPOCHS}
+
+
+def _run_seed(
+    options: Sequence[str], trial: str, seed: int, first: int, folder: Path, results: Results
+) -> Mapping[str, Any]:
+    rate = results[trial]["rate"]
+    if seed == first and rate_folder(folder.parent / trial, rate).is_dir():
+        folder = rate_folder(folder.parent / trial, rate)  # go on from the trial
+    values = train_link([*options, f"seed={seed}", f"task.optimizer.lr={rate}"], folder)
+    forget_checkpoints(folder)
+    return {**values, "rate": rate}
+
+
+def rate_folder(trial: Path, rate: float) -> Path:
+    """Where the run of one learning rate lies."""
+    return trial / f"rate{rate}"
