@@ -103,6 +103,7 @@ class Store:
     """
 
     def __init__(self, *, saved: Path, made: Path, paper: str, fresh: bool) -> None:
+        self._paper = paper
         self._made = made / "results" / paper
         self._runs = made / "runs" / paper
         self._folders = [self._made] if fresh else [self._made, saved / paper]
@@ -138,6 +139,7 @@ class Store:
             values = job.run(folder, self.results(setting, jobs))
             made = {
                 **provenance(),
+                "command": f"python -m siamese_news.reproduce paper={self._paper}",
                 "data": job.data,
                 "seeds": list(job.seeds),
                 "minutes": round((time.process_time() - started) / 60, 2),

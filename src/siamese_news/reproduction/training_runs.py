@@ -67,6 +67,26 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
     return values
 
 
+def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
+    """The alpha of each head before training, as `train_link` with the same options starts.
+
+    Returns:
+        The alphas by the names under which they are logged.
+    """
+    import pytorch_lightning as pl
+
+    from siamese_news.training.build import build_model, build_text
+
+    config = compose_training(overrides)
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    model = build_model(config, build_text(config["vectors"], config["task"]["tokenizer"]), ())
+    return {
+        f"alpha/{name}/{head}": round(float(alpha), 6)
+        for name, alphas in model.encoder.alphas().items()
+        for head, alpha in enumerate(alphas)
+    }
+
+
 def forget_checkpoints(folder: Path) -> None:
     """Delete what a finished run would go on from; its model stays."""
     shutil.rmtree(folder / "checkpoints", ignore_errors=True)

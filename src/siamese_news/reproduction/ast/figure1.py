@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from siamese_news.reproduction.ast.sweep import ENCODERS, seed_name, splits, sweep_jobs
+from siamese_news.reproduction.ast.sweep import ENCODERS, first_jobs, seed_name, splits
 from siamese_news.reproduction.ast.weights import (
     Scores,
     draw_scores,
@@ -29,10 +29,7 @@ def _job(setting: Setting) -> str:
 
 def _jobs(setting: Setting) -> list[Job]:
     """The run whose learned alphas the curve takes, and the choice of its learning rate."""
-    wanted = f"tables_{splits(setting)[0]}_{ENCODERS[0].option}_"
-    name = _job(setting)
-    every = sweep_jobs(setting)
-    return [job for job in every if job.name == name or job.name == f"{wanted}rate"]
+    return first_jobs(setting, splits(setting)[0], [ENCODERS[0].option])
 
 
 def _lay_out(results: Results) -> Content:

@@ -118,7 +118,7 @@ def _run_trials(
     tried = []
     for rate in RATES:
         trial = [*options, f"seed={seed}", f"task.optimizer.lr={rate}", "data.test=null"]
-        values = train_link([*trial, f"task.epochs={TRIAL_EPOCHS}"], rate_folder(folder, rate))
+        values = train_link([*trial, f"task.epochs={TRIAL_EPOCHS}"], _rate_folder(folder, rate))
         tried.append(
             {
                 "rate": rate,
@@ -134,13 +134,43 @@ def _run_seed(
     options: Sequence[str], trial: str, seed: int, first: int, folder: Path, results: Results
 ) -> Mapping[str, Any]:
     rate = results[trial]["rate"]
-    if seed == first and rate_folder(folder.parent / trial, rate).is_dir():
-        folder = rate_folder(folder.parent / trial, rate)  # go on from the trial
+    if seed == first and _rate_folder(folder.parent / trial, rate).is_dir():
+        folder = _rate_folder(folder.parent / trial, rate)  # go on from the trial
     values = train_link([*options, f"seed={seed}", f"task.optimizer.lr={rate}"], folder)
     forget_checkpoints(folder)
     return {**values, "rate": rate}
 
 
-def rate_folder(trial: Path, rate: float) -> Path:
-    """Where the run of one learning rate lies."""
+def _rate_folder(trial: Path, rate: float) -> Path:
     return trial / f"rate{rate}"
+
+
+def first_model(encoder: Encoder, split: str, runs: Path, results: Results) -> Path:
+    """The model folder of the first seed of a row; trained again where it is not there.
+
+    Args:
+        encoder: the row.
+        split: ``pair`` or ``event``.
+        runs: the folder that holds the folders of all runs.
+        results: with the two results of the row that `first_jobs` names.
+    """
+    setting = results.setting
+    trial, seed = trial_name(encoder, split), setting.seeds[0]
+    candidates = [
+        _rate_folder(runs / trial, results[trial]["rate"]),
+        runs / seed_name(encoder, split, seed),
+    ]
+    for folder in candidates:
+        # A trial that did not go on has no evaluation of the test.
+        if (folder / "evaluation").is_dir() and (folder / "model" / "SHA256SUMS").is_file():
+            return folder / "model"
+    _run_seed(overrides(setting, encoder, split), trial, seed, seed, candidates[1], results)
+    return first_model(encoder, split, runs, results)
+
+
+def first_jobs(setting: Setting, split: str, options: Sequence[str]) -> list[Job]:
+    """The runs of the first seed of some rows, and the choices of their learning rates."""
+    chosen = [encoder for encoder in ENCODERS if encoder.option in options]
+    names = {trial_name(encoder, split) for encoder in chosen}
+    names |= {seed_name(encoder, split, setting.seeds[0]) for encoder in chosen}
+    return [job for job in sweep_jobs(setting) if job.name in names]
