@@ -141,7 +141,7 @@ def hidden_states(model: TextRanker, collection: RerankCollection, query: str) -
     urls = [collection.urls[post] for post in posts]
     states = np.zeros((0, 0))
     for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls):
-        outputs = model.ranker.hidden_states(model.pair(batch)).numpy()
+        outputs = model.ranker.hidden_layer(model.pair(batch)).numpy()
         if not states.size:
             states = np.zeros((len(posts), outputs.shape[1]), outputs.dtype)
         states[rows] = outputs

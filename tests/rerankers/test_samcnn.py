@@ -7,6 +7,7 @@ from torch.nn.functional import cosine_similarity
 
 from siamese_news.rerankers.aggregate import Aggregate
 from siamese_news.rerankers.conv import ConvEncoder
+from siamese_news.rerankers.head import PredictionHead
 from siamese_news.rerankers.pair import Pair
 from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt
 from siamese_news.rerankers.windows import window_max, window_valid
@@ -103,7 +104,7 @@ def test_equals_the_equations(ranker, padding, widths):
     model = make(ranker, padding=padding, widths=widths)
     pair, queries, posts = make_pair()
     expected = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
-    torch.testing.assert_close(model.hidden_states(pair), expected)
+    torch.testing.assert_close(model.encode(pair), expected)
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
@@ -111,7 +112,7 @@ def test_gradients_equal_those_of_the_naive_loop(ranker):
     model = make(ranker)
     pair, queries, posts = make_pair()
     probe = torch.randn(3, 4 * (2 + model.contexts)).double()
-    (model.hidden_states(pair) * probe).sum().backward()
+    (model.encode(pair) * probe).sum().backward()
     ours = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     naive = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
@@ -171,6 +172,33 @@ def test_every_parameter_gets_a_gradient(ranker, order):
         assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
 
 
+def test_the_hidden_layer_is_what_the_paper_calls_o():
+    # Worked by hand: W x + b = (3 - 2 + 0, -3 + 1) = (1, -2); o is its ReLU, before batch
+    # normalisation, whose running mean of 5 would show.
+    head = PredictionHead(input_dim=2, hidden=2, order="relu-norm", dropout=0.0).eval()
+    head.hidden.weight.data = torch.tensor([[1.0, -1.0], [-1.0, 0.0]])
+    head.hidden.bias.data = torch.tensor([0.0, 1.0])
+    head.norm.running_mean.fill_(5.0)
+    encoded = torch.tensor([[3.0, 2.0]])
+    assert head.hidden_layer(encoded).tolist() == [[1.0, 0.0]]
+    released = PredictionHead(input_dim=2, hidden=2, order="norm-tanh", dropout=0.0).eval()
+    released.load_state_dict(head.state_dict())
+    expected = torch.tanh(torch.tensor([[1.0 - 5, -2.0 - 5]]) / (1 + 1e-5) ** 0.5)
+    torch.testing.assert_close(released.hidden_layer(encoded), expected)
+
+
+@pytest.mark.parametrize("order", ["relu-norm", "norm-tanh"])
+def test_the_score_is_read_from_the_hidden_layer(order):
+    model = make(PAtt, head_order=order).eval()
+    pair, *_ = make_pair()
+    hidden = model.hidden_layer(pair)
+    assert hidden.shape == (3, OPTIONS["head_hidden"])
+    if order == "relu-norm":
+        hidden = model.head.norm(hidden)
+    expected = torch.log_softmax(model.head.output(hidden), dim=1)
+    torch.testing.assert_close(model(pair), expected)
+
+
 @pytest.mark.parametrize("similarity", ["cosine", "clamped", "dot"])
 def test_similarities_of_patt(similarity):
     model = make(PAtt, similarity=similarity)
@@ -186,7 +214,7 @@ def test_similarities_of_patt(similarity):
                 weight = weight.clamp(min=0)
             for_tokens.append(naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t]))
         values.append(torch.stack(for_tokens).mean(0))
-    torch.testing.assert_close(model.hidden_states(pair)[:, 8:], torch.stack(values))
+    torch.testing.assert_close(model.encode(pair)[:, 8:], torch.stack(values))
 
 
 def test_aggregations():

@@ -12,9 +12,11 @@ import yaml
 
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
+from siamese_news.encoders.embedding import uniform_vectors
 from siamese_news.errors import InputError
 from siamese_news.model.reranker import TextRanker
 from siamese_news.search.rerank import rerank_posts
+from siamese_news.text.vocabulary import stable_hash
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
@@ -204,6 +206,47 @@ def small_model(folder, **task):
     collection = read_reranking("small")
     fold = make_fold(collection, 2013, share=0.15, seed=0)
     return collection, fold, *rerank._build(configuration(folder, **task), collection, fold)
+
+
+def test_the_table_of_a_fine_tuned_ranker_holds_the_words_of_the_collection(folder):
+    plain = small_model(folder)[2]
+    _, _, model, _ = small_model(folder, collection_words=2, unknown_range=0.05)
+    # "newname" stands in posts, and has no vector; every word of the vectors stands in some post.
+    assert set(model.vocabulary.words) == {*WORDS, "newname"}
+    table = model.embedding.matrix
+    (row,) = model.vocabulary.ids(["newname"])
+    assert table[row].abs().max() <= 0.05
+    # It starts where it would be, had it no row.
+    unknown = torch.tensor([len(model.vocabulary) + stable_hash("newname")])
+    assert torch.equal(table[row], uniform_vectors(unknown, 8, 0.05)[0])
+    for word in WORDS:
+        (new,), (old,) = model.vocabulary.ids([word]), plain.vocabulary.ids([word])
+        assert torch.equal(table[new], plain.embedding.matrix[old])
+    frequent = small_model(folder, collection_words=300, unknown_range=0.05)[2]
+    assert frequent.vocabulary.words == ("newname",)
+
+
+def test_training_changes_words_without_a_vector(folder, tmp_path):
+    config = configuration(folder, collection_words=1, unknown_range=0.05, patience=1)
+    config["vectors"]["trainable"] = True
+    row = rerank.run(config, tmp_path / "out")
+    before = small_model(folder, collection_words=1, unknown_range=0.05)[2]
+    after = TextRanker.load(tmp_path / "out" / "model")
+    assert (
+        after.vocabulary == before.vocabulary
+        and row["parameters"] > before.embedding.matrix.numel()
+    )
+    (place,) = after.vocabulary.ids(["newname"])
+    assert (after.embedding.matrix[place] - before.embedding.matrix[place]).abs().max() > 1e-5
+    assert after.embedding.unknown_range == 0.05
+
+
+@pytest.mark.parametrize("ranker", ["bicnn_multi", "qatt_multi", "patt_multi"])
+def test_a_ranker_of_several_widths_trains_under_a_name_of_its_own(folder, tmp_path, ranker):
+    row = rerank.run(configuration(folder, ranker, epochs=1), tmp_path / "out")
+    name = {"b": "BiCNN", "q": "QAtt", "p": "PAtt"}[ranker[0]]
+    assert row["ranker"] == f"{name}, widths 1-2-3"
+    assert TextRanker.load(tmp_path / "out" / "model").ranker.encoder.widths == [1, 2, 3]
 
 
 def test_batches_cover_every_pair_once_and_are_drawn_by_epoch(folder):

@@ -13,7 +13,7 @@ from siamese_news.attention.base import Attention
 
 
 class StarAttention(Attention):
-    """The relay attends to every token (Eq. 8 of the AST paper's encoder: the star's hub).
+    """The relay attends to every token (the star's hub; AST paper, section 3).
 
     Args:
         attends_itself: whether the relay is among its own keys, [s; H], as in the Star-Transformer.

@@ -12,14 +12,17 @@ PAD = -1  # the same as siamese_news.text.PAD; the encoders do not import `text`
 class TokenEmbedding(nn.Module):
     """Ids to vectors; ids beyond the table have a vector made from the id alone.
 
-    An unknown word hashed to an id >= V gets a fixed unit vector with entries of +-1 / sqrt(E), so
-    the same unknown name in an article and in a post matches itself, without a table.
+    An unknown word hashed to an id >= V gets a fixed vector that is made from the id alone, so the
+    same unknown name in an article and in a post matches itself, without a table: a unit vector
+    with entries of +-1 / sqrt(E), or with `unknown_range` r entries drawn from U[-r, r].
 
     Args:
         matrix: (V, E) float word vectors.
         trainable: whether the table is a parameter.
         token_weights: (V,), the importance of each word (IDF and the like); None is 1 for all.
         unknown_weight: the importance of a word outside the table.
+        unknown_range: r, the range of the entries of an unknown word's vector (.05 in samCNN, Table
+            2); None for unit vectors.
         project_to: the size of a bias-free linear map behind the table (100 -> 300, say); None for
             no map.
         dropout: share of the entries that are dropped in training.
@@ -27,7 +30,8 @@ class TokenEmbedding(nn.Module):
             127 steps times a float16 factor (a fourth of the size).
 
     Raises:
-        ValueError: a table or weights of another shape, or ``"int8"`` for a table that is trained.
+        ValueError: a table or weights of another shape, ``"int8"`` for a table that is trained, or
+            a range that is not above 0.
 
     Example:
         >>> import torch
@@ -50,6 +54,7 @@ class TokenEmbedding(nn.Module):
         trainable: bool,
         token_weights: Tensor | None = None,
         unknown_weight: float = 1.0,
+        unknown_range: float | None = None,
         project_to: int | None = None,
         dropout: float = 0.0,
         stored: Literal["float32", "int8"] = "float32",
@@ -59,6 +64,10 @@ class TokenEmbedding(nn.Module):
             raise ValueError(
                 f"TokenEmbedding got {stored=}, {trainable=}; expected 'float32', or 'int8' for a "
                 "table that is not trained"
+            )
+        if unknown_range is not None and not unknown_range > 0:
+            raise ValueError(
+                f"TokenEmbedding got {unknown_range=}; expected a number above 0 or None"
             )
         if matrix.dim() != 2 or 0 in matrix.shape:
             raise ValueError(
@@ -74,6 +83,7 @@ class TokenEmbedding(nn.Module):
             )
         self.trainable = trainable
         self.unknown_weight = unknown_weight
+        self.unknown_range = unknown_range
         self.project_to = project_to
         self.stored = stored
         self.output_dim = project_to or size
@@ -105,7 +115,8 @@ class TokenEmbedding(nn.Module):
         vectors = nn.functional.embedding(rows, self.matrix)
         weights = self.token_weights[rows].masked_fill(~known, self.unknown_weight)
         if not known.all():
-            vectors = vectors.index_put((~known,), hashed_vectors(ids[~known], size).to(vectors))
+            unknown = unknown_vectors(ids[~known], size, self.unknown_range)
+            vectors = vectors.index_put((~known,), unknown.to(vectors))
         vectors = self.dropout(vectors) * mask[:, :, None]
         if self.project is not None:
             vectors = self.project(vectors)
@@ -131,6 +142,7 @@ class TokenEmbedding(nn.Module):
             "size": self.matrix.shape[1],
             "trainable": self.trainable,
             "unknown_weight": self.unknown_weight,
+            "unknown_range": self.unknown_range,
             "project_to": self.project_to,
             "dropout": self.dropout.p,
             "stored": self.stored,
@@ -153,6 +165,25 @@ class TokenEmbedding(nn.Module):
             steps, scale = restored.pop(f"{prefix}steps"), restored.pop(f"{prefix}scale")
             restored[f"{prefix}matrix"] = steps.float() * scale.float()
         return restored
+
+
+def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
+    """The vectors (N, size) of unknown words, from their ids (N,) int64 alone.
+
+    Args:
+        ids: of the words.
+        size: E.
+        bound: r for entries from U[-r, r]; None for unit vectors.
+    """
+    return hashed_vectors(ids, size) if bound is None else uniform_vectors(ids, size, bound)
+
+
+def uniform_vectors(ids: Tensor, size: int, bound: float) -> Tensor:
+    """Vectors (N, size) with entries from U[-bound, bound], from the ids (N,) int64 alone."""
+    places = torch.arange(size, device=ids.device)
+    bits = _splitmix64(_splitmix64(ids)[:, None] + places)
+    # The upper 24 bits, which a float32 holds exactly.
+    return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound
 
 
 def hashed_vectors(ids: Tensor, size: int) -> Tensor:

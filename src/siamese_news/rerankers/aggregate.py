@@ -13,8 +13,9 @@ Aggregation = Literal["mean", "learned", "weights"]
 class Aggregate(nn.Module):
     """Weights of the query tokens, summing to one over the real ones.
 
-    "mean" is the paper's (samCNN, Eq. 3); "learned" is a softmax over a linear map of the token's
-    embedding, the default of the released code; "weights" takes the pair's query weights (IDF).
+    "mean" is the paper's (samCNN, section 2.2); "learned" is a softmax over a linear map of the
+    token's embedding, the default of the released code; "weights" takes the pair's query weights
+    (IDF).
     """
 
     def __init__(self, *, kind: Aggregation, input_dim: int) -> None:

@@ -9,7 +9,7 @@ Order = Literal["relu-norm", "norm-tanh"]
 
 
 class PredictionHead(nn.Module):
-    """A hidden layer, its normalisation and a two-way log-softmax (samCNN, section 2.4).
+    """A hidden layer, its normalisation and a two-way log-softmax (samCNN, section 2.3).
 
     The paper has ReLU, then batch normalisation; the released code has batch normalisation, tanh
     and dropout.
@@ -40,6 +40,20 @@ class PredictionHead(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(hidden + features, 2)
 
+    def hidden_layer(self, encoded: Tensor) -> Tensor:
+        """The hidden layer o, (B, hidden).
+
+        In the paper's order it is the output of ReLU, before its normalisation; in that of the
+        released code, the output of tanh.
+
+        Args:
+            encoded: (B, input_dim).
+        """
+        hidden = self.hidden(encoded)
+        if self.order == "relu-norm":
+            return torch.relu(hidden)
+        return torch.tanh(self.norm(hidden))
+
     def forward(self, encoded: Tensor, features: Tensor | None = None) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant).
 
@@ -53,11 +67,9 @@ class PredictionHead(nn.Module):
         got = 0 if features is None else features.shape[1]
         if got != self.features:
             raise ValueError(f"the head got {got} extra features; it was built for {self.features}")
-        hidden = self.hidden(encoded)
+        hidden = self.hidden_layer(encoded)
         if self.order == "relu-norm":
-            hidden = self.norm(torch.relu(hidden))
-        else:
-            hidden = torch.tanh(self.norm(hidden))
+            hidden = self.norm(hidden)
         hidden = self.dropout(hidden)
         if features is not None:
             hidden = torch.cat([hidden, features.to(hidden)], dim=1)

@@ -1,7 +1,7 @@
 """samCNN: token-specific convolutions for reranking short posts (Shi et al., 2018).
 
 Paper: "Simple Attention-Based Representation Learning for Ranking Short Social Media Posts",
-sections 2.1 (general encoder), 2.2 (QAtt), 2.3 (PAtt), 2.4 (head).
+sections 2.1 (general encoder, QAtt and PAtt), 2.2 (aggregation over the query tokens), 2.3 (head).
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class SamCNN(nn.Module):
             dropout=head_dropout, features=features,
         )  # fmt: skip
 
-    def hidden_states(self, pair: Pair) -> Tensor:
+    def encode(self, pair: Pair) -> Tensor:
         """What the head reads: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
         query, query_mask = trim(pair.query, pair.query_mask)
         g_query = self.encoder(zero_padding(query, query_mask), query_mask)
@@ -82,8 +82,12 @@ class SamCNN(nn.Module):
 
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant); the second one is the score."""
-        log_probabilities: Tensor = self.head(self.hidden_states(pair), pair.features)
+        log_probabilities: Tensor = self.head(self.encode(pair), pair.features)
         return log_probabilities
+
+    def hidden_layer(self, pair: Pair) -> Tensor:
+        """The head's hidden layer o (section 2.3), which the paper's Fig. 4 projects: (B, H)."""
+        return self.head.hidden_layer(self.encode(pair))
 
 
 class BiCNN(SamCNN):
@@ -161,7 +165,7 @@ class _Attentive(SamCNN):
     def _query_attention(
         self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
     ) -> Tensor:
-        """Eq. 1-3: kernels W_j diag(q); a convolution over the products q * p."""
+        """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p."""
         query = pair.per_post(pair.query)
         rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
         products = query[rows, tokens][:, None] * post[rows]
@@ -173,7 +177,7 @@ class _Attentive(SamCNN):
     def _post_attention(
         self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
     ) -> Tensor:
-        """Eq. 4-5: kernels W_j cos(q, p_j); a convolution over post vectors weighted by cosine."""
+        """Eq. 2-4: kernels W_j cos(q, p_j), so a convolution over posts weighted by cosine."""
         query = zero_padding(pair.query, pair.query_mask)
         if self.similarity == "dot":
             weights = pair.per_post(query) @ post.transpose(1, 2)
@@ -186,7 +190,7 @@ class _Attentive(SamCNN):
 
 
 class QAtt(_Attentive):
-    """Query-aware attention (samCNN, section 2.2): kernels rescaled by each query token."""
+    """Query-aware attention (samCNN, section 2.1): kernels rescaled by each query token."""
 
     def __init__(self, **options: object) -> None:
         """Build it; the arguments are those of `PAtt`."""
@@ -194,12 +198,12 @@ class QAtt(_Attentive):
         self.query_context = self._context_encoder()
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The one vector v of Eq. 3."""
+        """The one vector v of section 2.2, over the kernels of Eq. 1."""
         return [self._query_attention(self.query_context, pair, post, post_mask)]
 
 
 class PAtt(_Attentive):
-    """Position-aware attention (samCNN, section 2.3): kernels rescaled by token similarity."""
+    """Position-aware attention (samCNN, section 2.1): kernels rescaled by token similarity."""
 
     def __init__(self, **options: object) -> None:
         """Build it; the arguments are those of `QAtt`."""
@@ -207,7 +211,7 @@ class PAtt(_Attentive):
         self.post_context = self._context_encoder()
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The one vector v, from Eq. 4-5."""
+        """The one vector v of section 2.2, over the kernels of Eq. 4."""
         return [self._post_attention(self.post_context, pair, post, post_mask)]
 
 

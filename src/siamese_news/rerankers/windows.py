@@ -5,7 +5,7 @@ A convolution is linear in the tokens of its window: with token weights c, the v
     y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
 
 So u is computed once per post, and every query token only rescales it: no kernel per query token
-exists anywhere, although the paper writes one (samCNN, section 2.3).
+exists anywhere, although the paper writes one (samCNN, Eq. 1 and 4).
 """
 
 from typing import Any

@@ -35,6 +35,7 @@ from siamese_news.training.rerank.data import (
 from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
+from siamese_news.training.rerank.words import words_of_collection
 from siamese_news.training.trainer import make_trainer, refuse_several_devices
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
@@ -154,6 +155,11 @@ def _build(
     """An untrained ranker and the collection as ids; IDF from the training topics' candidates."""
     vectors, task = config["vectors"], config["task"]
     _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
+    if task["collection_words"]:
+        vocabulary, matrix = words_of_collection(
+            collection, vocabulary, matrix, least=task["collection_words"],
+            unknown_range=task["unknown_range"],
+        )  # fmt: skip
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
     frequencies = vocabulary.document_frequencies(
         collection.posts[post].split() for post in train_posts
@@ -162,6 +168,7 @@ def _build(
     options = {
         "trainable": vectors["trainable"],
         "unknown_weight": float(np.log(1 + len(train_posts))),
+        "unknown_range": task["unknown_range"],
         "project_to": vectors["project_to"],
         "dropout": vectors["dropout"],
     }
@@ -232,8 +239,12 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
 
 
 def _name(config: Mapping[str, Any]) -> str:
-    """The ranker's name in tables: its label, or its class."""
-    return str(config["task"]["label"] or config["ranker"]["_target_"].rpartition(".")[2])
+    """The ranker's name in tables: its label, or its class and its widths where it has several."""
+    if config["task"]["label"]:
+        return str(config["task"]["label"])
+    name = str(config["ranker"]["_target_"].rpartition(".")[2])
+    widths = config["ranker"].get("widths", ())
+    return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
 
 
 def _digest(config: Mapping[str, Any]) -> str:
