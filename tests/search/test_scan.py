@@ -133,6 +133,9 @@ class Once:
         self.seen, self.calls = [], []
         self.observing = True
 
+    def token_ids(self, posts):
+        return None
+
     def observe(self, posts):
         self.seen.append(list(posts))
 

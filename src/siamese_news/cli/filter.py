@@ -43,7 +43,13 @@ from siamese_news.cli.common import (
     read_seeds,
     use_threads,
 )
-from siamese_news.cli.outputs import ForceOption, claim, files_read, rejected_file
+from siamese_news.cli.outputs import (
+    ForceOption,
+    claim,
+    files_read,
+    rejected_file,
+    spool_beside,
+)
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
 
@@ -173,6 +179,7 @@ def filter(
                     share=share,
                     window=window,
                     again=watched.again,
+                    spool=spool_beside(out, watched.blocks),
                 )
                 watched.finish(max(found.scored - before_scored, 0))
                 say_dates(window)

@@ -134,6 +134,7 @@ def _best(
     from siamese_news.scoring import open_scorer
     from siamese_news.search.languages import SearchLanguages
     from siamese_news.search.rank import search
+    from siamese_news.search.spool import Spool
 
     seeds = read_seeds(
         articles, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
@@ -148,6 +149,7 @@ def _best(
         top=top,
         texts=False,
         again=watched.again,
+        spool=Spool(watch=watched.blocks),
     )
     watched.finish(ranking.scanned)
     return {post.id for post in ranking.posts()}

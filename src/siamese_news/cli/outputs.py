@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from siamese_news.cli.common import Format
     from siamese_news.search.rank import RankedPost
+    from siamese_news.search.spool import Spool, Watch
 
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace a file that is there and was not written so.")
@@ -99,6 +100,14 @@ def rejected_file(out: Path | None) -> Path | None:
     if out is None or is_stream(out):
         return None
     return out.with_name(out.name + ".rejected.jsonl")
+
+
+def spool_beside(out: Path | None, watch: "Watch") -> "Spool":
+    """Where the first pass over the posts keeps what it read: on the disk of the output."""
+    from siamese_news.search.spool import Spool
+    from siamese_news.utils.files import is_stream
+
+    return Spool(None if out is None or is_stream(out) else out.parent, watch)
 
 
 def _beside(out: Path) -> list[Path]:

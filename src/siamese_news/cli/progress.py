@@ -3,21 +3,58 @@
 import json
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from siamese_news.data.readers import PostStream
     from siamese_news.data.records import Post
+    from siamese_news.search.spool import Block
 
 PROGRESS = "SIAMESE_NEWS_PROGRESS"
 """Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch."""
 
 _STEP = 512  # posts between two looks at the clock
 _SECONDS = 0.25  # between two JSON lines
+
+
+@contextmanager
+def _shown(turn: int, total: int | None) -> "Iterator[Callable[[int, int], None]]":
+    """What shows how much of a pass is done, of `total`, and how many posts these are."""
+    started = shown = time.monotonic()
+
+    def report(done: int, posts: int) -> None:
+        nonlocal shown
+        if (now := time.monotonic()) - shown < _SECONDS:
+            return
+        shown = now
+        row = {
+            "pass": turn, "done": done, "total": total, "posts": posts,
+            "seconds": round(now - started, 2),
+        }  # fmt: skip
+        typer.echo(json.dumps(row), err=True)
+
+    if os.environ.get(PROGRESS) == "json":
+        yield report
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[count]}"),
+    )
+    name = "posts" if turn == 1 else f"posts, pass {turn}"
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(name, total=total, count="")
+        yield lambda done, posts: progress.update(bar, completed=done, count=f"{posts:,}")
 
 
 class Watched:
@@ -33,42 +70,22 @@ class Watched:
         self._started = time.monotonic()
 
     def __iter__(self) -> "Iterator[Post]":
-        if os.environ.get(PROGRESS) == "json":
-            self._passes += 1
-            yield from self._reported()
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
         self._passes += 1
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[count]}"),
-        )
-        turn = "posts" if self._passes == 1 else f"posts, pass {self._passes}"
-        console = Console(stderr=True)
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task(turn, total=self._posts.total_bytes, count="")
+        with _shown(self._passes, self._posts.total_bytes) as show:
             for number, post in enumerate(self._posts, 1):
                 if number % _STEP == 0:
-                    progress.update(bar, completed=self._posts.bytes_read, count=f"{number:,}")
+                    show(self._posts.bytes_read, number)
                 yield post
 
-    def _reported(self) -> "Iterator[Post]":
-        started = shown = time.monotonic()
-        for number, post in enumerate(self._posts, 1):
-            if number % _STEP == 0 and (now := time.monotonic()) - shown >= _SECONDS:
-                shown = now
-                row = {
-                    "pass": self._passes, "done": self._posts.bytes_read,
-                    "total": self._posts.total_bytes, "posts": number,
-                    "seconds": round(now - started, 2),
-                }  # fmt: skip
-                typer.echo(json.dumps(row), err=True)
-            yield post
+    def blocks(self, blocks: "Iterable[Block]", posts: int) -> "Iterator[Block]":
+        """A pass over so many posts that are not read again, with the same bar."""
+        self._passes += 1
+        done = 0
+        with _shown(self._passes, posts) as show:
+            for block in blocks:
+                yield block
+                done += len(block.posts)
+                show(done, done)
 
     def again(self, reason: str) -> None:
         """Say why it takes another pass."""

@@ -43,7 +43,13 @@ from siamese_news.cli.common import (
     read_seeds,
     use_threads,
 )
-from siamese_news.cli.outputs import ForceOption, claim, files_read, rejected_file
+from siamese_news.cli.outputs import (
+    ForceOption,
+    claim,
+    files_read,
+    rejected_file,
+    spool_beside,
+)
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
 
@@ -171,7 +177,7 @@ def rank(
             with atomic_write(out, "wb") as stream_out:
                 scored = write_scores(
                     stream_out, scorer, seeds, languages.watch(watched), window=window,
-                    again=watched.again,
+                    again=watched.again, spool=spool_beside(out, watched.blocks),
                 )  # fmt: skip
             watched.finish(scored.scanned)
             about_pool = _say(window, stream, languages, scorer, seeds, [])
@@ -195,6 +201,7 @@ def rank(
             window=window,
             texts=not bare or dedupe,
             again=watched.again,
+            spool=spool_beside(out, watched.blocks),
         )
         watched.finish(ranking.scanned)
         about_pool = _say(window, stream, languages, scorer, seeds, ranking.remarks())

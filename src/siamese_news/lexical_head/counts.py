@@ -30,7 +30,7 @@ class PoolCounts:
     def add(self, rows: Ids, ids: Ids, posts: int) -> None:
         """Add `posts` texts with the distinct (row, id) pairs of their features."""
         for counts, place in zip(self.counts, places(ids, self.counts), strict=True):
-            counts += np.bincount(place, minlength=len(counts))
+            np.add.at(counts, place, 1)
         self.posts += posts
 
     def typical(self, weights: "TermWeights") -> list[float]:

@@ -28,7 +28,8 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
-from siamese_news.text.truncation import Side, truncate
+from siamese_news.text.token_ids import ChunkIds, TokenIds
+from siamese_news.text.truncation import Side, truncated
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -93,6 +94,7 @@ class Model(nn.Module):
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
         self._stop: Collection[str] = ()
+        self._chunks = ChunkIds(self._id_list)
 
     @property
     def kind(self) -> str:
@@ -127,18 +129,27 @@ class Model(nn.Module):
         """
         model = copy.copy(self)
         model._stop = frozenset(stop_words)
+        model._chunks = ChunkIds(model._id_list)
         return model
 
     def ids(self, text: str) -> np.ndarray:
         """The token ids (S,) of a text, all of it."""
         return self.vocabulary.ids(self.tokens(text))
 
-    def cut(self, texts: Sequence[np.ndarray], side: Side) -> list[np.ndarray]:
+    def _id_list(self, text: str) -> list[int]:
+        return self.vocabulary.id_list(self.tokens(text))
+
+    def token_ids(self, texts: Sequence[str]) -> TokenIds:
+        """The token ids of many texts, which is faster than `ids` of each."""
+        return self._chunks.of(texts, self.tokenizer.max_characters)
+
+    def cut(self, texts: Sequence[np.ndarray], side: Side) -> TokenIds:
         """The token ids that the encoder reads, of all token ids of each text."""
+        texts = TokenIds.of(texts)
         if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
-            words = len(self.vocabulary)  # unknown words have no vector
-            texts = [ids[ids < words] for ids in texts]
-        return [truncate(ids, self.limits, side) for ids in texts]
+            # Unknown words have no vector.
+            texts = texts.where(texts.flat < len(self.vocabulary))
+        return truncated(texts, self.limits, side)
 
     def encode_articles(
         self,
@@ -181,7 +192,7 @@ class Model(nn.Module):
         check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         for start in range(0, len(texts), BLOCK):
-            block = [self.ids(text) for text in texts[start : start + BLOCK]]
+            block = self.token_ids(texts[start : start + BLOCK])
             vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
         return vectors
 
@@ -203,7 +214,7 @@ class Model(nn.Module):
                 torch.inference_mode(),
                 torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
             ):
-                known = all(int(ids.max(initial=0)) < len(self.vocabulary) for ids in texts)
+                known = int(texts.flat.max(initial=0)) < len(self.vocabulary)
                 if self.encoder.is_bag and known:
                     vectors[:] = self._bags(texts, device)
                 else:
@@ -233,13 +244,12 @@ class Model(nn.Module):
                 encoded = self.encoder.encode_words(words, rows, mask, *shares)
                 yield [block[text] for text in batch], encoded
 
-    def _bags(self, texts: Sequence[np.ndarray], device: torch.device) -> np.ndarray:
+    def _bags(self, texts: TokenIds, device: torch.device) -> np.ndarray:
         """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
         bag = self.encoder
         assert isinstance(bag, BagEncoder | TwoHeadEncoder)
-        flat = torch.from_numpy(np.concatenate([*texts, np.zeros(0, np.int64)])).to(device)
-        ends = np.cumsum([0, *(len(ids) for ids in texts)], dtype=np.int64)
-        starts = torch.from_numpy(ends[:-1]).to(device)
+        flat = torch.from_numpy(texts.flat).to(device)
+        starts = torch.from_numpy(texts.offsets[:-1]).to(device)
         weights = self.embedding.token_weights[flat] if bag.uses_weights else None
         if bag.lead is not None:
             lead = lead_weights(places_of(starts, len(flat)), bag.lead)

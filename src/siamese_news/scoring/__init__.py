@@ -13,11 +13,12 @@ with needs("model", "siamese_news.scoring"):
     from siamese_news.scoring.mixture import MixtureScorer
     from siamese_news.scoring.opening import Fusion, observe_all, open_scorer
     from siamese_news.scoring.parts import ScoreParts
-    from siamese_news.scoring.protocol import About, Scorer
+    from siamese_news.scoring.protocol import About, Content, Scorer
     from siamese_news.scoring.reciprocal import ReciprocalScorer
 
 __all__ = [
     "About",
+    "Content",
     "CosineScorer",
     "Fusion",
     "MixtureScorer",

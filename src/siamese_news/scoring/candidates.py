@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.text.token_ids import TokenIds
+
 Keys = NDArray[np.uint64]
 
 # An article's list is cut back when it has grown by this factor.
@@ -27,9 +29,8 @@ def content_keys(
     Returns:
         (P,) uint64.
     """
-    lengths = np.array([len(text) for text in texts], np.int64)
-    flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(np.uint64)
-    ends = np.cumsum(lengths)
+    joined = TokenIds.of(texts)
+    lengths, ends, flat = joined.lengths, joined.offsets[1:], joined.flat.astype(np.uint64)
     places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
     mixed = _mix(flat + _mix(places.astype(np.uint64) + np.uint64(1)))
     sums = np.zeros(len(flat) + 1, np.uint64)

@@ -6,7 +6,9 @@ import numpy as np
 
 from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.parts import ScoreParts
+from siamese_news.scoring.protocol import Content
 from siamese_news.text.checks import check_texts
+from siamese_news.text.token_ids import TokenIds
 
 
 class CosineScorer:
@@ -23,8 +25,12 @@ class CosineScorer:
         self._model = model
         self._articles = model.encode_articles(articles)
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
+    def token_ids(self, posts: Sequence[str]) -> None:
+        """See `Scorer`: there is one pass, so nothing is to be kept."""
+
+    def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
+        assert not isinstance(posts, TokenIds)
         return self._articles @ self._model.encode_posts(posts).T
 
     @property
@@ -32,7 +38,7 @@ class CosineScorer:
         """Never: a cosine does not depend on a pool."""
         return False
 
-    def observe(self, posts: Sequence[str]) -> None:
+    def observe(self, posts: Content) -> None:
         """Nothing to learn."""
 
     def settle(self) -> str:

@@ -14,6 +14,7 @@ from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.model.siamese import Model
 from siamese_news.model.term_factors import TextHeads
 from siamese_news.scoring.encoder import Encodes
+from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
 
@@ -23,7 +24,7 @@ class Posts:
     """P posts ready to be scored.
 
     Attributes:
-        ids: the word ids of each.
+        ids: their word ids.
         vectors: (P, D) unit vectors; None where the dense head does not count.
         rows: of the distinct (row, feature) pairs, see `TermHead.distinct`.
         terms: of the same.
@@ -32,7 +33,7 @@ class Posts:
             vector depends on the word ids alone.
     """
 
-    ids: list[Ids]
+    ids: TokenIds
     vectors: NDArray[np.float32] | None
     rows: Ids
     terms: Ids
@@ -67,20 +68,28 @@ class PostReader:
             vectors = self._encoder.encode_articles(texts)
         return ids, vectors, factors
 
-    def __call__(self, posts: Sequence[str]) -> Posts:
-        """Read texts."""
-        said = None
-        if self._encoder is not None:
-            said = self._encoder.encode_posts(posts).astype(np.float16)
-        return self.of_ids([self._model.ids(post) for post in posts], said)
+    def __call__(self, posts: Sequence[str] | TokenIds) -> Posts:
+        """Read texts, or what `token_ids` made of them."""
+        if self._encoder is None:
+            return self.of_ids(posts if isinstance(posts, TokenIds) else self._ids(posts))
+        assert not isinstance(posts, TokenIds)
+        return self.of_ids(self._ids(posts), self._encoder.encode_posts(posts).astype(np.float16))
 
-    def of_ids(self, ids: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
+    def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
+        """The word ids of texts; None where the vectors are of whole texts."""
+        return None if self._encoder is not None else self._ids(posts)
+
+    def _ids(self, posts: Sequence[str]) -> TokenIds:
+        return self._model.token_ids(posts)
+
+    def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
         """Read word ids.
 
         Args:
-            ids: of P posts.
+            texts: of P posts.
             said: (P, D) their vectors, if another encoder gave them.
         """
+        ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
         if (self._dense and said is None) or self._model.encoder.has_factors:
             vectors, factors = self._heads(ids, "post")
@@ -90,7 +99,7 @@ class PostReader:
             features = [self._terms.features(text) for text in ids]
             means = mean_factors(features, list(map(self._terms.feature_factors, factors)))
         rows, terms, _ = self._terms.distinct(ids)
-        return Posts(list(ids), vectors if self._dense else None, rows, terms, means, said)
+        return Posts(ids, vectors if self._dense else None, rows, terms, means, said)
 
     def of_best(
         self, ids: Sequence[Ids], said: NDArray[np.float16] | None

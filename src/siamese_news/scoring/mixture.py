@@ -12,9 +12,10 @@ from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
-from siamese_news.scoring.protocol import About
+from siamese_news.scoring.protocol import About, Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.text.checks import check_texts
+from siamese_news.text.token_ids import TokenIds
 
 # Articles times posts of a block that are scored at once.
 _CELLS = 1 << 24
@@ -96,10 +97,16 @@ class MixtureScorer:
         """See `Scorer`."""
         return not self._settled
 
-    def observe(self, posts: Sequence[str]) -> None:
+    def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
+        """See `Scorer`."""
+        check_texts(posts, "token_ids: posts")
+        return self._read.token_ids(posts)
+
+    def observe(self, posts: Content) -> None:
         """See `Scorer`."""
         assert not self._settled
-        check_texts(posts, "observe: posts")
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, "observe: posts")
         step = max(1, _CELLS // max(len(self._articles), 1))
         for start in range(0, len(posts), step):
             self._observe(self._read(posts[start : start + step]))
@@ -190,9 +197,10 @@ class MixtureScorer:
         found: list[int] = keys[:most][scores[:most] >= round(options.score * 1e6)].tolist()
         return found if len(found) >= options.least else []
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
+    def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
-        check_texts(posts, "scores: posts")
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, "scores: posts")
         found = np.zeros((len(self._articles), len(posts)), np.float32)
         step = max(1, _CELLS // max(len(self._articles), 1))
         for start in range(0, len(posts), step):
@@ -203,13 +211,14 @@ class MixtureScorer:
             found[:, start : start + step] = scores
         return found
 
-    def parts(self, posts: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    def parts(self, posts: Content) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores of the lexical head and of the dense one (None where it does not count).
 
         Returns:
             Twice (A, P) float32 for P posts.
         """
-        check_texts(posts, "scores: posts")
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, "scores: posts")
         return self._articles.heads(self._read(posts))
 
     def _unsmoothed(

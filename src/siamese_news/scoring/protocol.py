@@ -6,10 +6,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from siamese_news.scoring.parts import ScoreParts
+from siamese_news.text.token_ids import TokenIds
 
 About = Literal["auto", "event", "article"]
 """Which posts are wanted: those about the article's event, or about this very article; ``auto``
 decides by the pool."""
+
+Content = Sequence[str] | TokenIds
+"""Posts as their texts, or as what `Scorer.token_ids` made of these."""
 
 
 class Scorer(Protocol):
@@ -30,7 +34,10 @@ class Scorer(Protocol):
     def observing(self) -> bool:
         """Whether a pass over the pool is still to be observed."""
 
-    def observe(self, posts: Sequence[str]) -> None:
+    def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
+        """What is read of P posts, to be kept between passes; None where it is their texts."""
+
+    def observe(self, posts: Content) -> None:
         """Gather what P posts teach."""
 
     def settle(self) -> str:
@@ -40,7 +47,7 @@ class Scorer(Protocol):
             What was learned, in words; empty where it is nothing.
         """
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
+    def scores(self, posts: Content) -> np.ndarray:
         """(A, P) float32 for P posts; they depend on the articles, the post and the pool alone."""
 
     def decisions(self) -> list[str]:

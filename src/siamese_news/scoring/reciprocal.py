@@ -7,6 +7,8 @@ import numpy as np
 
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.parts import ScoreParts
+from siamese_news.scoring.protocol import Content
+from siamese_news.text.token_ids import TokenIds
 
 K = 60
 """The constant of Cormack, Clarke and Büttcher (SIGIR 2009)."""
@@ -39,7 +41,11 @@ class ReciprocalScorer:
         """See `Scorer`: first the mixture observes, then ranks are counted."""
         return not self._settled
 
-    def observe(self, posts: Sequence[str]) -> None:
+    def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
+        """See `Scorer`."""
+        return self._mixture.token_ids(posts)
+
+    def observe(self, posts: Content) -> None:
         """See `Scorer`."""
         if self._mixture.observing:
             self._mixture.observe(posts)
@@ -57,7 +63,7 @@ class ReciprocalScorer:
         self._settled = True
         return "ranks by words and by vectors are now known"
 
-    def scores(self, posts: Sequence[str]) -> np.ndarray:
+    def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`; before the ranks are known, those of the mixture."""
         if not self._settled:
             return self._mixture.scores(posts)

@@ -18,6 +18,7 @@ from siamese_news.search.output import metadata_text
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.scan import Scored, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.spool import Spool
 from siamese_news.search.window import Window
 
 
@@ -46,6 +47,7 @@ def filter_posts(
     share: ExportOptions,
     window: Window | None = None,
     again: Callable[[str], None] | None = None,
+    spool: Spool | None = None,
 ) -> Filtered:
     """Write the posts at or over a threshold into the part file, in the order of the input.
 
@@ -58,17 +60,23 @@ def filter_posts(
         share: what is written of a post.
         window: which posts by date.
         again: called after each pass that the scorer learned from, with what it learned.
+        spool: where the first pass leaves what it read for the others; None is a new one.
     """
     least = round(threshold * MILLION)
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
-    for blocks in observe(scorer, posts, window=window, done=part.progress.blocks, again=again):
+    spool = spool or Spool()
+    done = part.progress.blocks
+    passes = observe(scorer, posts, window=window, done=done, again=again, spool=spool)
+    for blocks in passes:
         part.progress.blocks = blocks
         if not blocks or part.due:
             _save(part, scorer, counts)
     done = part.progress.blocks
-    for block in scored(scorer, posts, articles=len(seeds.texts), window=window, done=done):
+    for block in scored(
+        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool
+    ):
         scores, best = seeds.combine(block.scores)
         counts.add(scores)
         part.append(_lines(scorer, seeds, block, scores[0], best, least, share))
@@ -77,6 +85,7 @@ def filter_posts(
             part.progress.blocks = block.number + 1
             if part.due:
                 _save(part, scorer, counts)
+    spool.close()
     _save(part, scorer, counts)
     return Filtered(part.progress.scored, part.progress.rows, counts)
 

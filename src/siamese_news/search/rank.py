@@ -11,6 +11,7 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.scan import ReplayablePosts, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.spool import Spool
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
 
@@ -109,6 +110,7 @@ def search(
     window: Window | None = None,
     texts: bool = True,
     again: Callable[[str], None] | None = None,
+    spool: Spool | None = None,
 ) -> Ranking:
     """Rank posts whose ids are known to differ and that can be read twice.
 
@@ -120,20 +122,23 @@ def search(
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
         again: called after each pass that the scorer learned from, with what it learned.
+        spool: where the first pass leaves what it read for the others; None is a new one.
 
     Raises:
         InputError: no post, or `top` below 1.
     """
     if top < 1:
         raise InputError(f"top is {top}; expected at least 1")
-    for _ in observe(scorer, posts, window=window, again=again):
+    spool = spool or Spool()
+    for _ in observe(scorer, posts, window=window, again=again, spool=spool):
         pass
     found, counts = TopPosts(seeds.lists, top), ScoreCounts()
-    for block in scored(scorer, posts, articles=len(seeds.texts), window=window):
+    for block in scored(scorer, posts, articles=len(seeds.texts), window=window, spool=spool):
         scores, best = seeds.combine(block.scores)
         counts.add(scores)
         kept = block.posts if texts else [Post(post.id, "") for post in block.posts]
         found.add(kept, scores, best)
+    spool.close()
     if not found.seen:
         dates = window.counts() if window else {}
         reason = "; no post lies within the dates" if dates else ": expected at least one"

@@ -2,7 +2,7 @@
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,6 +13,7 @@ from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
+from siamese_news.search.spool import Block, Spool
 from siamese_news.search.window import Window
 
 # Articles times posts that are scored at once.
@@ -24,14 +25,14 @@ class Scored:
     """A block of posts with its scores.
 
     Attributes:
-        number: from 0; a block is `BLOCK` rows of the input, whatever the window leaves of it.
+        number: see `Block`.
         posts: P posts, those within the window.
         scores: (A, P).
         last: whether the block has no further part.
     """
 
     number: int
-    posts: list[Post]
+    posts: Sequence[Post]
     scores: np.ndarray
     last: bool = True
 
@@ -43,28 +44,25 @@ def observe(
     window: Window | None = None,
     done: int = 0,
     again: Callable[[str], None] | None = None,
+    spool: Spool | None = None,
 ) -> Iterator[int]:
     """The passes over the posts in which a scorer observes the pool; none where it learns nothing.
 
     Args:
         scorer: of any model; the iteration must be read to its end before it scores.
-        posts: iterated once a pass.
-        window: which posts by date; None for all. Counts anew in each pass.
-        done: blocks of the first of these passes that are only read, for the scorer knows them.
+        posts: iterated once a pass, or only once if there is a spool.
+        window: which posts by date; None for all. Counts anew in each pass over the posts.
+        done: blocks of the first of these passes that the scorer knows.
         again: called after each pass, with what was learned.
+        spool: keeps what the first pass has read; give it to `scored` as well.
 
     Yields:
         After each block how many blocks of its pass are done; 0 after the end of a pass.
     """
-    window = window or Window()
     while scorer.observing:
-        window.start()
-        for number, block in enumerate(blocks(posts)):
-            kept = window(block)
-            if number >= done:
-                scorer.observe([post.text for post in kept])
-                yield number + 1
-        window.check()
+        for block in _pass(scorer, posts, window or Window(), done, spool):
+            scorer.observe(block.content)
+            yield block.number + 1
         reason = scorer.settle()
         if reason and again is not None:
             again(reason)
@@ -79,32 +77,56 @@ def scored(
     articles: int,
     window: Window | None = None,
     done: int = 0,
+    spool: Spool | None = None,
 ) -> Iterator[Scored]:
     """The posts with their scores, a block at a time.
 
     Args:
         scorer: one that has observed the posts.
-        posts: iterated once.
+        posts: iterated once, if the spool does not have them.
         articles: how many the scorer has.
         window: which posts by date; None for all.
-        done: blocks that are only read.
+        done: blocks that are left out.
+        spool: the one that `observe` had.
 
     Yields:
         The blocks; one of which the window leaves nothing does not come, and one with very many
         scores comes in parts.
     """
-    window = window or Window()
+    rows = max(1, _CELLS // articles)
+    for block in _pass(scorer, posts, window or Window(), done, spool):
+        count = len(block.posts)
+        for start in range(0, count, rows):
+            scores = scorer.scores(block.content[start : start + rows])
+            some = block.posts if count <= rows else block.posts[start : start + rows]
+            yield Scored(block.number, some, scores, last=start + rows >= count)
+
+
+def _pass(
+    scorer: Scorer, posts: Iterable[Post], window: Window, done: int, spool: Spool | None
+) -> Iterator[Block]:
+    """The blocks from number `done` on, from the spool if it has them."""
+    if spool is not None and spool.complete:
+        yield from (block for block in spool if block.number >= done)
+        return
+    keeps = spool is not None and scorer.observing  # another pass will follow
+    if spool is not None and keeps:
+        spool.start()
     window.start()
-    for number, block in enumerate(blocks(posts)):
-        kept = window(block)
-        if not kept or number < done:
+    for number, rows in enumerate(blocks(posts)):
+        kept = window(rows)
+        if number < done and not keeps:
             continue
-        rows = max(1, _CELLS // articles)
-        for start in range(0, len(kept), rows):
-            some = kept[start : start + rows]
-            scores = scorer.scores([post.text for post in some])
-            yield Scored(number, some, scores, last=start + rows >= len(kept))
+        texts = [post.text for post in kept]
+        ids = scorer.token_ids(texts)
+        block = Block(number, kept, texts if ids is None else ids)
+        if spool is not None and keeps:
+            spool.add(block)
+        if number >= done:
+            yield block
     window.check()
+    if spool is not None and keeps:
+        spool.finish()
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:

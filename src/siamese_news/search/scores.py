@@ -10,6 +10,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.scan import observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.spool import Spool
 from siamese_news.search.window import Window
 
 
@@ -34,6 +35,7 @@ def write_scores(
     *,
     window: Window | None = None,
     again: Callable[[str], None] | None = None,
+    spool: Spool | None = None,
 ) -> AllScores:
     """Write a Parquet file with the columns ``post`` and ``score``, in the order of the posts.
 
@@ -47,6 +49,7 @@ def write_scores(
         posts: such as a `PostStream`.
         window: which posts by date; None for all.
         again: called after each pass that the scorer learned from, with what it learned.
+        spool: where the first pass leaves what it read for the others; None is a new one.
 
     Raises:
         InputError: no post.
@@ -58,13 +61,14 @@ def write_scores(
     if not seeds.over:
         fields.insert(0, ("article", pa.string()))
     schema = pa.schema(fields)
-    for _ in observe(scorer, posts, window=window, again=again):
+    spool = spool or Spool()
+    for _ in observe(scorer, posts, window=window, again=again, spool=spool):
         pass
     scanned, counts = 0, ScoreCounts()
     # Ids are all different and scores nearly so: dictionaries would only take room.
     options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
     with pq.ParquetWriter(stream, schema, **options) as writer:
-        for block in scored(scorer, posts, articles=len(seeds.texts), window=window):
+        for block in scored(scorer, posts, articles=len(seeds.texts), window=window, spool=spool):
             scores, _ = seeds.combine(block.scores)
             counts.add(scores)
             scanned += len(block.posts)
@@ -75,6 +79,7 @@ def write_scores(
                     name = seeds.articles[number].id
                     columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
                 writer.write_table(pa.table(columns, schema=schema))
+    spool.close()
     if not scanned:
         raise InputError("there is no post to rank: expected at least one")
     return AllScores(scanned, counts)

@@ -5,6 +5,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from siamese_news.text.token_ids import TokenIds
+
 Side = Literal["article", "post"]
 Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
@@ -22,3 +24,14 @@ def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
     if limit is None:
         return tokens
     return tokens[-limit:] if limits["keep"] == "last" else tokens[:limit]
+
+
+def truncated(texts: TokenIds, limits: Mapping[str, Any], side: Side) -> TokenIds:
+    """`truncate` of many texts at once."""
+    limit, lengths = limits[f"{side}_tokens"], texts.lengths
+    if limit is None or lengths.max(initial=0) <= limit:
+        return texts
+    places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], lengths)
+    if limits["keep"] == "last":
+        return texts.where(places >= np.repeat(lengths - limit, lengths))
+    return texts.where(places < limit)

@@ -113,12 +113,16 @@ class Vocabulary:
 
     def ids(self, tokens: Sequence[str]) -> NDArray[np.int64]:
         """Ids (S,) of the tokens in their order; under ``drop`` S counts the known ones only."""
+        return np.array(self.id_list(tokens), np.int64)
+
+    def id_list(self, tokens: Sequence[str]) -> list[int]:
+        """`ids` as a list, which is faster for a few tokens."""
         if self.unknown == "unk":
             unk = self._ids[UNK]
             get = self._ids.get
-            return np.array([get(token, unk) for token in tokens], np.int64)
-        looked_up = np.array(list(map(self._lookup.__getitem__, tokens)), np.int64)
-        return looked_up[looked_up >= 0] if self.unknown == "drop" else looked_up
+            return [get(token, unk) for token in tokens]
+        looked_up = list(map(self._lookup.__getitem__, tokens))
+        return [i for i in looked_up if i >= 0] if self.unknown == "drop" else looked_up
 
     def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
         """In how many of the token lists each word occurs (V,); words without an id do not count.

@@ -1,0 +1,106 @@
+"""The spool between two passes: the same results, from one reading of the posts."""
+
+import errno
+
+import pytest
+
+from siamese_news.data.records import Article, Post
+from siamese_news.model import Model
+from siamese_news.scoring import open_scorer
+from siamese_news.search import scan, spool
+from siamese_news.search.rank import search
+from siamese_news.search.seeds import Seeds
+from siamese_news.search.spool import Spool
+from siamese_news.search.window import Window
+
+SEEDS = Seeds([Article("a", "The river floods the old town."), Article("b", "A fire in a mill.")])
+TEXTS = ("the river is in my cellar", "fire at the mill", "new phone", "", "flood 洪水 #RiverFlood")
+POSTS = [
+    Post(f"p{n}", f"{TEXTS[n % 5]} {n % 7}", {"created_at": f"2020-01-{n % 20 + 1:02}T00:00:00Z"})
+    for n in range(60)
+]
+
+
+class Counted:
+    """Posts that know how often they were read."""
+
+    def __init__(self):
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(POSTS)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Model.pretrained()
+
+
+def found(model, posts, spooled, **options):
+    scorer = open_scorer(model, SEEDS.texts, **options)
+    window = Window.of("2020-01-03", None, dated_only=False)
+    lists = search(scorer, SEEDS, posts, top=20, window=window, spool=spooled)
+    return [[(r.post, r.rank, r.score) for r in line] for line in lists], window.counts()
+
+
+class Full:
+    """A file on a disk that takes so many writes."""
+
+    def __init__(self, file, writes):
+        self._file, self._writes = file, writes
+
+    def write(self, data):
+        self._writes -= 1
+        if self._writes < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
+@pytest.mark.parametrize(("fusion", "passes"), [(None, 2), ("reciprocal", 3), ("vectors", 1)])
+@pytest.mark.parametrize("writes", [None, 0, 4])
+def test_the_posts_are_read_once_and_again_where_the_disk_is_full(
+    monkeypatch, model, fusion, passes, writes
+):
+    monkeypatch.setattr(scan, "BLOCK", 8)
+    plain = list(POSTS)
+    expected = found(model, plain, Spool(), fusion=fusion)
+    monkeypatch.setattr(spool.Spool, "add", lambda *_: None)
+    monkeypatch.setattr(spool.Spool, "finish", lambda *_: None)
+    assert found(model, plain, Spool(), fusion=fusion) == expected  # without any spool
+    monkeypatch.undo()
+    monkeypatch.setattr(scan, "BLOCK", 8)
+    make = spool.tempfile.TemporaryFile
+    if writes is not None:
+        monkeypatch.setattr(
+            spool.tempfile, "TemporaryFile", lambda **options: Full(make(**options), writes)
+        )
+    posts = Counted()
+    assert found(model, posts, Spool(), fusion=fusion) == expected
+    assert posts.passes == (1 if writes is None else passes)
+
+
+def test_a_pass_over_the_spool_can_be_watched(monkeypatch, model):
+    monkeypatch.setattr(scan, "BLOCK", 8)
+    seen = []
+
+    def watch(blocks, total):
+        for block in blocks:
+            seen.append((block.number, len(block.posts), total))
+            yield block
+
+    found(model, POSTS, Spool(watch=watch))
+    inside = sum(count for _, count, _ in seen)
+    assert [number for number, _, _ in seen] == list(range(8))
+    assert inside == seen[0][2] == 54
+
+
+def test_nothing_is_left_in_the_folder(tmp_path, model):
+    kept = Spool(tmp_path)
+    scorer = open_scorer(model, SEEDS.texts)
+    passes = scan.observe(scorer, POSTS, spool=kept)
+    next(passes)
+    assert not list(tmp_path.iterdir())
