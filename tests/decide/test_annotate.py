@@ -160,3 +160,42 @@ def test_the_goal_cannot_be_changed_after_the_first_label(pool):
     assert run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code == 0
     done = run_with_input(folder, "y", "--recall", ".6", "--positives", "10")
     assert done.exit_code == 2 and "another plan stands there" in done.stderr
+
+
+def test_a_certificate_and_other_goals_from_the_same_labels(pool):
+    """Precision, recall and a number of posts together, with answers by the truth."""
+    folder, _ = pool
+    relevant = scored(folder / "scored.jsonl", size=400, cut=200)
+    start(folder, "--budget", "40")
+    arguments = ("--plan", "sheet.plan.json", "--labels", "mine.jsonl", "--recall", ".8",
+                 "--positives", "30", "--find", "100")  # fmt: skip
+    child = spawn(folder, *arguments)
+    asked = []
+    while True:
+        place = child.expect([r"text (\d+)\r\n", "done; now: siamese-news certify"])
+        if place:
+            break
+        asked.append(f"p{child.match.group(1)}")
+        child.expect(r"\[q\] stop")
+        child.send("y" if asked[-1] in relevant else "n")
+    child.expect(pexpect.EOF)
+    rows = {row["post"]: row["label"] for row in said(folder)[1:]}
+    assert list(rows) == asked and len(set(asked)) == len(asked)
+    # Every goal is reached: the posts, the recall, and a certificate that all labels speak for.
+    assert sum(rows.values()) >= 100
+    assert sum(rows.values()) >= 0.8 * len(relevant)
+    alone = run("certify", "--plan", folder / "sheet.plan.json", "--labels", folder / "mine.jsonl")
+    assert alone.exit_code == 0, alone.stderr
+    found = certificate(folder)
+    assert found["labels"]["used"] == len(asked) > 40
+    best = [f"p{n}" for n in range(found["claims"][0]["posts"])]
+    assert sum(post in relevant for post in best) >= 0.8 * len(best) and len(best) >= 200
+    # The other goals are fixed as well.
+    again = run_with_plan(folder, "--recall", ".7", "--positives", "30")
+    assert again.exit_code == 2 and "another plan stands there" in again.stderr
+
+
+def run_with_plan(folder, *more):
+    return run(
+        "annotate", "--plan", folder / "sheet.plan.json", "--labels", folder / "mine.jsonl", *more
+    )

@@ -16,6 +16,8 @@ from sheet_commands import (
     start,
 )
 
+from siamese_news.decide.sealed import write_sealed
+
 
 @pytest.fixture
 def pool(tmp_path):
@@ -361,3 +363,15 @@ def test_a_batch_that_was_left_out(pool):
     fill(folder / "sheet.csv", relevant)
     assert "sheet.2.csv" in certify(folder).stderr
     refused(certify(folder), "sheet.2.csv", "name all of them")
+
+
+def test_a_plan_with_the_random_order_of_another_version_is_refused(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    start(tmp_path)
+    fill(tmp_path / "sheet.csv", relevant)
+    path = tmp_path / "sheet.plan.json"
+    plan = json.loads(path.read_text())
+    del plan["order"]
+    write_sealed(path, plan)
+    done = certify(tmp_path)
+    assert done.exit_code == 2 and "another version of the program made this plan" in done.stderr

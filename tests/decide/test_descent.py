@@ -134,8 +134,8 @@ def test_ties_are_never_cut():
 def test_first_look_and_estimate():
     tables, order, relevant = world(falling(3000, 900))
     bounds = tables.bounds(0, 200)
-    assert first_look(tables, 0, 0, 0) == int(np.argmax(bounds >= 0))
-    assert first_look(tables, 0, int(tables.nulls[0]), 50) is None
+    assert first_look(tables, 0, 0) == int(np.argmax(bounds >= 0))
+    assert first_look(tables, 0, int(tables.nulls[0])) is None
     outcome, _, _ = label_one_at_a_time(tables, order, relevant, 100)
     step = outcome.steps[-1]
     assert likely_labels(tables, step, budget=300) > step.labels

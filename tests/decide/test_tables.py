@@ -126,3 +126,24 @@ def test_one_table_does_not_depend_on_its_neighbours():
 def test_an_error_budget_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="error is 0.6"):
         Tables([10], [1], error=0.6, turn=5)
+
+
+@pytest.mark.parametrize("target", [".5", ".8", ".95"])
+def test_no_table_is_above_its_ceiling(target):
+    sizes = [37, 100, 1500, 20_000]
+    nulls = [least_errors(n, Fraction(target)) for n in sizes]
+    for error in (0.05, 0.5):
+        tables = Tables(sizes, nulls, error=error, turn=225)
+        for number, size in enumerate(sizes):
+            labels = min(size, 1200)
+            assert (tables.bounds(number, labels) <= tables.ceiling(number, labels)).all()
+
+
+def test_far_beyond_the_budget_a_table_is_the_same():
+    sizes = [200, 5000, 5100]
+    nulls = [least_errors(n, Fraction(".9")) for n in sizes]
+    tables = Tables(sizes, nulls, error=0.05, turn=75)
+    near = tables.bounds(1, 225)
+    assert (tables.bounds(1, 2000)[:226] == near).all()
+    wide = Tables(sizes, nulls, error=0.05, turn=75)
+    assert (tables.bounds(1, 2000)[:101] == wide.bounds(1, 100)).all()

@@ -30,7 +30,8 @@ def annotate(
         Path | None, typer.Option(help="Scored posts: what rank or filter wrote.")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Label for the certificate of this plan, which sample made.")
+        Path | None,
+        typer.Option(help="Label for the certificate of this plan, which sample made."),
     ] = None,
     find: Annotated[
         int | None, typer.Option(min=1, help="Stop when so many relevant posts are found.")
@@ -60,6 +61,8 @@ def annotate(
 
     Example: siamese-news annotate --plan sheet.plan.json --labels mine.jsonl, then certify
 
+    --plan, --find and --recall may be joined: the certificate first, then what the others need.
+
     Each label is on disk before the next post; the same command goes on.
 
     Exit codes: 0 done or stopped, 1 cannot be written, 2 bad input (says what), 130 interrupted.
@@ -68,7 +71,7 @@ def annotate(
         from siamese_news.decide import annotating
         from siamese_news.decide.certification import Certification
         from siamese_news.decide.design import share_of
-        from siamese_news.decide.goals import Certifying, Goal, Stopping
+        from siamese_news.decide.goals import Certifying, Goal, Several, Stopping
         from siamese_news.decide.ledger import mark_labelled
         from siamese_news.decide.plan import beside
         from siamese_news.decide.sealed import SEAL
@@ -76,19 +79,23 @@ def annotate(
 
         if labels.suffix != ".jsonl":
             raise InputError(f"{labels}: expected a name that ends with .jsonl")
+        stops = find is not None or recall is not None
+        if recall is not None:
+            share_of(recall, "--recall")
+        share_of(confidence, "--confidence")
+        goal = Goal(find, recall, rule.value, positives, confidence, seed)
+        work: Certifying | Stopping | Several
         if plan is not None:
-            if find is not None or recall is not None:
-                raise InputError("--plan has its own goal; expected no --find and no --recall")
             certification = Certification.resume(plan, results=results, posts=posts)
-            work: Certifying | Stopping = Certifying(certification)
             scored, text = certification.results, criteria or certification.plan["criteria"]
+            work = Certifying(certification)
+            if stops:
+                path = beside(labels, "goals.plan.json")
+                stopping = Stopping.start(scored, path, goal, posts=posts, again=again)
+                work = Several(work, stopping)
         else:
-            if results is None or (find is None and recall is None):
+            if results is None or not stops:
                 raise InputError("expected --plan, or --results with --find or --recall")
-            if recall is not None:
-                share_of(recall, "--recall")
-            share_of(confidence, "--confidence")
-            goal = Goal(find, recall, rule.value, positives, confidence, seed)
             path = beside(labels, "plan.json")
             work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
             scored, text = results, criteria or work.plan["criteria"]

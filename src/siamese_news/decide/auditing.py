@@ -5,51 +5,32 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide import ledger
 from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound
 from siamese_news.decide.design import Keys, Order
-from siamese_news.decide.drawn import DrawnFile
 from siamese_news.decide.labels import Labels
-from siamese_news.decide.plan import beside
-from siamese_news.decide.population import Population, Unit, file_sha256
-from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
-from siamese_news.decide.texts import Texts
-from siamese_news.decide.unchanged import check_unchanged, model_of
+from siamese_news.decide.planned import Planned
+from siamese_news.decide.population import Population, Unit
+from siamese_news.decide.sealed import SEAL
 from siamese_news.errors import InputError
 from siamese_news.utils.provenance import command, provenance
 
-KIND = "audit"
 ABOVE, BELOW = "above", "below"
 
 
-class Audit:
-    """A random sample of a list, or of what lies above and below a threshold.
+class Audit(Planned):
+    """A random sample of a list, or of what lies above and below a threshold; see `Planned`."""
 
-    Args:
-        plan: the content of a plan's file.
-        path: of that file.
-        population: the posts.
-        posts: files with the texts, where the list has none.
-    """
+    kind = "audit"
 
-    def __init__(
-        self,
-        plan: dict[str, Any],
-        path: Path,
-        population: Population,
-        posts: Sequence[Path] | None = None,
-    ) -> None:
-        self.plan = plan
-        self.path = path
-        self.population = population
-        self.settings: dict[str, Any] = plan["settings"]
-        self.texts = Texts(population, posts)
-        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was fixed before the first label."""
+        return dict(self.plan["settings"])
 
     @classmethod
     def start(
@@ -66,7 +47,7 @@ class Audit:
         again: bool = False,
         unused: bool = False,
         criteria: str = "",
-    ) -> "Audit":
+    ) -> Self:
         """Fix the sample and write its plan.
 
         Args:
@@ -94,55 +75,15 @@ class Audit:
             settings["above"] = _above(population, threshold, size, results)
         if path.exists():
             raise InputError(f"{path}: a plan stands there; name another --out")
-        scores = file_sha256(results)
-        entry = {"kind": KIND, "scores": scores, "settings": settings}
-        earlier = ledger.register(
-            results, entry, error=1 - Fraction(confidence), plan=path, again=again, unused=unused
-        )
-        plan = {
-            "format": "siamese_news plan 1",
-            "kind": KIND,
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "command": command(),
-            "settings": settings,
-            "population": {
-                "file": results.name, "posts": len(population), "sha256": scores,
-                "pairs": population.pairs,
-            },
-            "sets": [len(population)],
-            "cuts": [float(population.scores[-1])],
-            "model": model_of(results),
-            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
-            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
-            "criteria": criteria,
-        }  # fmt: skip
-        write_sealed(path, plan)
-        return cls(read_sealed(path, "plan"), path, population, posts)
-
-    @classmethod
-    def resume(
-        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
-    ) -> "Audit":
-        """Take a plan up again, if nothing it rests on has changed.
-
-        Raises:
-            InputError: where something changed, or the plan is of another kind.
-        """
-        plan = read_sealed(path, "plan")
-        if plan.get("kind") != KIND:
-            raise InputError(
-                f"{path}: a plan of kind {plan.get('kind')!r}, expected {KIND!r}; sheets of sample "
-                "are for certify"
-            )
-        given = results or path.with_name(plan["population"]["file"])
-        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-        return cls(plan, path, check_unchanged(plan, given, corpus), corpus)
+        return cls._fix(
+            path, population, settings, error=1 - Fraction(confidence), own={}, posts=posts,
+            again=again, unused=unused, criteria=criteria,
+        )  # fmt: skip
 
     @property
     def confidence(self) -> Fraction:
         """What is left of it after earlier audits of the same list."""
-        before = sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
-        return max(Fraction(0), Fraction(self.settings["confidence"]) - before)
+        return max(Fraction(0), Fraction(self.settings["confidence"]) - self.earlier_error)
 
     def parts(self) -> dict[str, tuple[int, int, int]]:
         """Of each part its name, first rank, end, and how many posts are drawn."""

@@ -2,28 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide import ledger
 from siamese_news.decide.descent import UNKNOWN, Outcome, descend, likely_labels
 from siamese_news.decide.design import Order
-from siamese_news.decide.drawn import DrawnFile
 from siamese_news.decide.labels import Labels
-from siamese_news.decide.plan import METHOD, Settings, beside, fingerprint
-from siamese_news.decide.population import Population, Unit, file_sha256
-from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
-from siamese_news.decide.texts import KnownVerdicts, Texts, distinct
-from siamese_news.decide.unchanged import check_unchanged, model_of
+from siamese_news.decide.plan import METHOD, Settings, fingerprint
+from siamese_news.decide.planned import Planned
+from siamese_news.decide.population import Population, Unit
+from siamese_news.decide.texts import KnownVerdicts, distinct
 from siamese_news.errors import InputError
-from siamese_news.utils.provenance import command
 
-KIND = "precision"
 _PIECE = 1024  # posts whose labels are looked up first to see whether all have one
 
 
@@ -49,15 +43,10 @@ class Claim:
     more: int | None
 
 
-class Certification:
-    """A plan over a population, and where its labels have brought it.
+class Certification(Planned):
+    """A plan over a population, and where its labels have brought it; see `Planned`."""
 
-    Args:
-        plan: the content of a plan's file.
-        path: of that file.
-        population: the scored posts.
-        posts: files with the texts, where the results have none.
-    """
+    kind = "precision"
 
     def __init__(
         self,
@@ -66,16 +55,11 @@ class Certification:
         population: Population,
         posts: Sequence[Path] | None = None,
     ) -> None:
-        self.plan = plan
-        self.path = path
-        self.population = population
+        super().__init__(plan, path, population, posts)
         self.settings = Settings.of(plan["settings"])
         self.sizes = np.array(plan["sets"], np.int64)
         self.tables = self.settings.tables(self.sizes)
         self.order = Order(self.sizes, population.keys(self.settings.seed))
-        self.texts = Texts(population, posts)
-        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
-        self.results = population.path
 
     @classmethod
     def start(
@@ -88,7 +72,7 @@ class Certification:
         again: bool = False,
         unused: bool = False,
         criteria: str = "",
-    ) -> "Certification":
+    ) -> Self:
         """Fix everything, before the first label, and write it down.
 
         Args:
@@ -105,61 +89,24 @@ class Certification:
         """
         population = Population(results)
         sizes = settings.sets(population.scores)
-        tables = settings.tables(sizes)
-        scores = file_sha256(results)
-        entry = {"kind": KIND, "scores": scores, "settings": settings.plain()}
-        if path.exists():
-            old = read_sealed(path, "plan")
-            if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
-                raise InputError(f"{path}: another plan stands there; name another --out")
-        earlier = ledger.register(
-            results, entry, error=settings.spent, again=again, unused=unused, plan=path
-        )
-        plan = {
-            "format": "siamese_news plan 1",
-            "kind": KIND,
+        own = {
             "method": METHOD,
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "command": command(),
-            "settings": settings.plain(),
-            "population": {
-                "file": results.name, "posts": len(population), "sha256": scores,
-                "pairs": population.pairs,
-            },
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
-            "tables": fingerprint(tables, settings.budget),
-            "model": model_of(results),
-            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
-            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
-            "criteria": criteria,
-        }  # fmt: skip
-        if not path.exists():
-            write_sealed(path, plan)
-        return cls(read_sealed(path, "plan"), path, population, posts)
+            "tables": fingerprint(settings.tables(sizes), settings.budget),
+        }
+        return cls._fix(
+            path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
+            again=again, unused=unused, criteria=criteria,
+        )  # fmt: skip
 
     @classmethod
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
-    ) -> "Certification":
-        """Take a plan up again, if nothing it rests on has changed.
-
-        Args:
-            path: of the plan.
-            results: the scored posts, where they do not lie beside the plan.
-            posts: files with the texts, where they have moved.
-
-        Raises:
-            InputError: where the plan, the scores, the model or the corpus changed: says what.
-        """
-        plan = read_sealed(path, "plan")
-        if plan.get("kind") != KIND:
-            raise InputError(f"{path}: a plan of kind {plan.get('kind')!r}, expected {KIND!r}")
-        given = results or path.with_name(plan["population"]["file"])
-        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-        population = check_unchanged(plan, given, corpus)
-        found = cls(plan, path, population, corpus)
-        if fingerprint(found.tables, found.settings.budget) != plan["tables"]:
+    ) -> Self:
+        """See `Planned.resume`; the tables must be those of the plan as well."""
+        found = super().resume(path, results=results, posts=posts)
+        if fingerprint(found.tables, found.settings.budget) != found.plan["tables"]:
             raise InputError(
                 f"{path}: this version of the program computes other tables than the plan has; "
                 "finish with the version that made it"
@@ -169,8 +116,7 @@ class Certification:
     @property
     def error(self) -> Fraction:
         """The chance of a wrong certificate, earlier plans over the same scores included."""
-        before = sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
-        return min(Fraction(1), before + self.settings.error)
+        return min(Fraction(1), self.earlier_error + self.settings.error)
 
     @property
     def joint_error(self) -> Fraction:
@@ -226,12 +172,13 @@ class Certification:
                 continue
             wanted = min(at_least, allowed)
             hoped, assumed = outcome, list(outcome.needed)
-            while len(needed) < wanted:
-                start = hoped.steps[-1].number
-                hoped = descend(tables, self.order, _Hoping(verdicts, assumed), start=start)
-                if not hoped.needed:
-                    break
-                assumed += hoped.needed  # copies of a text among them
+            while len(needed) < wanted and hoped.needed:
+                # Texts are looked up once for many sets; there may be copies among them.
+                more_of_them = len(assumed) + wanted - len(needed)
+                while len(assumed) < more_of_them and hoped.needed:
+                    start = hoped.steps[-1].number
+                    hoped = descend(tables, self.order, _Hoping(verdicts, assumed), start=start)
+                    assumed += hoped.needed
                 needed = self._distinct(assumed)[:wanted]
             return needed
         return []

@@ -82,10 +82,11 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
     steps: list[Step] = []
     for number in range(start, len(tables.sizes)):
         size = int(tables.sizes[number])
-        labels = _labels_of(order, number, size, verdicts)
+        labels = _labels_of(tables, order, number, verdicts)
         errors = np.cumsum(labels != 1)
-        bounds = tables.bounds(number, len(labels))[1:]
-        passed = np.flatnonzero(errors <= bounds)
+        hopeful = np.flatnonzero(errors <= tables.ceiling(number, len(labels))[1:])
+        upto = int(hopeful[-1]) + 1 if len(hopeful) else 0
+        passed = np.flatnonzero(errors[:upto] <= tables.bounds(number, upto)[1:])
         if len(passed):
             look = int(passed[0])
             steps.append(Step(number, size, look + 1, int(errors[look]), True))
@@ -99,10 +100,16 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
     return Outcome(tuple(steps))
 
 
-def _labels_of(order: Order, number: int, size: int, verdicts: Verdicts) -> NDArray[np.int8]:
-    """The labels of a set in its order, up to the last one that there is."""
+def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) -> NDArray[np.int8]:
+    """The labels of a set in its order, as far as they may certify it.
+
+    Labels of smaller sets lie scattered in the order of a large one, the rarer the further down.
+    Where posts without a label come more often than the table could forgive errors, nothing that
+    comes later brings the count back under it.
+    """
+    size = int(tables.sizes[number])
     found: list[NDArray[np.int8]] = []
-    start, last, step = 0, 0, _STEP
+    start, last, bad, step = 0, 0, 0, _STEP
     while start < size:
         labels = verdicts(order.first(number, start + step)[start:])
         found.append(labels)
@@ -111,6 +118,11 @@ def _labels_of(order: Order, number: int, size: int, verdicts: Verdicts) -> NDAr
             break
         last = start + int(there[-1]) + 1
         start += len(labels)
+        bad += int((labels != 1).sum())
+        gaps = len(labels) - len(there)
+        allowed = int(tables.nulls[number])
+        if bad * size > start * allowed + 2 * size and gaps * size > len(labels) * allowed:
+            break
         step = start
     joined = np.concatenate(found) if found else np.empty(0, np.int8)
     return joined[:last]
@@ -125,34 +137,36 @@ def _needed(
     where no more than j of the first t are gaps; the smallest j that brings it to the table is
     what is needed.
     """
-    known_errors = int((labels == 0).sum())
-    if first_look(tables, number, known_errors, 0) is None:
+    first = first_look(tables, number, int((labels == 0).sum()))
+    if first is None:
         return ()
-    last = first_look(tables, number, known_errors, max(len(labels) - 1, 0))
-    assert last is not None
+    last = max(first, len(labels))
     ranks = order.first(number, last)
     found = verdicts(ranks)
-    gaps = np.cumsum(found == UNKNOWN)
-    short = np.cumsum(found != 1) - tables.bounds(number, last)[1:]
-    enough = short <= gaps
+    gaps, bad = np.cumsum(found == UNKNOWN), np.cumsum(found != 1)
+    most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
+    # Labels further down help only where the table may allow so many errors more.
+    better = np.flatnonzero(bad - tables.ceiling(number, last)[1:] < most)
+    reach = max(first, int(better[-1]) + 1 if len(better) else 0)
+    short = bad[:reach] - tables.bounds(number, reach)[1:]
+    enough = short <= gaps[:reach]
     return tuple(ranks[found == UNKNOWN][: int(short[enough].min())].tolist())
 
 
-def first_look(tables: Tables, number: int, errors: int, after: int) -> int | None:
-    """The first number of labels, above `after`, with which so many errors are few enough.
+def first_look(tables: Tables, number: int, errors: int) -> int | None:
+    """The first number of labels with which so many errors are few enough.
 
     None where a set has too many errors already.
     """
     size = int(tables.sizes[number])
     if errors >= tables.nulls[number]:
         return None
-    upto = max(2 * after, 256)
+    upto = 256
     while True:
         upto = min(upto, size)
-        bounds = tables.bounds(number, upto)
-        looks = np.flatnonzero(bounds[after + 1 :] >= errors)
+        looks = np.flatnonzero(tables.bounds(number, upto)[1:] >= errors)
         if len(looks):
-            return after + 1 + int(looks[0])
+            return 1 + int(looks[0])
         if upto == size:
             return None
         upto *= 2
@@ -170,10 +184,18 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
         A number of labels of the set, those it has included; None where there is no telling, for
         errors come about as often as the target allows, or more often.
     """
-    upto = min(step.size, max(_BEYOND * budget, 2 * step.labels))
+    most = min(step.size, max(_BEYOND * budget, 2 * step.labels))
     rate = (step.errors + 0.5) / (step.labels + 1)
-    looks = np.arange(step.labels + 1, upto + 1)
-    expected = step.errors + rate * (looks - step.labels)
-    bounds = tables.bounds(step.number, upto)[step.labels + 1 :]
-    passed = np.flatnonzero(expected <= bounds)
-    return int(looks[passed[0]]) if len(passed) else None
+    upto = 2 * step.labels + 256
+    while True:
+        upto = min(upto, most)
+        looks = np.arange(step.labels + 1, upto + 1)
+        expected = step.errors + rate * (looks - step.labels)
+        bounds = tables.bounds(step.number, upto)[step.labels + 1 :]
+        passed = np.flatnonzero(expected <= bounds)
+        if len(passed):
+            return int(looks[passed[0]])
+        # No table is above its ceiling, so a rate that never comes below it never passes.
+        if upto == most or rate * step.size > tables.nulls[step.number]:
+            return None
+        upto *= 2

@@ -3,10 +3,12 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.decide.keyed_hash import siphash
 from siamese_news.errors import InputError
 
 FIRST = 200
@@ -92,39 +94,24 @@ def nested_sets(
     return np.array(sizes, np.int64)
 
 
-def key_of(seed: int, name: str, *, purpose: str = "certify") -> int:
-    """The place of a post in the random order: 64 bits of a keyed hash (BLAKE2b) of its id.
+def keys_of(seed: int, names: Any, *, purpose: str = "certify") -> NDArray[np.uint64]:
+    """The places of posts in the random order: a keyed hash (SipHash-2-4) of their ids.
 
     The same seed and id give the same key, in whatever order the rows of a file are.
 
     Args:
         seed: chosen before the first label.
-        name: the post's id.
+        names: n ids, a sequence or an Arrow array of them.
         purpose: orders for different purposes do not depend on each other.
-    """
-    key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=32).digest()
-    return int.from_bytes(hashlib.blake2b(name.encode(), key=key, digest_size=8).digest())
-
-
-def keys_of(seed: int, names: Sequence[str], *, purpose: str = "certify") -> NDArray[np.uint64]:
-    """`key_of` of many posts.
-
-    Args:
-        seed: chosen before the first label.
-        names: n ids.
-        purpose: what the order is for.
 
     Returns:
         (n,) keys.
     """
-    key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=32).digest()
-    blank = hashlib.blake2b(key=key, digest_size=8)
-    digests = bytearray()
-    for name in names:
-        one = blank.copy()
-        one.update(name.encode())
-        digests += one.digest()
-    return np.frombuffer(bytes(digests), ">u8").astype(np.uint64)
+    import pyarrow as pa
+
+    texts = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
+    key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=16).digest()
+    return siphash(texts, key)
 
 
 class Order:

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from siamese_news.decide import ledger
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.design import Order
-from siamese_news.decide.drawn import Drawn, DrawnFile
+from siamese_news.decide.drawn import Drawn
 from siamese_news.decide.labels import Labels
-from siamese_news.decide.plan import beside
-from siamese_news.decide.population import Population, Unit, file_sha256
-from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.decide.planned import Planned
+from siamese_news.decide.population import Population, Unit
+from siamese_news.decide.sealed import read_sealed
 from siamese_news.decide.stopping import (
     Find,
     RandomPositives,
@@ -25,12 +23,8 @@ from siamese_news.decide.stopping import (
     TopThenRandom,
     not_relevant_in_a_row,
 )
-from siamese_news.decide.texts import Texts
-from siamese_news.decide.unchanged import check_unchanged, model_of
 from siamese_news.errors import InputError
-from siamese_news.utils.provenance import command
 
-KIND = "stopping"
 RANDOM_FIRST, TOP_FIRST = "random-first", "top-first"
 
 
@@ -78,15 +72,10 @@ class Goal:
         return found
 
 
-class Stopping:
-    """A plan for labelling down a ranking, and what it asks for next.
+class Stopping(Planned):
+    """A plan for labelling down a ranking, and what it asks for next; see `Planned`."""
 
-    Args:
-        plan: the content of its file.
-        path: of that file.
-        population: the scored posts.
-        posts: files with the texts, where the results have none.
-    """
+    kind = "stopping"
 
     def __init__(
         self,
@@ -95,14 +84,9 @@ class Stopping:
         population: Population,
         posts: Sequence[Path] | None = None,
     ) -> None:
-        self.plan = plan
-        self.path = path
-        self.population = population
+        super().__init__(plan, path, population, posts)
         self.goal = Goal(**plan["settings"])
-        self.texts = Texts(population, posts)
-        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
         self.rules = self.goal.rules(population)
-        self._ranks: dict[str, int] = {}
 
     @classmethod
     def start(
@@ -114,7 +98,7 @@ class Stopping:
         posts: Sequence[Path] | None = None,
         again: bool = False,
         criteria: str = "",
-    ) -> "Stopping":
+    ) -> Self:
         """Fix the goal and write it down; go on with it where it stands there.
 
         Raises:
@@ -122,48 +106,33 @@ class Stopping:
         """
         if path.exists():
             plan = read_sealed(path, "plan")
-            if plan.get("kind") != KIND or plan["settings"] != goal.plain():
+            if plan.get("kind") != cls.kind or plan["settings"] != goal.plain():
                 raise InputError(
                     f"{path}: another plan stands there; what is fixed before the first label "
                     "cannot be changed after it: repeat its options, or name other --labels"
                 )
-            corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-            return cls(plan, path, check_unchanged(plan, results, corpus), corpus)
+            return cls.resume(path, results=results, posts=posts)
         population = Population(results)
         goal.rules(population)
-        scores = file_sha256(results)
-        entry = {"kind": KIND, "scores": scores, "settings": goal.plain()}
         promised = goal.recall is not None
-        error = 1 - Fraction(goal.confidence) if promised else Fraction(0)
-        ledger.register(results, entry, error=error, plan=path, again=again or not promised)
-        plan = {
-            "format": "siamese_news plan 1",
-            "kind": KIND,
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "command": command(),
-            "settings": goal.plain(),
-            "population": {
-                "file": results.name, "posts": len(population), "sha256": scores,
-                "pairs": population.pairs,
-            },
-            "sets": [len(population)],
-            "cuts": [float(population.scores[-1])],
-            "model": model_of(results),
-            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
-            "criteria": criteria,
-        }  # fmt: skip
-        write_sealed(path, plan)
-        return cls(read_sealed(path, "plan"), path, population, posts)
+        return cls._fix(
+            path, population, goal.plain(), posts=posts, again=again or not promised, unused=False,
+            error=1 - Fraction(goal.confidence) if promised else Fraction(0), own={},
+            criteria=criteria,
+        )  # fmt: skip
 
     def ask(self, labels: Labels) -> tuple[Unit, Drawn] | None:
         """The next post; None when every rule is satisfied."""
+        unit = self.next_unit(labels)
+        return None if unit is None else (unit, self.drawn.draw([unit])[0])
+
+    def next_unit(self, labels: Labels) -> Unit | None:
+        """The next post, not drawn yet; None when every rule is satisfied."""
         known = self._known(labels)
         for rule in self.rules:
             ranks = rule.next(known)
             if ranks:
-                (unit,) = self.texts.units(ranks[:1], partial(list, ranks[:500]))
-                (drawn,) = self.drawn.draw([unit])
-                return unit, drawn
+                return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0]
         return None
 
     def status(self, labels: Labels) -> str:
@@ -176,10 +145,8 @@ class Stopping:
         return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
 
     def _known(self, labels: Labels) -> dict[int, int]:
-        new = [name for name in labels.of if name not in self._ranks]
-        if new:
-            self._ranks |= self.population.ranks_of(new)
-        return {self._ranks[name]: int(label.relevant) for name, label in labels.of.items()}
+        ranks = self.population.ranks_of(list(labels.of))
+        return {ranks[name]: int(label.relevant) for name, label in labels.of.items()}
 
 
 class Certifying:
@@ -209,3 +176,37 @@ class Certifying:
         relevant = sum(label.relevant for label in labels.of.values())
         budget = self.work.settings.budget
         return f"{len(labels.of):,} of {budget:,} planned labels, {relevant:,} relevant"
+
+
+class Several:
+    """A precision certificate and other goals, all from the same labels.
+
+    First come the posts of the certificate, whose order gives nothing away; then those that the
+    other goals still need. A label counts for every goal: each rests on a random order of its own,
+    fixed beforehand, and its promise holds whichever posts are labelled besides, and whenever one
+    looks.
+
+    Args:
+        certifying: the certificate.
+        stopping: the other goals over the same scores.
+    """
+
+    def __init__(self, certifying: Certifying, stopping: Stopping) -> None:
+        self._certifying = certifying
+        self._stopping = stopping
+        self.path = certifying.path
+        self.plan = certifying.plan
+        self.drawn = certifying.drawn
+
+    def ask(self, labels: Labels) -> tuple[Unit, Drawn] | None:
+        """The next post; None when nothing is left to do for any goal."""
+        asked = self._certifying.ask(labels)
+        if asked is not None:
+            return asked
+        unit = self._stopping.next_unit(labels)
+        return None if unit is None else (unit, self.drawn.draw([unit])[0])
+
+    def status(self, labels: Labels) -> str:
+        """Where the goals stand; while posts of the certificate come, without rank or score."""
+        stands = self._certifying.status(labels)
+        return f"{stands}; {self._stopping.status(labels)}"

@@ -14,7 +14,7 @@ from siamese_news.decide.noise import RESERVED, noisy_nulls
 from siamese_news.decide.tables import Tables, turn_of
 from siamese_news.errors import InputError
 
-METHOD = "descent over nested sets, exact group-sequential tests without replacement, version 1"
+METHOD = "descent over nested sets, exact group-sequential tests without replacement, version 2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Scored posts as a population: their ids, their scores from the highest down, their texts."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from siamese_news.decide.design import keys_of
 from siamese_news.decide.scored_file import read_columns, read_texts
 from siamese_news.errors import InputError
-
-_PIECE = 2**18  # ids that are Python objects at one time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +59,21 @@ class Population:
             raise InputError(
                 f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew"
             )
-        self._ids = ids
-        self._articles = articles if articles is not None and _repeats(ids) else None
+        self._ids = _Column(ids)
+        self._articles: _Column | None = None
+        if articles is not None and self._repeated() is not None:
+            self._articles = _Column(articles)
         if self._articles is not None or articles is None:
-            again = _repeats(self._ids, self._articles)
-            if again:
+            again = self._repeated()
+            if again is not None:
                 raise InputError(
                     f"{path}: {again!r} occurs twice; expected each post once in a list: remove one"
                 )
-        self._rows = np.argsort(-scores, kind="stable")
-        self.scores: NDArray[np.float64] = scores[self._rows]
+        np.negative(scores, out=scores)
+        rows = np.argsort(scores, kind="stable")
+        self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)
+        self.scores: NDArray[np.float64] = -scores[rows]
+        self._ranks: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -80,30 +83,43 @@ class Population:
         """Whether the units are (article, post) pairs."""
         return self._articles is not None
 
-    def names(self, start: int, end: int) -> list[str]:
-        """The names of the units from one rank (from 0) up to another."""
-        return self._names(self._rows[start:end])
-
     def names_at(self, ranks: Sequence[int]) -> list[str]:
-        """The names of the units at these ranks."""
-        return self._names(self._rows[np.asarray(ranks, np.int64)])
+        """The names of the units at these ranks (from 0)."""
+        names = self._names(self._rows[np.asarray(ranks, np.int64)])
+        self._ranks.update(zip(names, ranks, strict=True))
+        return names
 
     def keys(self, seed: int, purpose: str = "certify") -> Callable[[int, int], NDArray[np.uint64]]:
         """The keys of the random order by rank; see `design.Order`."""
-        return lambda start, end: keys_of(seed, self.names(start, end), purpose=purpose)
+        made: list[NDArray[np.uint64]] = []
+
+        def keys(start: int, end: int) -> NDArray[np.uint64]:
+            if not made:  # of all posts at once, in the order of the file
+                made.append(
+                    np.concatenate([keys_of(seed, n, purpose=purpose) for n in self._pieces()])
+                )
+            return made[0][self._rows[start:end]]
+
+        return keys
 
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
         """The ranks of those of the names that there are."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        wanted = [name for name in dict.fromkeys(names) if name not in self._ranks]
+        if wanted:
+            self._look_up(wanted)
+        return {name: self._ranks[name] for name in names if name in self._ranks}
 
-        wanted = set(names)
-        posts = pa.array([name.split("\t")[-1] for name in names], self._ids.type)
-        rows = np.flatnonzero(pc.is_in(self._ids, value_set=posts).to_numpy(zero_copy_only=False))
-        places = np.empty(len(self), np.int64)
-        places[self._rows] = np.arange(len(self))
-        found = zip(self._names(rows), places[rows].tolist(), strict=True)
-        return {name: rank for name, rank in found if name in wanted}
+    def _look_up(self, names: Sequence[str]) -> None:
+        """Find units among all that there are."""
+        import pyarrow as pa
+
+        wanted, start, rows = pa.array(names, pa.large_string()), 0, []
+        for piece in self._pieces():
+            rows.append(start + np.flatnonzero(_are_in(piece, wanted)))
+            start += len(piece)
+        found = np.concatenate(rows)
+        ranks = np.flatnonzero(np.isin(self._rows, found))
+        self.names_at(ranks.tolist())
 
     def units(self, ranks: Iterable[int]) -> list[Unit]:
         """The units at these ranks, with their texts."""
@@ -121,12 +137,68 @@ class Population:
         """How many units have this score or a higher one."""
         return len(self) - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
 
-    def _names(self, rows: NDArray[np.int64]) -> list[str]:
-        posts: list[str] = self._ids.take(_indices(rows)).to_pylist()
+    def _names(self, rows: NDArray[Any]) -> list[str]:
+        posts = self._ids.at(rows)
         if self._articles is None:
             return posts
-        articles = self._articles.take(_indices(rows)).to_pylist()
-        return [f"{a}\t{p}" for a, p in zip(articles, posts, strict=True)]
+        return [f"{a}\t{p}" for a, p in zip(self._articles.at(rows), posts, strict=True)]
+
+    def _pieces(self) -> Iterator[Any]:
+        """The names of all units, in the order of the file, an Arrow array at a time."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        start = 0
+        for posts in self._ids.chunks:
+            if self._articles is None:
+                yield posts
+                continue
+            text = pa.large_string()
+            articles = self._articles.part(start, start + len(posts)).cast(text)
+            yield pc.binary_join_element_wise(articles, posts.cast(text), pa.scalar("\t", text))
+            start += len(posts)
+
+    def _repeated(self) -> str | None:
+        """A unit that occurs twice, or None."""
+        keys = np.concatenate([keys_of(0, piece, purpose="repeated") for piece in self._pieces()])
+        keys.sort()
+        same = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        if not len(same):
+            return None
+        seen: set[str] = set()
+        for piece in self._pieces():
+            often = np.isin(keys_of(0, piece, purpose="repeated"), same)
+            for name in piece.filter(_mask(often)).to_pylist():
+                if name in seen:
+                    return str(name).rpartition("\t")[2]
+                seen.add(name)
+        return None
+
+
+class _Column:
+    """A column in the chunks in which it was read."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+        self.chunks: list[Any] = column.chunks
+        self._starts = np.cumsum([0, *(len(chunk) for chunk in self.chunks)])
+
+    def at(self, rows: NDArray[Any]) -> list[str]:
+        """The texts of some rows, in their order."""
+        found = np.empty(len(rows), object)
+        chunks = np.searchsorted(self._starts, rows, side="right") - 1
+        for number in np.unique(chunks).tolist():
+            places = np.flatnonzero(chunks == number)
+            own = np.asarray(rows[places], np.int64) - self._starts[number]
+            found[places] = self.chunks[number].take(_indices(own)).to_pylist()
+        texts: list[str] = found.tolist()
+        return texts
+
+    def part(self, start: int, end: int) -> Any:
+        """The rows from one up to another as one array."""
+        import pyarrow as pa
+
+        return pa.concat_arrays(self._column.slice(start, end - start).chunks)
 
 
 def file_sha256(path: Path) -> str:
@@ -148,37 +220,15 @@ def _indices(rows: NDArray[np.int64]) -> Any:
     return pa.array(rows)
 
 
-def _repeats(ids: Any, articles: Any = None) -> str | None:
-    """A unit that occurs twice, or None."""
-    if articles is None and _different_numbers(ids):
-        return None
-    pieces = []
-    for start in range(0, len(ids), _PIECE):
-        names = ids.slice(start, _PIECE).to_pylist()
-        if articles is not None:
-            names = zip(articles.slice(start, _PIECE).to_pylist(), names, strict=True)
-        pieces.append(np.fromiter(map(hash, names), np.int64))
-    hashes = np.concatenate(pieces)
-    ordered = np.sort(hashes)
-    same = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    if not len(same):
-        return None
-    seen: set[Any] = set()
-    for row in np.flatnonzero(np.isin(hashes, same)).tolist():
-        name = ids[row].as_py()
-        unit = name if articles is None else (articles[row].as_py(), name)
-        if unit in seen:
-            return str(name)
-        seen.add(unit)
-    return None
+def _are_in(texts: Any, wanted: Any) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    there = pc.is_in(texts, value_set=wanted.cast(texts.type))
+    found: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
+    return found
 
 
-def _different_numbers(ids: Any) -> bool:
-    """Whether the ids are whole numbers that all differ, which is quickly told."""
+def _mask(values: NDArray[np.bool_]) -> Any:
     import pyarrow as pa
 
-    try:
-        numbers = np.sort(ids.cast(pa.uint64()).to_numpy(zero_copy_only=False))
-    except pa.ArrowException:
-        return False
-    return bool((numbers[1:] != numbers[:-1]).all())
+    return pa.array(values)

@@ -26,7 +26,10 @@ def _ending(path: Path) -> str:
 
 
 def read_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
-    """Ids, articles (or None) and scores, in the order of the file."""
+    """Ids, articles (or None) and scores, in the order of the file.
+
+    Ids and articles are chunked arrays of Arrow, so that nothing is held twice.
+    """
     import pyarrow as pa
 
     if _ending(path) in _PARQUET:
@@ -55,7 +58,7 @@ def read_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
             put()
     put()
     merged = pa.chunked_array(articles).unify_dictionaries() if named else None
-    return pa.chunked_array(ids).combine_chunks(), merged, np.concatenate(scores)
+    return pa.chunked_array(ids), merged, np.concatenate(scores)
 
 
 def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
@@ -67,24 +70,46 @@ def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
     try:
         names = pq.read_schema(path).names
         _expect(path, names)
-        wanted = [name for name in ("post", "score", "article") if name in names]
-        table = pq.read_table(path, columns=wanted, read_dictionary=["article"])
+        coded = ["article"] if "article" in names else None
+        with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False) as file:
+            if pa.types.is_floating(file.schema_arrow.field("post").type):
+                raise InputError(
+                    f"{path}: column 'post' holds fractions, so ids lost digits; write text"
+                )
+            wanted = [name for name in ("post", "score", "article") if name in names]
+            scores = np.empty(file.metadata.num_rows)
+            ids, articles, end = [], [], 0
+            for batch in file.iter_batches(_PIECE, columns=wanted):
+                if batch.column("post").null_count or batch.column("score").null_count:
+                    raise InputError(
+                        f"{path}: a post has no id or no score; expected both in every row"
+                    )
+                start, end = end, end + len(batch)
+                scores[start:end] = _numbers(path, batch.column("score"))
+                ids.append(_texts(batch.column("post")))
+                if "article" in names:
+                    articles.append(batch.column("article"))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
-    ids = table.column("post")
-    if pa.types.is_floating(ids.type):
-        raise InputError(f"{path}: column 'post' holds fractions, so ids lost digits; write text")
-    if ids.null_count or table.column("score").null_count:
-        raise InputError(f"{path}: a post has no id or no score; expected both in every row")
+    merged = pa.chunked_array(articles).unify_dictionaries() if articles else None
+    return pa.chunked_array(ids, None if ids else pa.large_string()), merged, scores
+
+
+def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
+    import pyarrow as pa
+
     try:
-        scores = table.column("score").cast(pa.float64()).to_numpy()
+        found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
     except pa.ArrowException as error:
         raise InputError(f"{path}: column 'score' is not a number ({error})") from error
-    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
-        ids = ids.cast(pa.large_string())
-    ids = ids.combine_chunks()
-    article = table.column("article") if "article" in table.column_names else None
-    return ids, article, scores
+    return found
+
+
+def _texts(column: Any) -> Any:
+    import pyarrow as pa
+
+    plain = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return column if plain else column.cast(pa.large_string())
 
 
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:

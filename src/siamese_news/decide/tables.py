@@ -18,6 +18,7 @@ KEPT = 0.1
 """Share of the error budget that is kept for labels beyond the planned ones."""
 
 _TOGETHER = 64  # sets whose tables are computed at once
+_FAR = 3  # times the turn: from there on a table is computed for its set alone
 _DIGITS = 1e12  # what may be spent is rounded down to this, so machines agree on the tables
 
 
@@ -67,6 +68,7 @@ class Tables:
         self.error = error
         self.turn = turn
         self._found: dict[int, NDArray[np.int32]] = {}
+        self._far: dict[int, NDArray[np.int32]] = {}
 
     def bounds(self, number: int, labels: int) -> NDArray[np.int32]:
         """The most errors with which a set is certified after 0, 1, ... labels; -1 for none.
@@ -79,6 +81,8 @@ class Tables:
             (min(labels, size) + 1,) never decreasing.
         """
         labels = min(labels, int(self.sizes[number]))
+        if labels > _FAR * self.turn:
+            return self._far_bounds(number, labels)
         group = number // _TOGETHER
         found = self._found.get(group)
         if found is None or found.shape[1] <= labels:
@@ -89,6 +93,30 @@ class Tables:
             found = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, upto)
             self._found[group] = found
         return found[number % _TOGETHER, : labels + 1]
+
+    def ceiling(self, number: int, labels: int) -> NDArray[np.int64]:
+        """What the table of a set never exceeds, without computing it.
+
+        The chance of being at or below the table is at most one half, so it stays below the
+        median, which is within one of the mean.
+
+        Args:
+            number: of the set, from 0.
+            labels: how far.
+
+        Returns:
+            (labels + 1,)
+        """
+        return np.arange(labels + 1) * self.nulls[number] // self.sizes[number] + 2
+
+    def _far_bounds(self, number: int, labels: int) -> NDArray[np.int32]:
+        """As `bounds`, for the one set that somebody looks at far beyond the budget."""
+        found = self._far.get(number)
+        if found is None or len(found) <= labels:
+            part = slice(number, number + 1)
+            (found,) = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, labels)
+            self._far[number] = found
+        return found[: labels + 1]
 
     def fingerprint(self, labels: int) -> str:
         """SHA-256 of all tables up to so many labels."""

@@ -92,21 +92,25 @@ class KnownVerdicts:
         self._texts = texts
         self._order = order
         self._sizes = sizes
-        self._of: dict[int, int] = {}
         names = list(labels.of)
         self.ranks = population.ranks_of(names) if names else {}
-        for name, rank in self.ranks.items():
-            self._of[rank] = int(labels.of[name].relevant)
+        of = {rank: int(labels.of[name].relevant) for name, rank in self.ranks.items()}
+        self._known = np.array(sorted(of), np.int64)
+        self._said = np.array([of[rank] for rank in sorted(of)], np.int8)
         self._by_text: dict[tuple[str, str], int] = {}
         said = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
         best = range(min(_BEST, len(population)))
         for rank, key in zip(said, texts.keys(said, lambda: best), strict=True):
             if key is not None:
-                self._by_text.setdefault(key, self._of[rank])
+                self._by_text.setdefault(key, of[rank])
 
     def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
         """The labels of these ranks; see `descent.Verdicts`."""
-        found = np.fromiter((self._of.get(r, UNKNOWN) for r in ranks.tolist()), np.int8, len(ranks))
+        found = np.full(len(ranks), UNKNOWN, np.int8)
+        if len(self._known):
+            places = np.minimum(np.searchsorted(self._known, ranks), len(self._known) - 1)
+            there = self._known[places] == ranks
+            found[there] = self._said[places[there]]
         if self._by_text:
             places = np.flatnonzero(found == UNKNOWN)
             asked = ranks[places].tolist()

@@ -1,0 +1,144 @@
+"""What every plan has in common: scores, model and corpus it rests on, and what it drew."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from siamese_news.decide import ledger
+from siamese_news.decide.drawn import DrawnFile
+from siamese_news.decide.plan import beside
+from siamese_news.decide.population import Population, file_sha256
+from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.decide.texts import Texts
+from siamese_news.decide.unchanged import check_unchanged, model_of
+from siamese_news.errors import InputError
+from siamese_news.utils.provenance import command
+
+ORDER = "SipHash-2-4 of the ids"
+"""How posts get their places in the random order; a plan of another order cannot go on."""
+
+
+class Planned:
+    """A plan over a population.
+
+    Args:
+        plan: the content of its file.
+        path: of that file.
+        population: the scored posts.
+        posts: files with the texts, where the results have none.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        path: Path,
+        population: Population,
+        posts: Sequence[Path] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.path = path
+        self.population = population
+        self.results = population.path
+        self.texts = Texts(population, posts)
+        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+
+    @classmethod
+    def _fix(
+        cls,
+        path: Path,
+        population: Population,
+        settings: Mapping[str, Any],
+        *,
+        error: Fraction,
+        own: Mapping[str, Any],
+        posts: Sequence[Path] | None,
+        again: bool,
+        unused: bool,
+        criteria: str,
+    ) -> Self:
+        """Register a plan beside the scores and write its file.
+
+        Args:
+            path: of the plan: a new file, or one with the very same plan.
+            population: the scored posts.
+            settings: what the user chose.
+            error: the chance that it says something wrong, at most.
+            own: what only this kind of plan fixes.
+            posts: files with the texts.
+            again: whether this may be a further plan over the same scores.
+            unused: whether no label was given for the earlier ones.
+            criteria: what counts as relevant.
+
+        Raises:
+            InputError: for a plan that may not be.
+        """
+        results = population.path
+        scores = file_sha256(results)
+        entry = {"kind": cls.kind, "scores": scores, "settings": dict(settings)}
+        if path.exists():
+            old = read_sealed(path, "plan")
+            if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
+                raise InputError(f"{path}: another plan stands there; name another --out")
+        earlier = ledger.register(
+            results, entry, error=error, again=again, unused=unused, plan=path
+        )
+        plan = {
+            "format": "siamese_news plan 1",
+            "kind": cls.kind,
+            "order": ORDER,
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "command": command(),
+            "settings": dict(settings),
+            "population": {
+                "file": results.name, "posts": len(population), "sha256": scores,
+                "pairs": population.pairs,
+            },
+            "sets": [len(population)],
+            "cuts": [float(population.scores[-1])],
+            "model": model_of(results),
+            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
+            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
+            "criteria": criteria,
+            **own,
+        }  # fmt: skip
+        if not path.exists():
+            write_sealed(path, plan)
+        return cls(read_sealed(path, "plan"), path, population, posts)
+
+    @classmethod
+    def resume(
+        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
+    ) -> Self:
+        """Take a plan up again, if nothing it rests on has changed.
+
+        Args:
+            path: of the plan.
+            results: the scored posts, where they do not lie beside the plan.
+            posts: files with the texts, where they have moved.
+
+        Raises:
+            InputError: where the plan, the scores, the model or the corpus changed: says what.
+        """
+        plan = read_sealed(path, "plan")
+        if plan.get("kind") != cls.kind:
+            raise InputError(
+                f"{path}: a plan of kind {plan.get('kind')!r}, expected {cls.kind!r}; sheets of "
+                "sample are for certify, those of audit for audit"
+            )
+        if plan.get("order") != ORDER:
+            raise InputError(
+                f"{path}: another version of the program made this plan, with another random "
+                "order; finish with the version that made it"
+            )
+        given = results or path.with_name(plan["population"]["file"])
+        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
+        return cls(plan, path, check_unchanged(plan, given, corpus), corpus)
+
+    @property
+    def earlier_error(self) -> Fraction:
+        """The chance that one of the earlier plans over the same scores says something wrong."""
+        return sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
