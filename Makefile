@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
-.PHONY: help install demo test test-all lint format types bench pretrained leaderboard reproduce build clean
+.PHONY: help install demo test test-all lint format types docs bench pretrained leaderboard reproduce build clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,18 @@ format: install  ## ruff: put in order
 types: install  ## mypy over src
 	$(BIN)/mypy
 
+NOTEBOOKS := $(patsubst %,build/%,$(wildcard notebooks/*.ipynb))
+
+docs: install $(NOTEBOOKS)  ## the documentation, into site/; the first time it runs the notebooks (minutes)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html is there; with search: $(BIN)/python -m http.server --directory site"
+
+build/notebooks/%.ipynb: notebooks/%.ipynb | install
+	@mkdir -p $(@D)
+	cp $< $@.tmp.ipynb
+	OMP_NUM_THREADS=1 $(BIN)/jupyter-execute --inplace --timeout=1800 $@.tmp.ipynb
+	mv $@.tmp.ipynb $@
+
 bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
@@ -77,4 +89,4 @@ build: install  ## wheel and sdist
 	$(BIN)/python -m build
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) demo outputs multirun reproduction build dist bench-results
+	rm -rf $(VENV) demo outputs multirun reproduction build dist site bench-results

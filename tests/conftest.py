@@ -14,7 +14,7 @@ hypothesis.settings.load_profile("untimed")
 def _folder(variable: str) -> Path:
     value = os.environ.get(variable)
     if not value or not Path(value).is_dir():
-        pytest.skip(f"{variable} does not name a folder; see the README, section Data")
+        pytest.skip(f"{variable} does not name a folder; see docs/data.md")
     return Path(value)
 
 

@@ -88,7 +88,8 @@ def test_constraints_name_everything_that_is_needed():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    groups = [name for group in project["dependency-groups"].values() for name in group]
+    asked = [*project["project"]["dependencies"], *(n for n in groups if isinstance(n, str))]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
     names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - {"siamese-news"}

@@ -15,7 +15,10 @@ from torch import Tensor, nn
 from siamese_news.sparsity.maps import Sparsity
 
 AttentionBackend = Literal["fast", "reference"]
+"""How attention is computed: ``reference`` is the plain loop that ``fast`` is tested against."""
+
 Similarity = Literal["dot", "cosine"]
+"""The similarity of query and key, f in Eq. 2 of the AST paper."""
 
 
 class Attention(nn.Module):

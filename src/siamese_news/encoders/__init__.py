@@ -32,7 +32,6 @@ __all__ = [
     "places_of",
 ]
 
-# The class names that a model folder may contain; a test checks that conf/ has the same ones.
 ENCODERS: dict[str, type[Encoder]] = {
     cls.__name__: cls
     for cls in (
@@ -44,10 +43,8 @@ ENCODERS: dict[str, type[Encoder]] = {
         TwoHeadEncoder,
     )
 }
+"""The class names that a model folder may contain; a test checks that conf/ has the same ones."""
 
-
-# The files of conf/encoder by name, with the options that differ from the defaults of the class; a
-# test checks that both build the same encoder.
 _PAPER = {"residual": "none", "pooling": "max_relay"}
 PRESETS: dict[str, dict[str, Any]] = {
     "bag": {"class": "BagEncoder"},
@@ -68,6 +65,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "two_head_bag": {"class": "TwoHeadEncoder", "output_dim": 300, "relay": False},
     "two_head_mean": {"class": "TwoHeadEncoder", "output_dim": 300},
 }
+"""The files of conf/encoder by name, with the options that differ from the defaults of the class; a
+test checks that both build the same encoder."""
 
 
 def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 Blocks = Callable[[], Iterable[tuple[int, np.ndarray]]]
+"""A matrix of scores that can be read again and again, a few columns at a time: (first column,
+(A, n) scores) for each block of posts."""
 
 COLUMNS = 16_384
 

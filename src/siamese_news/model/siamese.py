@@ -32,9 +32,11 @@ from siamese_news.text.token_ids import ChunkIds, TokenIds
 from siamese_news.text.truncation import Side, truncated
 
 Precision = Literal["float32", "bfloat16"]
+"""What vectors are computed in; bfloat16 is faster where the processor has it."""
 
-# Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
 BLOCK = 8192
+"""Texts are processed in fixed blocks by input row: memory is bounded and order does not matter."""
+
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
 # The model that ships with the package.

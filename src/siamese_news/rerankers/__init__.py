@@ -17,6 +17,7 @@ RANKERS: dict[str, type[nn.Module]] = {
     "Combined": Combined,
     "MPHCNN": MPHCNN,
 }
+"""The rankers by the names that a model folder may contain; a test checks that conf/ has them."""
 
 
 def build_ranker(config: Mapping[str, Any]) -> nn.Module:

@@ -16,6 +16,7 @@ from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.text.checks import check_texts
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
+"""How words and vectors come together: by the model's weight, by reciprocal ranks, or one alone."""
 
 EXTERNAL_DENSE = 0.1
 EXTERNAL_EXCESS = DenseExcess(weight=0.2, strong_weight=0.1)

@@ -73,8 +73,8 @@ class SearchLanguages:
         )
         self._reading = (
             f"The seeds are in '{names[0]}', not in English: {stop}, and how rare a word is comes "
-            "from English text, so that most of their words count alike. The README says what to "
-            "expect."
+            "from English text, so that most of their words count alike. docs/languages.md says "
+            "what to expect."
         )
         read = words.without(stop_tokens(names[0]))
         return model.beside(read) if isinstance(model, ExternalModel) else read

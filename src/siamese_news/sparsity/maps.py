@@ -228,3 +228,4 @@ def _checked(backend: Backend) -> Backend:
 SPARSITIES: dict[str, type[Sparsity]] = {
     cls.__name__: cls for cls in (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
 }
+"""The maps by the names that a model folder may contain; a test checks that conf/ has the same."""

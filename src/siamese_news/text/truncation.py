@@ -8,6 +8,8 @@ import numpy as np
 from siamese_news.text.token_ids import TokenIds
 
 Side = Literal["article", "post"]
+"""Which of the two a text is: each has its own limit of tokens."""
+
 Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
 

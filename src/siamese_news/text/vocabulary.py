@@ -12,7 +12,11 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, open_binary
 
 PAD = -1
+"""The id that fills a row behind the tokens of its text."""
+
 UNK = "<unk>"
+"""The word whose vector stands for words that have none, with ``unknown="unk"``."""
+
 Unknown = Literal["drop", "unk", "hash"]
 
 _HASH_BITS = 62  # V + h stays below 2^63

@@ -2,7 +2,6 @@
 
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
 from siamese_news.search.report.page import render, write_report
-from siamese_news.search.report.places import places
 from siamese_news.search.report.results import read_results
 
 __all__ = [
@@ -10,7 +9,6 @@ __all__ = [
     "ReportData",
     "ReportPost",
     "Seed",
-    "places",
     "read_results",
     "render",
     "write_report",

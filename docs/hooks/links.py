@@ -1,0 +1,59 @@
+"""Pages from outside docs/ (the results, the architecture), and links as they work on GitHub, too.
+
+A link is written as it leads somewhere in the repository. Here it becomes one to the page that the
+file is on the site, or, where it is none, to the file at its public address. The strict build stops
+at one that leads nowhere.
+"""
+
+import os
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import get_plugin_logger
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+log = get_plugin_logger("links")
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/siamese-news/siamese_news/blob/main/"
+OUTSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/*.md")
+_LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(\))")
+_CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.S | re.M)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie outside docs/."""
+    for pattern in OUTSIDE:
+        for path in sorted(ROOT.glob(pattern)):
+            uri = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Every relative link of a page, as it works on the site; code is left alone."""
+    source = page.file.abs_src_path
+    if source is None:  # made by another hook, for the site
+        return markdown
+    folder = posixpath.dirname(Path(source).relative_to(ROOT).as_posix())
+    pieces = _CODE.split(markdown)
+    pieces[::2] = [
+        _LINK.sub(lambda found: _on_site(found, folder, page.file.src_uri, files), piece)
+        for piece in pieces[::2]
+    ]
+    return "".join(pieces)
+
+
+def _on_site(found: re.Match[str], folder: str, page: str, files: Files) -> str:
+    before, target, anchor, after = found.groups(default="")
+    path = posixpath.normpath(posixpath.join(folder, target))
+    name = path.removeprefix("docs/").replace(".ipynb", ".md")
+    if files.get_file_from_path(name):
+        target = os.path.relpath(name, posixpath.dirname(page) or ".")
+    elif (ROOT / path).exists():
+        target = REPOSITORY + path
+    else:
+        log.warning("%s: the link to %s leads nowhere", page, target)
+    return f"{before}{target}{anchor}{after}"

@@ -1,0 +1,142 @@
+"""What the documentation says to type works: code, commands, options, links."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from hydra import compose, initialize_config_module
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.encoders import ENCODERS, build_encoder
+from siamese_news.rerankers import RANKERS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").glob("*.md"))
+}
+PYTHON = [
+    pytest.param(block, id=f"{path.stem}-{number}")
+    for path in PAGES
+    if path.stem != "tutorial"  # has tests of its own
+    for number, block in enumerate(
+        re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S), 1
+    )
+]
+
+
+def lines(name):
+    """The commands of a page, one a line."""
+    blocks = re.findall(r"^ *```bash\n(.*?)```", TEXTS[name], flags=re.S | re.M)
+    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+COMMANDS = [(name, line) for name in TEXTS for line in lines(name)]
+
+
+@pytest.fixture
+def tables():
+    """What a page registers is taken out again."""
+    before = [(table, dict(table)) for table in (ENCODERS, RANKERS)]
+    yield
+    for table, entries in before:
+        table.clear()
+        table.update(entries)
+
+
+@pytest.mark.parametrize("block", PYTHON)
+def test_python_code_prints_what_it_says(block, tables, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+    promised = re.findall(r"print\(.*\)  # (.*)", block)
+    assert out.getvalue().splitlines() == promised
+
+
+def test_the_encoder_of_the_page_keeps_the_contract(tables):
+    import torch
+
+    exec(next(b.values[0] for b in PYTHON if b.id == "add-an-encoder-1"), {"__name__": "page"})
+    encoder = build_encoder({"class": "MaxEncoder", "input_dim": 4})
+    texts, mask = torch.randn(3, 5, 4), torch.arange(5) < torch.tensor([[5], [2], [0]])
+    padded = torch.cat([texts, torch.full((3, 4, 4), 9.0)], 1)
+    longer = torch.cat([mask, torch.zeros(3, 4, dtype=torch.bool)], 1)
+    torch.testing.assert_close(encoder(texts, mask), encoder(padded, longer))
+    assert encoder(texts, mask).isfinite().all()
+
+
+def test_the_five_minute_start_works(tmp_path, monkeypatch):
+    for name in ("examples", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for line in lines("docs/start.md"):
+        if line.startswith("siamese-news"):
+            done = CliRunner().invoke(app, shlex.split(line)[1:])
+            assert done.exit_code == 0, f"{line}\n{done.output}"
+            said[line.split()[1]] = done.stdout
+    assert set(said) == {"rank", "filter", "report", "doctor"}
+    assert "Harlow" in said["rank"]
+    assert (tmp_path / "found.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "line", sorted({line for _, line in COMMANDS if line.startswith("siamese-news ")})
+)
+def test_commands_have_the_options_that_are_shown(line):
+    group = typer.main.get_command(app)
+    context = group.make_context("siamese-news", [], resilient_parsing=True)
+    words = line.split()
+    command = group.get_command(context, words[1])
+    assert command is not None, line
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    assert {word for word in words if word.startswith("--")} <= known | {"--help"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    sorted(
+        {
+            line
+            for name, line in COMMANDS
+            if name.startswith("docs/") and "-m siamese_news." in line and "my_encoders" not in line
+        }
+    ),
+)
+def test_configurations_that_are_shown_compose(line):
+    words = [word for word in shlex.split(line) if "=" in word and not word.startswith("PYTHON")]
+    if "siamese_news.data" in line:
+        return  # a program without a configuration
+    name = re.search(r"siamese_news\.(\w+)", line)[1]
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        for word in words:
+            key, _, values = word.partition("=")
+            if key.startswith("hydra") or "<name>" in values:
+                continue
+            for value in values.split(","):
+                compose(name, overrides=[f"{key}='{value}'" if "<" in value else f"{key}={value}"])
+
+
+def test_named_options_exist():
+    rows = re.findall(r"^\| `(\w+)` \| (`[^|]*) \|$", TEXTS["docs/train.md"], flags=re.M)
+    assert len(rows) >= 7
+    for group, options in rows:
+        for option in re.findall(r"`(\w+)`", options):
+            assert (ROOT / "conf" / group / f"{option}.yaml").is_file(), f"{group}={option}"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name):
+    text = re.sub(r"```.*?```", "", TEXTS[name], flags=re.S)
+    made = {"configuration", "api", "notebooks", "commands.md"}  # with the site
+    for target in re.findall(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)", text):
+        if name.startswith("docs/") and target.split("/")[0] in made:
+            continue
+        assert (ROOT / Path(name).parent / target).exists(), target
