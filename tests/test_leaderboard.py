@@ -205,7 +205,7 @@ def test_the_projects_own_board_is_read():
 
     board = read_board(HERE / "rows.yaml", HERE)
     assert board.tests[:3] == ("usatoday-cnn", "signal1m", "crisislex-boston")
-    assert board.rows["shipped_minilm"].weights
+    assert board.rows["beside_minilm"].kind == "beside"
     assert all(
         row.tests == ("usatoday-cnn-pairs",) for n, row in board.rows.items() if "_pairs" in n
     )

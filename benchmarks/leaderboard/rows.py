@@ -14,7 +14,7 @@ import siamese_news
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
-KINDS = ("glove", "bm25", "tfidf", "minilm", "mix", "model", "shipped")
+KINDS = ("glove", "bm25", "tfidf", "minilm", "mix", "model", "shipped", "beside")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Board:
 
     def folders(self, row: Row) -> list[Path]:
         """The model folders of a row, one a seed; none for a peer."""
-        if row.kind == "shipped":
+        if row.kind in ("shipped", "beside"):
             folder = Path(siamese_news.__file__).parent / "pretrained"
             return [folder] if folder.is_dir() else []
         if row.kind != "model":
@@ -78,7 +78,7 @@ class Board:
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the row's scores depend on, as plain values."""
         description: dict[str, Any] = {"kind": row.kind, "options": {**row.options, **choices}}
-        if row.kind in ("model", "shipped"):
+        if row.kind in ("model", "shipped", "beside"):
             description["models"] = [folder_sha256(folder) for folder in self.folders(row)]
         if row.kind == "mix":
             parts = [self.rows[name] for name in row.options["of"]]

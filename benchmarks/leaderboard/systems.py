@@ -12,6 +12,7 @@ from benchmarks.leaderboard.minilm import MISSING, MiniLM, installed
 from benchmarks.leaderboard.rows import Board, Row, option
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.model import Model
+from siamese_news.model.external import ExternalModel
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text
@@ -65,11 +66,11 @@ class Ground:
 
 def missing(ground: Ground, row: Row) -> str | None:
     """The reason why a row cannot be scored here; None if it can."""
-    if row.kind == "minilm" and not installed():
+    if row.kind in ("minilm", "beside") and not installed():
         return MISSING
     if row.kind == "model" and not ground.board.folders(row):
         return f"no model folder below {ground.board.models.name}/{row.name}"
-    if row.kind == "shipped" and not ground.board.folders(row):
+    if row.kind in ("shipped", "beside") and not ground.board.folders(row):
         return "the package holds no pretrained model"
     if row.kind == "mix":
         reasons = [missing(ground, ground.board.rows[name]) for name in row.options["of"]]
@@ -92,6 +93,8 @@ def open_row(
         folders = ground.board.folders(row)
         loaded = [Model.load(folder) for folder in folders]
         return [ModelSystem(model, one_story=one_story, **row.options) for model in loaded]
+    if row.kind == "beside":
+        return [BesideMiniLM(ground.minilm, one_story=one_story, **row.options)]
     options = {**row.options, **choices}
     if row.kind == "mix":
         first, second = (
@@ -129,6 +132,42 @@ class ModelSystem:
         observe_all(scorer, posts)
         scores = scorer.scores(posts)
         return scores, time.process_time() - started
+
+
+class BesideMiniLM(ModelSystem):
+    """MiniLM beside the words of the model that ships; its vectors come from the stored ones.
+
+    Args:
+        encode: MiniLM.
+        options: of `open_scorer`.
+    """
+
+    def __init__(self, encode: MiniLM, **options: Any) -> None:
+        self._encode = encode
+        external = StoredMiniLM(encode)
+        super().__init__(external.words, **options)
+        self._external = external
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`; the vectors are timed by themselves."""
+        self._encode(posts)
+        scorer = open_scorer(self._external, articles, **self._options)
+        seconds = self._encode.seconds(posts)
+        started = time.process_time()
+        observe_all(scorer, posts)
+        scores = scorer.scores(posts)
+        return scores, seconds + time.process_time() - started
+
+
+class StoredMiniLM(ExternalModel):
+    """MiniLM as `ExternalModel` reads it, from vectors on disk."""
+
+    def __init__(self, encode: MiniLM) -> None:
+        super().__init__(encode.folder())
+        self._stored = encode
+
+    def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
+        return self._stored(texts)
 
 
 def glove(ground: Ground, *, weighting: str, remove_components: int) -> ModelSystem:
