@@ -37,9 +37,10 @@ def content_keys(
     np.cumsum(mixed, out=sums[1:])  # wraps, and so do the differences
     keys = _mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
     if vectors is not None:
-        places = _mix(np.arange(vectors.shape[1], dtype=np.uint64))
+        columns = _mix(np.arange(vectors.shape[1], dtype=np.uint64))
         bits = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint64)
-        keys = _mix(keys ^ _mix(bits + places).sum(axis=1, dtype=np.uint64))
+        said: Keys = _mix(bits + columns).sum(axis=1, dtype=np.uint64)
+        keys = _mix(keys ^ said)
     return keys
 
 
