@@ -21,9 +21,9 @@ from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.languages import SearchLanguages
 
 
-def scores_of(model, text, posts):
+def scores_of(model, text, posts, stop_words):
     """The scores of the posts for an article alone."""
-    scorer = open_scorer(model, [text])
+    scorer = open_scorer(model, [text], stop_words=stop_words)
     observe_all(scorer, posts)
     starts = range(0, len(posts), BLOCK)
     parts = [scorer.scores(posts[start : start + BLOCK]) for start in starts]
@@ -54,8 +54,8 @@ def main() -> None:
         event = str(article.metadata["event"])
         languages = SearchLanguages([article])
         name = languages.seeds[id]
-        read = languages.read_as(model) if arguments.stop_words == "on" else model
-        scores = scores_of(read, article.full_text, texts)
+        stop_words = languages.stop_words(model) if arguments.stop_words == "on" else None
+        scores = scores_of(model, article.full_text, texts, stop_words)
         relevant = np.array([qrels.get(id, {}).get(post.id, 0) > 0 for post in posts])
         figures = [
             precision(relevant, scores, np.ones(len(posts), bool)),

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from siamese_news.data.records import Article
     from siamese_news.model.loading import AnyModel
     from siamese_news.model.siamese import Model
     from siamese_news.search.export import ExportOptions
-    from siamese_news.search.seeds import Seeds
 
 
 class Format(StrEnum):
@@ -287,39 +285,6 @@ def own_model(folder: Path | None) -> "Model":
     from siamese_news.model.loading import explainable, open_model
 
     return explainable(open_model(folder))
-
-
-def read_seeds(
-    articles: list[str],
-    negatives: list[str] | None,
-    *,
-    over: bool,
-    aggregate: Aggregate,
-    posts: list[str],
-    strict: bool = False,
-) -> "Seeds":
-    """The seed articles of a command, named on the console: a wrong one is seen at once.
-
-    Without `strict` an article that has neither title nor text is named and left out.
-    """
-    from siamese_news.cli.say import say_seeds
-    from siamese_news.data.articles import read_articles
-    from siamese_news.errors import InputError
-    from siamese_news.search.seeds import Seeds
-
-    if sum("-" in names for names in (articles, negatives or [], posts)) > 1:
-        raise InputError("standard input (-) is named twice; expected one of articles and posts")
-    aside = None if strict else _set_aside
-    pushing: list[Article] = read_articles(negatives, set_aside=aside) if negatives else []
-    seeds = Seeds(read_articles(articles, set_aside=aside), pushing, over, aggregate.value)
-    say_seeds(seeds.articles, seeds.negatives)
-    return seeds
-
-
-def _set_aside(reason: str) -> None:
-    from siamese_news.utils.terminal import clean
-
-    typer.echo(f"article set aside (--strict stops here): {clean(reason)}", err=True)
 
 
 def export_options(

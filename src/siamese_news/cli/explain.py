@@ -20,11 +20,11 @@ from siamese_news.cli.common import (
     ThreadsOption,
     bad_input_exits,
     own_model,
-    read_seeds,
     use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
+from siamese_news.cli.seeds import read_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,13 +103,15 @@ def explain(
         sources = posts or []
         claim(out, files_read(posts=sources, articles=articles, model=model), force=force)
         seeds = read_seeds(articles, None, over=True, aggregate=Aggregate.max, posts=sources)
-        encoder = SearchLanguages(seeds.articles).read_as(own_model(model))
+        encoder = own_model(model)
+        stop_words = SearchLanguages(seeds.articles).stop_words(encoder)
         scorer = open_scorer(
             encoder,
             seeds.texts,
             one_story=over_seeds,
             about=about.value,
             smooth=None if smooth else False,
+            stop_words=stop_words,
         )
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
@@ -125,7 +127,7 @@ def explain(
         if missing:
             raise InputError(f"{sources[0]}: there is no post {missing[0]!r}; check the id")
         explained = explain_nearest(
-            encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer
+            encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer, stop_words
         )
         explained = name_neighbors(explained, pool, encoder)
         for one in explained:

@@ -40,7 +40,6 @@ from siamese_news.cli.common import (
     export_options,
     format_of,
     load_model,
-    read_seeds,
     use_threads,
 )
 from siamese_news.cli.outputs import (
@@ -52,6 +51,8 @@ from siamese_news.cli.outputs import (
 )
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
+from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.timing import TimingOption, told
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
@@ -94,6 +95,7 @@ def filter(
     long_window: LongWindowOption = False,
     strict: StrictOption = False,
     threads: ThreadsOption = None,
+    timing: TimingOption = False,
 ) -> None:
     """Keep every post whose score over the seeds reaches a threshold, best first.
 
@@ -105,7 +107,7 @@ def filter(
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
-    with bad_input_exits("the same command with --resume goes on from here"):
+    with bad_input_exits("the same command with --resume goes on from here"), told(timing):
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
@@ -133,8 +135,7 @@ def filter(
                            strict=strict)  # fmt: skip
         with output_lock(out):
             encoder, which = load_model(model)
-            languages = SearchLanguages(seeds.articles)
-            encoder = languages.read_as(encoder)
+            languages = SearchLanguages(seeds.articles, seeds.negatives)
             fields = {
                 "text_field": text_field, "id_field": id_field, "date_field": date_field,
                 "encoding": encoding, "long_window": long_window, "strict": strict,
@@ -168,6 +169,7 @@ def filter(
                     fusion=fusion.value if fusion else None,
                     expand=expand,
                     smooth=None if smooth else False,
+                    stop_words=languages.stop_words(encoder),
                 )
                 before_scored = part.progress.scored
                 found = filter_posts(
@@ -223,7 +225,7 @@ def filter(
                     titles=titles,
                     about=dict(zip([a.id for a in seeds.articles], decisions, strict=False)),
                     threshold=threshold,
-                    remarks=remarks,
+                    remarks=[*seeds.remarks(), *remarks],
                     languages=languages.plain(),
                 )  # fmt: skip
                 part.remove()

@@ -19,12 +19,12 @@ from siamese_news.cli.common import (
     ThreadsOption,
     bad_input_exits,
     load_model,
-    read_seeds,
     use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_posts
+from siamese_news.cli.seeds import read_seeds
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
@@ -140,10 +140,10 @@ def _best(
         articles, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
     )
     encoder, _ = load_model(model)
-    encoder = SearchLanguages(seeds.articles).read_as(encoder)
+    stop_words = SearchLanguages(seeds.articles).stop_words(encoder)
     watched = Watched(pool)
     ranking = search(
-        open_scorer(encoder, seeds.texts, one_story=True),
+        open_scorer(encoder, seeds.texts, one_story=True, stop_words=stop_words),
         seeds,
         watched,
         top=top,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from siamese_news.utils.stopwatch import timed_items
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -72,7 +74,7 @@ class Watched:
     def __iter__(self) -> "Iterator[Post]":
         self._passes += 1
         with _shown(self._passes, self._posts.total_bytes) as show:
-            for number, post in enumerate(self._posts, 1):
+            for number, post in enumerate(timed_items(self._posts, "reading"), 1):
                 if number % _STEP == 0:
                     show(self._posts.bytes_read, number)
                 yield post
@@ -82,7 +84,7 @@ class Watched:
         self._passes += 1
         done = 0
         with _shown(self._passes, posts) as show:
-            for block in blocks:
+            for block in timed_items(blocks, "reading"):
                 yield block
                 done += len(block.posts)
                 show(done, done)

@@ -40,7 +40,6 @@ from siamese_news.cli.common import (
     export_options,
     format_of,
     load_model,
-    read_seeds,
     use_threads,
 )
 from siamese_news.cli.outputs import (
@@ -52,6 +51,8 @@ from siamese_news.cli.outputs import (
 )
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
+from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.timing import TimingOption, told
 
 if TYPE_CHECKING:
     from siamese_news.data.readers.stream import PostStream
@@ -104,6 +105,7 @@ def rank(
     long_window: LongWindowOption = False,
     strict: StrictOption = False,
     threads: ThreadsOption = None,
+    timing: TimingOption = False,
 ) -> None:
     """Rank posts for each seed article, most relevant first.
 
@@ -115,7 +117,7 @@ def rank(
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
-    with bad_input_exits(), ExitStack() as held:
+    with bad_input_exits(), told(timing), ExitStack() as held:
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
@@ -147,8 +149,7 @@ def rank(
         if out is not None:
             held.enter_context(output_lock(out))
         encoder, which = load_model(model)
-        languages = SearchLanguages(seeds.articles)
-        encoder = languages.read_as(encoder)
+        languages = SearchLanguages(seeds.articles, seeds.negatives)
         stream = open_posts(
             posts,
             text_field=text_field,
@@ -171,6 +172,7 @@ def rank(
             fusion=fusion.value if fusion else None,
             expand=expand,
             smooth=None if smooth else False,
+            stop_words=languages.stop_words(encoder),
         )
         if scores_only:
             assert out is not None
@@ -259,6 +261,7 @@ def _say(
     remarks = [*languages.remarks(), *more]
     for remark in remarks:
         typer.echo(remark, err=True)
+    remarks = [*seeds.remarks(), *remarks]
     decisions = scorer.decisions()
     if said := decided(decisions):
         typer.echo(said, err=True)

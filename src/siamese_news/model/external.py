@@ -1,6 +1,5 @@
 """Encoders of other libraries behind the two methods that searching needs."""
 
-import copy
 import hashlib
 import importlib
 import json
@@ -14,6 +13,7 @@ import numpy as np
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.text.checks import check_texts
+from siamese_news.utils.stopwatch import timed
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
 ARTICLE_WORDS = 150
@@ -66,12 +66,6 @@ class ExternalModel:
         """The model that ships, whose words are scored beside this model's vectors."""
         return Model.pretrained()
 
-    def beside(self, words: Model) -> "ExternalModel":
-        """The same encoder beside other words."""
-        other = copy.copy(self)
-        other.__dict__["words"] = words
-        return other
-
     def sha256(self) -> str:
         """A hash of the names and contents of all files, which identifies the exact model."""
         digest = hashlib.sha256()
@@ -92,6 +86,7 @@ class ExternalModel:
         check_texts(texts, "encode_posts")
         return self._unit_vectors(texts, "encode_document")
 
+    @timed("encoding")
     def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
         """Unit vectors by the model's own method for a side, which puts its prompt before a text.
 

@@ -1,6 +1,5 @@
 """The model turns texts into vectors; it loads and saves its model folder."""
 
-import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +29,7 @@ from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, TokenIds
 from siamese_news.text.truncation import Side, truncated
+from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
 """What vectors are computed in; bfloat16 is faster where the processor has it."""
@@ -95,7 +95,6 @@ class Model(nn.Module):
         self.config = dict(config)
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
-        self._stop: Collection[str] = ()
         self._chunks = ChunkIds(self._id_list)
 
     @property
@@ -115,28 +114,23 @@ class Model(nn.Module):
             return self.encoder(embeddings, mask, weights)
         return self.encoder(embeddings, mask)
 
-    def tokens(self, text: str) -> list[str]:
-        """The tokens that the model reads; content words alone if it has a lexical head."""
+    def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
+        """The tokens that the model reads; content words alone if it has a lexical head.
+
+        Args:
+            text: the text.
+            stop_words: tokens to leave out beside the English stop words; a model without a lexical
+                head reads every token.
+        """
         tokens = self.tokenizer(text)
         if self.terms is None:
             return tokens
         tokens = content_words(tokens)
-        return [token for token in tokens if token not in self._stop] if self._stop else tokens
+        return [token for token in tokens if token not in stop_words] if stop_words else tokens
 
-    def without(self, stop_words: Collection[str]) -> "Model":
-        """This model, reading articles and posts without these tokens; the weights are shared.
-
-        Args:
-            stop_words: beside the English ones. A model without a lexical head reads every token.
-        """
-        model = copy.copy(self)
-        model._stop = frozenset(stop_words)
-        model._chunks = ChunkIds(model._id_list)
-        return model
-
-    def ids(self, text: str) -> np.ndarray:
-        """The token ids (S,) of a text, all of it."""
-        return self.vocabulary.ids(self.tokens(text))
+    def ids(self, text: str, stop_words: Collection[str] = ()) -> np.ndarray:
+        """The token ids (S,) of a text, all of it; see `tokens`."""
+        return self.vocabulary.ids(self.tokens(text, stop_words))
 
     def _id_list(self, text: str) -> list[int]:
         return self.vocabulary.id_list(self.tokens(text))
@@ -188,6 +182,7 @@ class Model(nn.Module):
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
+    @timed("encoding")
     def _encode(
         self, texts: Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:

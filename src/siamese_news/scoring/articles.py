@@ -1,6 +1,6 @@
 """The articles' vectors under both heads, and what the pool makes of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,7 @@ class ArticleVectors:
         reader: of posts, by the same model.
         background: the lexical head's background weights.
         feedback: the weight of an article's best posts in its vectors.
+        stop_words: A, tokens that are left out of each article, and of what its best posts add.
 
     Attributes:
         groups: the articles by the weights that they are scored under.
@@ -54,11 +55,14 @@ class ArticleVectors:
         reader: PostReader,
         background: TermWeights,
         feedback: float,
+        stop_words: Sequence[Collection[str]] | None = None,
     ) -> None:
         assert model.terms is not None
         self._background = background
         self._terms, self._read, self._feedback = model.terms, reader, feedback
-        self._ids, self._dense, self._factors = reader.articles(texts)
+        stop_words = stop_words or [()] * len(texts)
+        self._stop = [model.vocabulary.ids(sorted(own)) for own in stop_words]
+        self._ids, self._dense, self._factors = reader.articles(texts, stop_words)
         features = [self._terms.features(ids) for ids in self._ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
@@ -82,6 +86,10 @@ class ArticleVectors:
             lists: A lists of posts that speak for an article as well, each its word ids.
             said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
         """
+        lists = [
+            [post[~np.isin(post, stop)] for post in own] if len(stop) else own
+            for own, stop in zip(lists, self._stop, strict=True)
+        ]
         posts = [post for own in lists for post in own]
         features = [self._terms.features(post) for post in posts]
         self.columns = np.unique(np.concatenate([self.columns, *features]))

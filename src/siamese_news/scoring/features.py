@@ -1,8 +1,8 @@
 """Posts as both heads read them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.model.siamese import Model
 from siamese_news.model.term_factors import TextHeads
 from siamese_news.scoring.encoder import Encodes
+from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.stopwatch import timed
 
 Ids = NDArray[np.int64]
 
@@ -60,14 +62,24 @@ class PostReader:
         self._encoder = encoder if dense else None
         self._heads = TextHeads(model)
 
-    def articles(self, texts: Sequence[str]) -> tuple[list[Ids], NDArray[np.float32], Any]:
-        """Word ids of A articles, their vectors (A, D), and the encoder's factors or None."""
-        ids = [self._model.ids(text)[: self._terms.options.article_tokens] for text in texts]
+    def articles(
+        self, texts: Sequence[str], stop_words: Sequence[Collection[str]]
+    ) -> tuple[list[Ids], NDArray[np.float32], Any]:
+        """Word ids of A articles, their vectors (A, D), and the encoder's factors or None.
+
+        Args:
+            texts: the articles.
+            stop_words: A, tokens that are left out of each.
+        """
+        limit = self._terms.options.article_tokens
+        pairs = zip(texts, stop_words, strict=True)
+        ids = [self._model.ids(text, own)[:limit] for text, own in pairs]
         vectors, factors = self._heads(ids, "article")
         if self._encoder is not None:
             vectors = self._encoder.encode_articles(texts)
         return ids, vectors, factors
 
+    @timed("encoding")
     def __call__(self, posts: Sequence[str] | TokenIds) -> Posts:
         """Read texts, or what `token_ids` made of them."""
         if self._encoder is None:
@@ -75,6 +87,7 @@ class PostReader:
         assert not isinstance(posts, TokenIds)
         return self.of_ids(self._ids(posts), self._encoder.encode_posts(posts).astype(np.float16))
 
+    @timed("encoding")
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of texts; None where the vectors are of whole texts."""
         return None if self._encoder is not None else self._ids(posts)
@@ -82,6 +95,7 @@ class PostReader:
     def _ids(self, posts: Sequence[str]) -> TokenIds:
         return self._model.token_ids(posts)
 
+    @timed("encoding")
     def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
         """Read word ids.
 
@@ -115,7 +129,7 @@ class PostReader:
         if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
             tokens = [token for token in tokens if token in vocabulary]
         ids = vocabulary.ids(tokens)
-        phrases = (f"{left} {right}" for left, right in pairwise(tokens))
+        phrases = starmap(phrase, pairwise(tokens))
         found = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
         return found | dict(zip(ids.tolist(), tokens, strict=True))
 

@@ -1,6 +1,6 @@
 """Words and vectors together."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from siamese_news.scoring.protocol import About, Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.text.checks import check_texts
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.stopwatch import timed
 
 # Articles times posts of a block that are scored at once.
 _CELLS = 1 << 24
@@ -49,6 +50,7 @@ class MixtureScorer:
         options: the numbers of the mixture, of the rule for focused pools, of feedback and of
             smoothing; None: those of the model's lexical head.
         encoder: a dense model of another library, whose cosines take the place of the model's own.
+        stop_words: A, see `open_scorer`.
     """
 
     kind = "mixture"
@@ -64,6 +66,7 @@ class MixtureScorer:
         vectors: bool | None = None,
         options: TermOptions | None = None,
         encoder: Encodes | None = None,
+        stop_words: Sequence[Collection[str]] | None = None,
     ) -> None:
         assert model.terms is not None
         options = model.terms.options if options is None else options
@@ -78,7 +81,7 @@ class MixtureScorer:
         self._read = PostReader(model, dense=bool(vectors or counts), encoder=encoder)
         self._background = model.terms.background()
         self._articles = ArticleVectors(
-            model, articles, self._read, self._background, self._feedback.weight
+            model, articles, self._read, self._background, self._feedback.weight, stop_words
         )
         best = self._smoothing.posts if self._smoothing.weight else 0
         if self._excess.weight:
@@ -102,6 +105,7 @@ class MixtureScorer:
         check_texts(posts, "token_ids: posts")
         return self._read.token_ids(posts)
 
+    @timed("scoring")
     def observe(self, posts: Content) -> None:
         """See `Scorer`."""
         assert not self._settled
@@ -123,6 +127,7 @@ class MixtureScorer:
             self._pool.add_cosines(dense)
         self._pool.candidates.add(self._mixed(lexical, dense), posts.ids, posts.said)
 
+    @timed("scoring")
     def settle(self) -> str:
         """See `Scorer`."""
         if self._settled:
@@ -197,6 +202,7 @@ class MixtureScorer:
         found: list[int] = keys[:most][scores[:most] >= round(options.score * 1e6)].tolist()
         return found if len(found) >= options.least else []
 
+    @timed("scoring")
     def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
         if not isinstance(posts, TokenIds):

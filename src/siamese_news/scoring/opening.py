@@ -1,6 +1,6 @@
 """The scorer of a model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -32,6 +32,7 @@ def open_scorer(
     fusion: Fusion | None = None,
     expand: bool | None = None,
     smooth: bool | None = None,
+    stop_words: Sequence[Collection[str]] | None = None,
 ) -> Scorer:
     """The scorer of a model for A articles.
 
@@ -55,6 +56,9 @@ def open_scorer(
             None: as the model's folder says.
         smooth: whether posts that are alike lend each other their scores (`Smoothing`).
             None: as the model's folder says.
+        stop_words: for each article the tokens that are left out of it beside the English stop
+            words, such as those of its language (`siamese_news.search.languages`). Posts are read
+            alike for all articles. None: nothing more is left out.
 
     Raises:
         InputError: a fusion, feedback or smoothing that needs words, of a model that has vectors
@@ -88,14 +92,18 @@ def open_scorer(
                 f"{found[0]} needs a model that scores by words as well, and this one has vectors "
                 "alone; leave the option out, or take the model that ships"
             )
-        return CosineScorer(model, articles)
+        return CosineScorer(model, model.encode_articles(articles))
     if fusion == "vectors":
         if expand or smooth:
             raise InputError(
                 f"{'feedback' if expand else 'smoothing'} is by words; expected another fusion "
                 "than 'vectors'"
             )
-        return CosineScorer(model, articles)
+        if isinstance(model, ExternalModel):
+            return CosineScorer(model, model.encode_articles(articles))
+        without = stop_words or [()] * len(articles)
+        ids = [model.ids(text, own) for text, own in zip(articles, without, strict=True)]
+        return CosineScorer(model, model.encode_ids(ids, "article"))
     options = words.terms.options if encoder is None else external_options(words.terms.options)
     feedback, smoothing = options.feedback, options.smoothing
     if expand is False:
@@ -115,6 +123,7 @@ def open_scorer(
         vectors={"words": False, "reciprocal": True}.get(fusion or "weighted"),
         options=replace(options, feedback=feedback, smoothing=smoothing),
         encoder=encoder,
+        stop_words=stop_words,
     )
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
 

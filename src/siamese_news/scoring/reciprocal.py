@@ -9,6 +9,7 @@ from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.scoring.protocol import Content
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.stopwatch import timed
 
 K = 60
 """The constant of Cormack, Clarke and Büttcher (SIGIR 2009)."""
@@ -45,6 +46,7 @@ class ReciprocalScorer:
         """See `Scorer`."""
         return self._mixture.token_ids(posts)
 
+    @timed("scoring")
     def observe(self, posts: Content) -> None:
         """See `Scorer`."""
         if self._mixture.observing:
@@ -56,6 +58,7 @@ class ReciprocalScorer:
             for row, bins in zip(counts, self._bins(own), strict=True):
                 row += np.bincount(bins, minlength=len(row))
 
+    @timed("scoring")
     def settle(self) -> str:
         """See `Scorer`."""
         if self._mixture.observing:
@@ -63,6 +66,7 @@ class ReciprocalScorer:
         self._settled = True
         return "ranks by words and by vectors are now known"
 
+    @timed("scoring")
     def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`; before the ranks are known, those of the mixture."""
         if not self._settled:

@@ -1,8 +1,8 @@
-"""Seeds and posts of any language: how the model reads them, and what a user should know."""
+"""Seeds and posts of any language: how they are read, and what a user should know."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from siamese_news.data.records import Article, Post
 from siamese_news.model.external import ExternalModel
@@ -17,8 +17,6 @@ from siamese_news.text.languages import (
     stop_tokens,
 )
 
-AnyModelT = TypeVar("AnyModelT", Model, ExternalModel, Model | ExternalModel)
-
 _SAMPLE = 500
 _FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
@@ -32,52 +30,39 @@ class SearchLanguages:
     """The languages of a search: of its seeds, and of a sample of its pool.
 
     Args:
-        articles: the seeds, without those of stories that are not meant.
+        articles: the seeds.
+        negatives: articles of stories that are not meant.
 
     Attributes:
         seeds: language by article id; English where it cannot be told.
     """
 
-    def __init__(self, articles: Sequence[Article]) -> None:
+    def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:
         self.seeds = {
             article.id: language_of_seed(article.full_text) or BACKGROUND for article in articles
         }
+        self._negatives = negatives
         self._reading = ""
         self._sample: _Sample | None = None
         self._shares: dict[str, float] | None = None
 
-    def read_as(self, model: AnyModelT) -> AnyModelT:
-        """The model as it reads articles and posts for these seeds.
+    def stop_words(self, model: Model | ExternalModel) -> list[frozenset[str]]:
+        """For each seed, then each negative, the stop words of its language (`open_scorer`).
 
-        Where all seeds are in one language that is not English, its stop words are left out, in
-        articles and posts alike. English seeds and models without a lexical head are read as ever,
-        seeds in several languages with the English stop words alone. `remarks` says which it is.
+        None where it is in English, and none for a model without a lexical head. They are chosen
+        by the one article, so that what it finds does not depend on the others. `remarks` says
+        which they are.
 
         Args:
             model: any model.
         """
-        names = sorted(set(self.seeds.values()))
-        words = model.words if isinstance(model, ExternalModel) else model
-        if words.terms is None or names == [BACKGROUND]:
-            return model
-        if len(names) > 1:
-            self._reading = (
-                f"The seeds are in several languages ({', '.join(names)}): English stop words "
-                "alone are left out. A search for each language by itself finds more."
-            )
-            return model
-        stop = (
-            "its stop words are left out"
-            if has_stop_words(names[0])
-            else "there is no list of its stop words"
-        )
-        self._reading = (
-            f"The seeds are in '{names[0]}', not in English: {stop}, and how rare a word is comes "
-            "from English text, so that most of their words count alike. docs/languages.md says "
-            "what to expect."
-        )
-        read = words.without(stop_tokens(names[0]))
-        return model.beside(read) if isinstance(model, ExternalModel) else read
+        away = [language_of_seed(one.full_text) or BACKGROUND for one in self._negatives]
+        names = [*self.seeds.values(), *away]
+        if isinstance(model, Model) and model.terms is None:
+            return [frozenset()] * len(names)
+        if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
+            self._reading = _reading(foreign)
+        return [stop_tokens(name) if name != BACKGROUND else frozenset() for name in names]
 
     def watch(self, posts: Iterable[Post]) -> Iterable[Post]:
         """The posts as they are, of which some are noted for `remarks`."""
@@ -123,6 +108,19 @@ class SearchLanguages:
     def plain(self) -> dict[str, Any]:
         """The languages, for a file beside the results."""
         return {"seeds": self.seeds, "pool": self.shares}
+
+
+def _reading(names: Sequence[str]) -> str:
+    """How seeds in languages other than English are read."""
+    quoted = ", ".join(f"'{name}'" for name in names)
+    listless = [name for name in names if not has_stop_words(name)]
+    stop = "the stop words of its language are left out of each"
+    if listless:
+        stop += " (there is no list of them for " + ", ".join(listless) + ")"
+    return (
+        f"Seeds are in {quoted}, not in English: {stop}, and how rare a word is comes from English "
+        "text, so that most of their words count alike. docs/languages.md says what to expect."
+    )
 
 
 def _plainly_english(posts: Sequence[Post]) -> bool:

@@ -116,10 +116,9 @@ class Searcher:
                 that no post has, or a fusion that needs words of a model that has vectors alone.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
-        languages = SearchLanguages(seeds.articles)
-        model = languages.read_as(self.model)
+        languages = SearchLanguages(seeds.articles, seeds.negatives)
         scorer = open_scorer(
-            model,
+            self.model,
             seeds.texts,
             positives=len(seeds.articles),
             one_story=over_seeds if one_story is None else one_story,
@@ -127,6 +126,7 @@ class Searcher:
             fusion=fusion,
             expand=expand,
             smooth=smooth,
+            stop_words=languages.stop_words(self.model),
         )
         window = Window.of(after, before, dated_only=dated_only)
         ranking = search(scorer, seeds, self._posts(posts), top=top, window=window)
@@ -136,7 +136,7 @@ class Searcher:
             share,
             dedupe=dedupe,
             matched=scorer.matched_terms,
-            encode=model.encode_posts,
+            encode=self.model.encode_posts,
             language=languages.of_post,
             one_name=False,
             bare=False,
@@ -188,15 +188,14 @@ class Searcher:
         if not math.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
-        languages = SearchLanguages(seeds.articles)
-        model = languages.read_as(self.model)
+        languages = SearchLanguages(seeds.articles, seeds.negatives)
         source, share = self._posts(posts), ExportOptions(map=map)
         window = Window.of(after, before, dated_only=dated_only)
         with TemporaryDirectory() as folder:
             part = PartialResults(Path(folder) / "found", {}, resume=False)
             try:
                 scorer = open_scorer(
-                    model,
+                    self.model,
                     seeds.texts,
                     positives=len(seeds.articles),
                     one_story=True,
@@ -204,6 +203,7 @@ class Searcher:
                     fusion=fusion,
                     expand=expand,
                     smooth=smooth,
+                    stop_words=languages.stop_words(self.model),
                 )
                 found = filter_posts(
                     scorer, seeds, source, part, threshold=threshold, share=share, window=window
@@ -213,7 +213,7 @@ class Searcher:
                 rows = filtered_rows(
                     part.path,
                     dedupe=dedupe,
-                    encode=model.encode_posts if map else None,
+                    encode=self.model.encode_posts if map else None,
                     language=languages.of_post,
                 )
                 return [{name: row.get(name) for name in share.columns} for row in rows]
@@ -237,10 +237,12 @@ class Searcher:
             InputError: see `rank`; the model is another library's, which cannot be explained.
         """
         seeds = _seeds(articles, (), True, "max")
-        model = SearchLanguages(seeds.articles).read_as(explainable(self.model))
-        scorer = open_scorer(model, seeds.texts, positives=len(seeds.articles))
+        model = explainable(self.model)
+        stop_words = SearchLanguages(seeds.articles).stop_words(model)
+        scorer = open_scorer(model, seeds.texts, stop_words=stop_words)
         few = list(self._posts(posts))
-        return [record_of(one) for one in explain_nearest(model, seeds.articles, few, scorer)]
+        explained = explain_nearest(model, seeds.articles, few, scorer, stop_words)
+        return [record_of(one) for one in explained]
 
     def keywords(
         self, found: Iterable[Mapping[str, Any]], posts: Posts, *, limit: int = 20

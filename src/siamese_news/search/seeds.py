@@ -30,12 +30,14 @@ class Seeds:
         negatives: articles of stories that are not meant.
         over: one list over all seeds; otherwise one list for each.
         aggregate: the rule.
+        set_aside: why articles were left out, a reason each.
     """
 
     articles: Sequence[Article]
     negatives: Sequence[Article] = ()
     over: bool = False
     aggregate: Aggregate = "max"
+    set_aside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.articles:
@@ -60,6 +62,10 @@ class Seeds:
     def texts(self) -> list[str]:
         """What a scorer is opened with; its scores have the same order."""
         return [article.full_text for article in (*self.articles, *self.negatives)]
+
+    def remarks(self) -> list[str]:
+        """What a reader of the results must know about the articles."""
+        return [f"An article was set aside: {reason}" for reason in self.set_aside]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The scores of the lists, and which seed a post is nearest to.

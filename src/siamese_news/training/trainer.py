@@ -8,6 +8,7 @@ from pytorch_lightning.plugins.environments import SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
+from siamese_news.training.checkpoints import WholeCheckpoints
 from siamese_news.training.launch import launched_processes
 
 
@@ -23,9 +24,10 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
             number of processes than the trainer expects.
     """
     config = {name: value for name, value in options.items() if name != "threads"}
+    settings["plugins"] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
         # Lightning's own requeueing saves in the middle of a step, where ranks wait for each other.
-        settings["plugins"] = [SLURMEnvironment(auto_requeue=False)]
+        settings["plugins"].append(SLURMEnvironment(auto_requeue=False))
     try:
         trainer = pl.Trainer(**config, **settings)
     except (MisconfigurationException, ValueError) as error:

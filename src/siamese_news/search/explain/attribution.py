@@ -1,6 +1,6 @@
 """An article as a model reads it, a sentence after the other, and what each adds to a score."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,21 @@ class Reader:
         model: any model.
         article: the article.
         sentences: all of its text.
+        stop_words: tokens that the model leaves out of the article.
 
     Attributes:
         read: which sentences the model reads something of; without another the score is the same.
     """
 
-    def __init__(self, model: Model, article: Article, sentences: list[str]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        article: Article,
+        sentences: list[str],
+        stop_words: Collection[str] = (),
+    ) -> None:
         self._model, self._article, self._sentences = model, article, sentences
-        tokens = [model.tokens(text) for text in sentences]
+        tokens = [model.tokens(text, stop_words) for text in sentences]
         self._lengths = [len(own) for own in tokens]
         ids = [model.vocabulary.ids(own) for own in tokens]
         self._ids = np.concatenate([*ids, np.zeros(0, np.int64)])

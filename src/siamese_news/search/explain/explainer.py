@@ -11,7 +11,7 @@ the sentence with the greatest surplus is the one that an explanation names. Eac
 really taken out and the article scored anew: that tests the explanation and is no part of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -32,6 +32,7 @@ def explain(
     posts: Sequence[Post],
     scorer: Scorer | None = None,
     number: int = 0,
+    stop_words: Collection[str] = (),
 ) -> list[Explained]:
     """Explain the scores of posts for an article.
 
@@ -42,6 +43,7 @@ def explain(
         scorer: of the model, for this article and any others, after it has seen the pool
             (`Scorer.observe`): scores are then those that it gives. None: those without a pool.
         number: which of the scorer's articles it is, from 0.
+        stop_words: tokens that the scorer leaves out of the article (`open_scorer`).
 
     Raises:
         InputError: there is no post.
@@ -51,7 +53,7 @@ def explain(
     learned = scorer.state() if scorer is not None else b""
 
     def opened(articles: Sequence[str]) -> Scorer:
-        other = open_scorer(model, articles)
+        other = open_scorer(model, articles, stop_words=[stop_words] * len(articles))
         if learned:
             other.restore(learned, [number] * len(articles))
         return other
@@ -63,7 +65,8 @@ def explain(
     model.eval()
     try:
         spans = sentence_spans(article)
-        reader = Reader(model, article, [article.full_text[a:b] for a, b in spans])
+        sentences = [article.full_text[a:b] for a, b in spans]
+        reader = Reader(model, article, sentences, stop_words)
         scores = np.tile(whole, (len(spans), 1))
         for start in range(0, len(reader.read), _TOGETHER):
             rows = reader.read[start : start + _TOGETHER]
@@ -78,7 +81,11 @@ def explain(
 
 
 def explain_nearest(
-    model: Model, articles: Sequence[Article], posts: Sequence[Post], scorer: Scorer
+    model: Model,
+    articles: Sequence[Article],
+    posts: Sequence[Post],
+    scorer: Scorer,
+    stop_words: Sequence[Collection[str]] | None = None,
 ) -> list[Explained]:
     """Explain each post's score for the article that it is nearest to.
 
@@ -87,6 +94,7 @@ def explain_nearest(
         articles: the articles that the scorer was opened with.
         posts: the posts.
         scorer: see `explain`.
+        stop_words: for each article the tokens that the scorer leaves out of it.
 
     Returns:
         One explanation a post, in their order.
@@ -101,6 +109,7 @@ def explain_nearest(
     for number, article in enumerate(articles):
         rows = [row for row in range(len(posts)) if best[row] == number]
         if rows:
-            explained = explain(model, article, [posts[row] for row in rows], scorer, number)
+            own = stop_words[number] if stop_words else ()
+            explained = explain(model, article, [posts[row] for row in rows], scorer, number, own)
             found.update(zip(rows, explained, strict=True))
     return [found[row] for row in range(len(posts))]

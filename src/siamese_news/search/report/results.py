@@ -42,7 +42,7 @@ def read_results(
     if not rows:
         raise InputError(f"{source}: no row in the file, expected at least one post")
     meta = _meta(source)
-    remarks: list[str] = []
+    remarks = list(map(str, meta.get("remarks") or []))
     posts = _posts(rows)
     scores = [post.score for post in posts]
     if meta.get("histogram"):
