@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # For CPU wheels on Linux: make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 PIP_ARGS ?=
+TARGET ?= posts
+FUZZ_SECONDS ?= 600
 ARGS ?=
 
 # Real data and vectors, where they lie beside the project (README, section Data).
@@ -14,7 +16,8 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
-.PHONY: help install demo test test-all lint format types docs bench pretrained leaderboard reproduce build clean
+.PHONY: help install demo test test-all lint format types docs bench pretrained leaderboard \
+	reproduce build lock audit sbom fuzz clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -85,8 +88,30 @@ reproduce: install  ## tables and figures of both papers beside the published on
 	$(BIN)/python -m siamese_news.reproduce paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
 	$(BIN)/python -m siamese_news.reproduce paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
 
-build: install  ## wheel and sdist
-	$(BIN)/python -m build
+build: install  ## wheel and sdist, the same bytes from the same commit
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \
+		PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build
+
+$(VENV)/release: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt --group release
+	touch $@
+
+lock: $(VENV)/release  ## requirements.lock: everything of constraints.txt with its hashes
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+		--constraint constraints.txt --generate-hashes --no-annotate --no-emit-index-url \
+		--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+
+audit: $(VENV)/release  ## known vulnerabilities of what is locked (needs the network)
+	$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip
+
+sbom: $(VENV)/release  ## dist/sbom.json: the software bill of materials, CycloneDX
+	mkdir -p dist
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+		--output-reproducible --validate --output-file dist/sbom.json
+
+fuzz: install  ## fuzz one target for a while: make fuzz TARGET=posts FUZZ_SECONDS=600
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt --group fuzz
+	$(BIN)/python tests/fuzz/fuzz.py $(TARGET) -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo outputs multirun reproduction build dist site bench-results

@@ -187,3 +187,47 @@ def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path)
         assert done.returncode in (1, 2)
         last = done.stderr.strip().splitlines()[-1]
         assert last.endswith(f"is not installed; run pip install 'siamese-news[{extra}]'"), last
+
+
+@pytest.mark.slow
+def test_two_builds_are_equal_byte_for_byte(copy, tmp_path):
+    """At another time, in another folder, from files of another date and order."""
+    other = tmp_path / "other" / "project"
+    other.mkdir(parents=True)
+    for path in sorted(copy.rglob("*"), reverse=True):
+        if path.is_file() and ".egg-info" not in str(path):
+            target = other / path.relative_to(copy)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            os.utime(target, (10**9, 10**9))
+    found = []
+    for number, folder in enumerate((copy, other)):
+        out = tmp_path / f"dist{number}"
+        environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        run(sys.executable, "-m", "build", "--outdir", out, folder, env=environ)
+        found.append({path.name: path.read_bytes() for path in sorted(out.iterdir())})
+    assert len(found[0]) == 2
+    assert found[0] == found[1]
+
+
+def test_the_lock_file_has_every_pin_with_its_hashes():
+    import tomllib
+
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = {}
+    for entry in re.split(r"\n(?=[a-z0-9])", text[text.index("\n") :]):
+        found = re.match(r"\s*([A-Za-z0-9._-]+)==(\S+)", entry)
+        if found:
+            assert "--hash=sha256:" in entry, found[1]
+            locked[re.sub(r"[-_.]+", "-", found[1]).lower()] = found[2]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    pins = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
+    assert {n: v for n, v in locked.items() if n in pins and pins[n] != v} == {}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    for requirements in project["project"]["optional-dependencies"].values():
+        asked += requirements
+    names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in asked}
+    assert {re.sub(r"[-_.]+", "-", name) for name in names} - {"siamese-news"} <= set(locked)
+    assert "://" not in text

@@ -80,6 +80,20 @@ class Audit(Planned):
             again=again, unused=unused, criteria=criteria,
         )  # fmt: skip
 
+    @classmethod
+    def resume(
+        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
+    ) -> Self:
+        """See `Planned.resume`; the parts must be those of the scores as well."""
+        found = super().resume(path, results=results, posts=posts)
+        chosen = found.settings
+        if chosen["threshold"] is not None:
+            threshold, size = chosen["threshold"], chosen["population"]
+            above = _above(found.population, threshold, size, found.results)
+            if chosen.get("above") != above:
+                raise InputError(f"{path}: its parts are not those of these scores; restore it")
+        return found
+
     @property
     def confidence(self) -> Fraction:
         """What is left of it after earlier audits of the same list."""

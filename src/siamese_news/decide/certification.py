@@ -104,8 +104,13 @@ class Certification(Planned):
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """See `Planned.resume`; the tables must be those of the plan as well."""
+        """See `Planned.resume`; the sets and the tables must be those of the plan as well."""
         found = super().resume(path, results=results, posts=posts)
+        if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
+            raise InputError(
+                f"{path}: its sets are not those of these scores; restore it, or plan anew with "
+                "sample --again"
+            )
         if fingerprint(found.tables, found.settings.budget) != found.plan["tables"]:
             raise InputError(
                 f"{path}: this version of the program computes other tables than the plan has; "

@@ -52,13 +52,20 @@ class DrawnFile:
         self._plan = plan
         self.by_key: dict[str, Drawn] = {}
         self.by_name: dict[str, Drawn] = {}
+        self._size = 0
         if not path.exists():
             return
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        # What was not written to its end was not shown to anybody either: it is drawn again.
+        whole, end, _ = path.read_bytes().rpartition(b"\n")
+        self._size = len(whole + end)
+        for number, line in enumerate(whole.split(b"\n") if end else [], 1):
             try:
                 row = json.loads(line)
-                self._take(Drawn(row["key"], row["name"], row.get("part", "")))
-            except (ValueError, KeyError, TypeError) as error:
+                parts = (row["key"], row["name"], row.get("part", ""))
+                if not all(isinstance(part, str) for part in parts):
+                    raise TypeError("key, name and part are no texts")
+                self._take(Drawn(*parts))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise InputError(
                     f"{path}:{number}: the list of drawn posts is damaged ({error}); restore it"
                 ) from error
@@ -77,13 +84,19 @@ class DrawnFile:
                 new.append(drawn)
             found.append(drawn)
         if new:
-            with self.path.open("a", encoding="utf-8") as stream:
-                for drawn in new:
-                    row = {"key": drawn.key, "name": drawn.name}
-                    row |= {"part": drawn.part} if drawn.part else {}
-                    stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            lines = []
+            for drawn in new:
+                row = {"key": drawn.key, "name": drawn.name}
+                row |= {"part": drawn.part} if drawn.part else {}
+                lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+            data = "".join(lines).encode()
+            with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
+                stream.truncate(self._size)
+                stream.seek(self._size)
+                stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
+            self._size += len(data)
         return found
 
     def of_part(self, part: str) -> Sequence[Drawn]:

@@ -1,7 +1,7 @@
 """What a person labels for: so many posts, recall, a certified precision, or several of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -85,7 +85,7 @@ class Stopping(Planned):
         posts: Sequence[Path] | None = None,
     ) -> None:
         super().__init__(plan, path, population, posts)
-        self.goal = Goal(**plan["settings"])
+        self.goal = Goal(**{field.name: plan["settings"][field.name] for field in fields(Goal)})
         self.rules = self.goal.rules(population)
 
     @classmethod

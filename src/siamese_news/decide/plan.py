@@ -1,7 +1,7 @@
 """The plan of a certificate: what is fixed before the first label, and where that is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,8 @@ class Settings:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Settings":
         """Out of what `plain` gave."""
-        return cls(**{**plain, "targets": tuple(plain["targets"])})
+        known = {field.name: plain[field.name] for field in fields(cls)}
+        return cls(**{**known, "targets": tuple(plain["targets"])})
 
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""

@@ -163,7 +163,8 @@ def _verify(folder: Path) -> None:
     if not (folder / _SUMS).is_file():
         raise InputError(f"{folder}: has no {_SUMS}; it is no model folder, or not a whole one")
     listed: dict[str, str] = {}
-    for number, line in enumerate((folder / _SUMS).read_text(encoding="utf-8").splitlines(), 1):
+    sums = (folder / _SUMS).read_text(encoding="utf-8", errors="replace")
+    for number, line in enumerate(sums.splitlines(), 1):
         digest, _, name = line.partition("  ")
         if name not in (*_FILES, TRAINED_ON) or len(digest) != 64:
             raise InputError(f"{folder / _SUMS}:{number}: unexpected line {line!r}")

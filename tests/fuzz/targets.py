@@ -1,0 +1,365 @@
+"""What strangers may hand over, as functions of bytes: anything but an `InputError` is a crash."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+
+POSTS = (
+    ".jsonl", ".json", ".csv", ".tsv", ".js", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".parquet",
+    ".ndjson", ".xlsx", ".txt",
+)  # fmt: skip
+ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")
+RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
+SHEETS = (".csv", ".jsonl", ".json")
+MODEL = ("config.json", "model.safetensors", "vocab.txt", "trained_on.bin", "SHA256SUMS")
+LONGEST = 1 << 16
+
+
+class Choices:
+    """Bytes as a row of choices."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data[:LONGEST], 0
+
+    def below(self, count: int) -> int:
+        """A number from 0; 0 where the bytes are used up."""
+        size = 1 if count <= 256 else 4
+        part = self._data[self._at : self._at + size]
+        self._at += size
+        return int.from_bytes(part, "little") % count
+
+    def rest(self) -> bytes:
+        """What is left."""
+        return self._data[self._at :]
+
+    def spliced(self, old: bytes) -> bytes:
+        """Other bytes with what is left in place of some of them, or instead of them."""
+        if self.below(4) == 0:
+            return self.rest()
+        start = self.below(len(old) + 1)
+        length = self.below(64)
+        return old[:start] + self.rest() + old[start + length :]
+
+    def changed(self, value: Any) -> Any:
+        """A value of JSON with another one at some place in it."""
+        new = json.loads(json.dumps(value))
+        place = new
+        while True:
+            names = list(place) if isinstance(place, dict) else list(range(len(place)))
+            name = names[self.below(len(names))]
+            if isinstance(place[name], dict | list) and place[name] and self.below(4):
+                place = place[name]
+                continue
+            if self.below(8) == 0:
+                del place[name]
+            else:
+                place[name] = self.plain()
+            return new
+
+    def plain(self) -> Any:
+        """Some value of JSON."""
+        known = (
+            None, True, False, 0, 1, -1, 0.5, "", "a", [], {}, [1], {"a": 1}, 1e308, -5, 3, 2.0,
+            "0.5", "1e-9", 10**18, float("nan"), float("inf"), [None], "\ud800", "../x", "\x00",
+        )  # fmt: skip
+        if number := self.below(len(known) + 1):
+            return known[number - 1]
+        with suppress(ValueError, RecursionError):
+            return json.loads(self.rest())
+        return self.rest().decode("utf-8", "replace")
+
+
+@cache
+def folder() -> Path:
+    """A folder of this process, in memory where there is such a place."""
+    quick = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="fuzz-", dir=quick if quick.is_dir() else None))
+
+
+def written(name: str, content: bytes) -> Path:
+    """A file with this content."""
+    path = folder() / name
+    path.write_bytes(content)
+    return path
+
+
+def posts(data: bytes) -> None:
+    """A file of posts."""
+    from siamese_news.data.readers import open_posts
+
+    choices = Choices(data)
+    path = written("posts" + POSTS[choices.below(len(POSTS))], choices.rest())
+    try:
+        with suppress(InputError):
+            stream = open_posts([path])
+            for _ in range(2):
+                for post in stream:
+                    assert post.id and isinstance(post.text, str)
+                    (post.id + post.text).encode()
+                    json.dumps(dict(post.metadata))
+    finally:
+        path.unlink()
+
+
+def articles(data: bytes) -> None:
+    """A file of seed articles."""
+    from siamese_news.data.articles import read_articles
+
+    choices = Choices(data)
+    path = written("article" + ARTICLES[choices.below(len(ARTICLES))], choices.rest())
+    try:
+        with suppress(InputError):
+            for article in read_articles([path], set_aside=len):
+                assert article.id and article.full_text.strip()
+                article.full_text.encode()
+    finally:
+        path.unlink()
+
+
+def tokens(data: bytes) -> None:
+    """A text."""
+    from siamese_news.data.records import Article, clean_text
+    from siamese_news.search.explain.sentences import sentence_spans
+    from siamese_news.text import Tokenizer
+    from siamese_news.text.content_words import content_words
+    from siamese_news.text.languages import language_of, language_of_seed
+
+    text = clean_text(data.decode("utf-8", "surrogatepass" if data[:1] < b"\x80" else "replace")) \
+        if _decodes(data) else clean_text(data.decode("utf-8", "replace"))  # fmt: skip
+    found = _tokenizer(Tokenizer)(text)
+    assert all(token and not token.isspace() for token in found)
+    content_words(found)
+    language_of(text)
+    language_of_seed(text)
+    if text.strip():
+        spans = sentence_spans(Article("a", "", text))
+        assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@cache
+def _tokenizer(kind: Any) -> Any:
+    return kind(words=["flood", "river", "bridge"])
+
+
+def model(data: bytes) -> None:
+    """A model folder, of which one file is another, and the checksums fit."""
+    import torch
+
+    from siamese_news.model import Model
+    from siamese_news.model.folder import _sha256
+
+    choices = Choices(data)
+    target = folder() / "model"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(_model_folder(), target)
+    name = MODEL[choices.below(len(MODEL))]
+    content = (target / name).read_bytes()
+    if name == "config.json" and choices.below(2):
+        changed = choices.changed(json.loads(content))
+        content = json.dumps(changed).encode()
+    else:
+        content = choices.spliced(content)
+    (target / name).write_bytes(content)
+    if name != "SHA256SUMS":
+        listed = (target / "SHA256SUMS").read_text().splitlines()
+        sums = [f"{_sha256(target / line[66:])}  {line[66:]}" for line in listed]
+        (target / "SHA256SUMS").write_text("\n".join(sums) + "\n")
+    torch.set_num_threads(1)
+    with suppress(InputError):
+        loaded = Model.load(target)
+        loaded.trained_on.has_articles("x", ["a1"])
+        loaded.encode_posts(["flood in the town"])
+        loaded.encode_articles(["the river"])
+
+
+@cache
+def _model_folder() -> Path:
+    import torch
+
+    from siamese_news.encoders import BagEncoder, TokenEmbedding
+    from siamese_news.model import Model
+    from siamese_news.model.trained_on import TrainingRecord
+    from siamese_news.text import Tokenizer, Vocabulary
+
+    words = ["the", "flood", "river", "town", "bridge"]
+    small = Model(
+        tokenizer=Tokenizer(words=words),
+        vocabulary=Vocabulary(words, unknown="drop"),
+        embedding=TokenEmbedding(
+            torch.arange(20.0).reshape(5, 4), trainable=False, token_weights=torch.ones(5)
+        ),
+        encoder=BagEncoder(input_dim=4, weighting="idf", output_dim=None),
+        limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
+        config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
+        trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
+    )
+    path = folder() / "whole-model"
+    small.save(path, card="")
+    return path
+
+
+def results(data: bytes) -> None:
+    """A file of results with its metadata, for a report."""
+    from siamese_news.search.report import read_results, write_report
+
+    choices = Choices(data)
+    suffix = RESULTS[choices.below(len(RESULTS))]
+    content, _, meta = choices.rest().partition(b"\n\x00\n")
+    path = written("results" + suffix, content)
+    beside = written("results" + suffix + ".meta.json", meta) if meta else None
+    try:
+        with suppress(InputError):
+            write_report(folder() / "report.html", read_results(path))
+            (folder() / "report.html").read_text(encoding="utf-8")
+    finally:
+        path.unlink()
+        if beside:
+            beside.unlink()
+
+
+@cache
+def _sampled() -> Path:
+    """A folder with a scored pool, a plan, its drawn posts, a labelled sheet and a certificate."""
+    from typer.testing import CliRunner
+
+    from siamese_news.cli import app
+
+    place = folder() / "sampled"
+    place.mkdir()
+    rows = [
+        {"article": "all", "rank": n + 1, "score": round(0.9 - n / 200, 6), "post": f"p{n}",
+         "text": f"text {n}"}
+        for n in range(120)
+    ]  # fmt: skip
+    (place / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sample = ["sample", "--results", "scored.jsonl", "--precision", ".7", "--out", "sheet.csv"]
+    before = Path.cwd()
+    os.chdir(place)
+    try:
+        assert CliRunner().invoke(app, sample).exit_code == 0
+        with open("sheet.csv", encoding="utf-8-sig", newline="") as stream:
+            sheet = list(csv.DictReader(stream))
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(sheet[0]))
+        writer.writeheader()
+        writer.writerows({**row, "label": "1"} for row in sheet)
+        Path("sheet.csv").write_text(out.getvalue())
+        done = CliRunner().invoke(app, ["certify", "--labels", "sheet.csv"])
+        assert done.exit_code == 0, done.output
+    finally:
+        os.chdir(before)
+    return place
+
+
+def sheets(data: bytes) -> None:
+    """A sheet of labels."""
+    from siamese_news.decide.drawn import DrawnFile
+    from siamese_news.decide.labels import read_labels
+    from siamese_news.decide.sealed import SEAL, read_sealed
+
+    choices, place = Choices(data), _sampled()
+    path = written("sheet" + SHEETS[choices.below(len(SHEETS))], b"")
+    path.write_bytes(choices.spliced((place / "sheet.csv").read_bytes()))
+    with suppress(InputError):
+        seal = read_sealed(place / "sheet.plan.json", "plan")[SEAL]
+        read_labels([path], DrawnFile(place / "sheet.drawn.jsonl", seal)).remarks()
+
+
+def sealed(data: bytes) -> None:
+    """A plan, a certificate or drawn posts of a stranger, with a seal that fits."""
+    from typer.testing import CliRunner
+
+    from siamese_news.cli import app
+    from siamese_news.decide.sealed import SEAL, write_sealed
+
+    choices, place = Choices(data), folder() / "strange"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(_sampled(), place)
+    name = ("sheet.plan.json", "sheet.certificate.json", "sheet.drawn.jsonl", "scored.jsonl")[
+        choices.below(4)
+    ]
+    path = place / name
+    if path.suffix == ".jsonl":
+        path.write_bytes(choices.spliced(path.read_bytes()))
+    else:
+        content = choices.changed(json.loads(path.read_text()))
+        try:
+            seal = write_sealed(path, content)
+        except (UnicodeEncodeError, TypeError):
+            return
+        if name == "sheet.plan.json":
+            drawn = place / "sheet.drawn.jsonl"
+            old = json.loads((_sampled() / name).read_text())[SEAL]
+            drawn.write_text(drawn.read_text().replace(old, seal))
+    done = CliRunner().invoke(app, ["certify", "--labels", str(place / "sheet.csv")])
+    if done.exit_code not in (0, 2) or (done.exception and not _exit(done.exception)):
+        raise done.exception or AssertionError(done.output)
+
+
+def _exit(error: BaseException) -> bool:
+    return isinstance(error, SystemExit)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    function.__name__: function
+    for function in (posts, articles, tokens, model, results, sheets, sealed)
+}
+
+
+def seeds(target: str) -> list[bytes]:
+    """Inputs to begin with."""
+    from siamese_news.data.readers.registry import FORMATS
+
+    if target == "posts":
+        found = []
+        for known in FORMATS:
+            ending = next(n for n, suffix in enumerate(POSTS) if known.file.endswith(suffix))
+            found.append(bytes([ending]) + known.sample.encode())
+        return [*found, b'\0{"id": 1, "text": "flood"}\n{"id": "2", "text": null}\n']
+    if target == "articles":
+        page = b"<html><title>Flood</title><body><article><p>A river floods a town.</p></article>"
+        row = b'{"_id": "a", "title": "Flood", "text": "A river."}'
+        return [
+            b"\0Flood\n\nA river floods a town.\n", b"\1" + page, b"\2[" + row + b"]",
+            b"\3" + row + b"\n", b"\4id,title,text\n1,Flood,A river\n",
+        ]  # fmt: skip
+    if target == "tokens":
+        texts = (
+            "RT @a: #FloodWatch https://t.co/x :-) 3,000 don't",
+            "洪水 #大雨# カラモ市 ไทย",
+            "😀🏽‍🚒",
+        )
+        return [text.encode() for text in texts]
+    if target == "results":
+        row = {
+            "article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "x", "cluster": 1,
+            "cluster_size": 1, "lang": "en", "created_at": "2013-04-15T10:00:00Z", "terms": ["x"],
+            "link": "https://a.b/c",
+        }  # fmt: skip
+        meta = {
+            "command": "c", "provenance": {"date": "d", "versions": {}}, "threshold": 0.1,
+            "counts": {"read": 3}, "histogram": {"edges": [0, 1], "counts": [3]},
+            "titles": {"a": "t"}, "remarks": ["r"],
+        }  # fmt: skip
+        line = json.dumps(row).encode() + b"\n"
+        table = b"article,rank,score,post,text\na,1,0.5,p,x\n"
+        return [b"\0" + line, b"\1" + table, b"\0" + line + b"\n\0\n" + json.dumps(meta).encode()]
+    return [b"", bytes(range(32)), b"\1\1\1\1\1\1\1\1", b"\2\3\5\7\13\17"]
