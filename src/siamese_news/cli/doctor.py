@@ -164,6 +164,8 @@ def _posts(name: str, options: dict[str, Any]) -> None:
             _say(f"and {len(stream.detected) - 20} files more", 2)
         for path in islice(stream.own, 20):
             _say(f"{path}: an earlier result of this program, not read as posts", 2)
+        for path in islice(stream.unknown, 20):
+            _say(f"{path}: passed over for its ending", 2)
         first: list[Post] = []
         dates: list[str] = []
         for post in stream:

@@ -37,6 +37,10 @@ def say_posts(posts: "PostStream") -> None:
         _say(f"and {len(posts.detected) - _SHOWN:,} more files of posts")
     for path in posts.own:
         _say(f"{path}: is an earlier result of this program, so it is not read as posts")
+    for path in posts.unknown[:_SHOWN]:
+        _say(f"{path}: passed over for its ending; name the file itself if it holds posts")
+    if len(posts.unknown) > _SHOWN:
+        _say(f"and {len(posts.unknown) - _SHOWN:,} more files passed over for their endings")
 
 
 def say_dates(window: "Window") -> None:

@@ -3,6 +3,7 @@
 import glob
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from siamese_news.utils.files import reading
 
 STDIN = "-"
 _PACKED = (".gz", ".zst")
+_TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
@@ -115,22 +117,28 @@ class _Tee(io.RawIOBase):
 
 
 def find_inputs(
-    sources: Iterable[str | Path], suffixes: Sequence[str], *, own: list[Path] | None = None
+    sources: Iterable[str | Path],
+    suffixes: Sequence[str],
+    *,
+    own: list[Path] | None = None,
+    unknown: list[Path] | None = None,
 ) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
     Args:
         sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
         suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
-            ending, hidden files and files of rejected rows are passed over.
+            ending, hidden files and files of rejected rows are passed over. With ``.js`` only the
+            tweets of an archive are meant, for there are others beside them.
         own: files of a folder or glob that were passed over because a command of ours wrote them
             are added here; where a folder holds nothing else they are read.
+        unknown: files of a folder that were passed over for their ending are added here.
 
     Raises:
         InputError: for what is not there, and a folder without such a file.
     """
     inputs: list[Input] = []
-    for path in input_paths(sources, suffixes, own=own):
+    for path in input_paths(sources, suffixes, own=own, unknown=unknown):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
         elif path.is_file():
@@ -142,7 +150,11 @@ def find_inputs(
 
 
 def input_paths(
-    sources: Iterable[str | Path], suffixes: Sequence[str], *, own: list[Path] | None = None
+    sources: Iterable[str | Path],
+    suffixes: Sequence[str],
+    *,
+    own: list[Path] | None = None,
+    unknown: list[Path] | None = None,
 ) -> list[Path | None]:
     """The paths that `find_inputs` opens; None is standard input."""
     paths: list[Path | None] = []
@@ -151,7 +163,7 @@ def input_paths(
         found: list[Path | None] = [None]
         if source != STDIN:
             with reading(source):
-                named = _files(source, suffixes)
+                named = _files(source, suffixes, unknown)
                 many = Path(source).is_dir() or not Path(source).exists()
                 others = [p for p in named if not (many and p.is_file() and is_own(p))] or named
             if own is not None:
@@ -166,11 +178,15 @@ def input_paths(
     return paths
 
 
-def _files(source: str, suffixes: Sequence[str]) -> list[Path]:
+def _files(source: str, suffixes: Sequence[str], unknown: list[Path] | None) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if _is_data(p.relative_to(path), suffixes))
-        found = [p for p in found if p.is_file()]
+        whole = sorted(p for p in path.rglob("*") if p.is_file())
+        shown = [p for p in whole if not _is_hidden(p.relative_to(path))]
+        found = [p for p in shown if _is_data(p.relative_to(path), suffixes)]
+        if unknown is not None:
+            chosen = set(found)
+            unknown.extend(p for p in shown if p not in chosen)
         if not found:
             raise InputError(
                 f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
@@ -199,10 +215,14 @@ def plain_suffix(name: str | Path) -> str:
     return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
 
 
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts) or ".rejected." in path.name
+
+
 def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
-    if any(part.startswith(".") for part in path.parts) or ".rejected." in path.name:
-        return False
     suffix = plain_suffix(path)
+    if suffix == ".js" and not _TWEETS.fullmatch(path.name):
+        return False
     if suffix in (".html", ".htm") and any(part.endswith("_files") for part in path.parts[:-1]):
         return False  # frames and the like, which a browser saves beside a page
     # RC_2019-04.zst has no other ending.

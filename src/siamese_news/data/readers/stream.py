@@ -24,7 +24,9 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx")
+SUFFIXES = (
+    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".js",
+)  # fmt: skip
 
 # Posts whose ids are looked up together; so few that they stay in the processor's cache.
 _BLOCK = 256
@@ -43,6 +45,7 @@ class PostStream:
         counts: of the present or last pass.
         total_bytes: of all files on disk; None where a pipe is among them.
         own: files that were passed over, because a command of ours wrote them.
+        unknown: files of a folder that were passed over for their ending.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class PostStream:
         *,
         choice: Choice,
         own: Sequence[Path] = (),
+        unknown: Sequence[Path] = (),
         long_window: bool = False,
         strict: bool = False,
         rejected: Path | None = None,
@@ -64,7 +68,7 @@ class PostStream:
         self.detected: list[Detected] = [
             detect(source, choice, long_window=long_window) for source in self._inputs
         ]
-        self.own = list(own)
+        self.own, self.unknown = list(own), list(unknown)
         if all(found.kind == "empty" for found in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
@@ -195,10 +199,12 @@ def open_posts(
     if not sources:
         raise InputError("no posts came, expected at least one file, folder, glob or -")
     own: list[Path] = []
+    unknown: list[Path] = []
     return PostStream(
-        find_inputs(sources, SUFFIXES, own=own),
+        find_inputs(sources, SUFFIXES, own=own, unknown=unknown),
         choice=Choice(text_field, id_field, date_field, encoding),
         own=own,
+        unknown=unknown,
         long_window=long_window,
         strict=strict,
         rejected=rejected,

@@ -9,7 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from hydra.utils import instantiate
-from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
+from pytorch_lightning.callbacks import Callback, ModelCheckpoint, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
@@ -22,6 +22,7 @@ from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.finetune import Verdict, compare, make_trainable
 from siamese_news.training.linking.module import LinkModule, ranking_figures
+from siamese_news.training.patience import Patience
 from siamese_news.training.rank_monitor import RankMonitor
 from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
 from siamese_news.training.trainer import make_trainer
@@ -135,7 +136,7 @@ def _fit(
     if monitor:
         if task["patience"]:
             callbacks.append(
-                EarlyStopping(
+                Patience(
                     monitor, mode="max", patience=task["patience"], check_on_train_epoch_end=True
                 )
             )

@@ -12,7 +12,7 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from hydra.utils import instantiate
-from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
 from siamese_news.data.trec import write_run
@@ -21,6 +21,7 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.training.build import build_text
+from siamese_news.training.patience import Patience
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
     RerankDataModule,
@@ -202,7 +203,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     )  # fmt: skip
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
-        callbacks.append(EarlyStopping(monitor, mode="max", patience=task["patience"]))
+        callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
     trainer = make_trainer(
         config["trainer"],
         max_epochs=task["epochs"],

@@ -1,0 +1,301 @@
+"""Searches and labels that are killed, and a disk that fills up, at random points."""
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pexpect
+import pytest
+from killing import ENV, LIMIT, finish, interruptible, kill_often, start, wait_for
+
+import siamese_news.data
+
+pytestmark = pytest.mark.slow
+
+STORIES = f"{siamese_news.data.__path__[0]}/stories"
+CLI = ("-m", "siamese_news")
+BEST = 120  # of the posts, the first are relevant
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """30,000 posts, which are the bundled ones with other names, and two seeds."""
+    dice = random.Random(0)
+    with open(f"{STORIES}/corpus.jsonl", encoding="utf-8") as stream:
+        texts = [json.loads(line)["text"] for line in stream]
+    with (tmp_path / "posts.jsonl").open("w", encoding="utf-8") as stream:
+        for number in range(30_000):
+            text = f"{dice.choice(texts)} {dice.choice(texts)[:20]}"
+            stream.write(json.dumps({"id": f"p{number}", "text": text}) + "\n")
+    (tmp_path / "seed.txt").write_text("A river floods a town\n\nCellars are full of water.\n")
+    return tmp_path
+
+
+def search(*more, out="out.jsonl", threshold="0.15"):
+    return (
+        *CLI, "filter", "--articles", "seed.txt", "--posts", "posts.jsonl",
+        "--threshold", threshold, "--out", out, *more,
+    )  # fmt: skip
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("out"))
+
+
+def test_filtering(pool):
+    log, state = pool / "log.txt", pool / "out.jsonl.part.json"
+    process = start(search(out="whole.jsonl"), pool, log)
+    wait_for((pool / "whole.jsonl.part.json").exists, process)
+    began = time.monotonic()
+    finish(process, log)
+    seconds = time.monotonic() - began
+    attempts = []
+
+    def attempt():
+        attempts.append(time.time_ns())
+        return search(*(["--resume"] if state.exists() else []))
+
+    def begun():
+        return state.exists() and state.stat().st_mtime_ns > attempts[-1]
+
+    def check():
+        assert (pool / "out.jsonl").read_bytes() == (pool / "whole.jsonl").read_bytes()
+        assert left(pool) == ["out.jsonl", "out.jsonl.meta.json"]
+
+    def fresh():
+        for name in left(pool):
+            (pool / name).unlink()
+
+    kill_often(attempt, check, fresh, folder=pool, begun=begun, seconds=seconds, kills=30, seed=1)
+    assert (pool / "whole.jsonl").read_bytes()
+
+
+def scored(folder):
+    rows = [
+        {"article": "all", "rank": n + 1, "score": round(0.9 - n / 500, 6), "post": f"p{n}",
+         "text": f"text {n}"}
+        for n in range(300)
+    ]  # fmt: skip
+    folder.mkdir()
+    (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def is_relevant(post):
+    number = int(post[1:])
+    return number < BEST and number % 17 > 0
+
+
+def fill(sheet):
+    """Label a sheet as somebody does with another program."""
+    import csv
+
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with sheet.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "label": str(int(is_relevant(row["post"])))} for row in rows)
+
+
+class Killer:
+    """Runs a command until it ends by itself; most attempts are killed at a random point."""
+
+    def __init__(self, seed, share):
+        self.dice, self.share, self.kills = random.Random(seed), share, 0
+        self.seconds = 2.0
+
+    def __call__(self, folder, *command):
+        while True:
+            began = time.monotonic()
+            process = subprocess.Popen(
+                [sys.executable, *CLI, *command], cwd=folder, env=ENV, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            try:
+                if self.dice.random() < self.share:
+                    # Most of the time goes into starting.
+                    said = process.communicate(timeout=self.seconds * self.dice.uniform(0.4, 1.1))
+                else:
+                    said = process.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                process.send_signal(self.dice.choice([signal.SIGKILL, signal.SIGTERM]))
+                said = process.communicate(timeout=LIMIT)
+                self.kills += 1
+                assert process.returncode in (0, -9, 143, -signal.SIGTERM), said[1]
+            else:
+                assert process.returncode == 0, said[1]
+                self.seconds = time.monotonic() - began
+            if process.returncode == 0:
+                return said[1]
+
+
+def certified(folder, killer):
+    """The whole way to a certificate; returns its findings and the sheets."""
+    sheets = ["sheet.csv"]
+    while not (folder / "sheet.csv").exists():
+        killer(folder, "sample", "--results", "scored.jsonl", "--precision", ".7",
+               "--out", "sheet.csv")  # fmt: skip
+    for _ in range(40):
+        fill(folder / sheets[-1])
+        said = killer(folder, "certify", "--labels", *sheets)
+        found = re.search(r"([^/\s]+): \d+ more posts to label", said)
+        if not found:
+            break
+        sheets.append(found[1])
+    content = json.loads((folder / "sheet.certificate.json").read_text())
+    names = ("settings", "population", "confidence", "claims", "earlier_plans")
+    labels = {k: v for k, v in content["labels"].items() if k != "files"}
+    return {name: content[name] for name in names} | labels, [
+        (folder / sheet).read_bytes() for sheet in sheets
+    ]
+
+
+def test_a_certificate_and_its_sheets(tmp_path):
+    whole = certified(scored(tmp_path / "whole"), Killer(0, 0.0))
+    kills = 0
+    for seed in range(1, 40):
+        killer = Killer(seed, 0.7)
+        findings, sheets = certified(scored(tmp_path / str(seed)), killer)
+        # The random order is that of the seed: the same posts are drawn, whatever happened.
+        assert findings == whole[0]
+        assert len(sheets) == len(whole[1])
+        kills += killer.kills
+        print(f"seed {seed}: {killer.kills} kills")
+        if kills >= 20:
+            return
+    raise AssertionError(f"{kills} kills alone")
+
+
+def annotated(folder, dice, wanted):
+    """Answer by keys to the end; returns the labels and how often it was killed."""
+    kills = 0
+    while True:
+        child = pexpect.spawn(
+            sys.executable,
+            [*CLI, "annotate", "--results", "scored.jsonl", "--find", "30", "--labels", "l.jsonl"],
+            cwd=str(folder), env=ENV, encoding="utf-8", timeout=LIMIT, dimensions=(40, 120),
+        )  # fmt: skip
+        answers = dice.randint(0, 12) if kills < wanted else 10**9
+        while True:
+            if child.expect([r"text (\d+)\r\n", "done: the rule is satisfied"]):
+                child.expect(pexpect.EOF)
+                rows = [json.loads(line) for line in (folder / "l.jsonl").open()]
+                return {row["post"]: row["label"] for row in rows[1:]}, kills
+            post = f"p{child.match.group(1)}"
+            child.expect(r"\[q\] stop")
+            child.send("y" if is_relevant(post) else "n")
+            answers -= 1
+            if answers < 0:
+                time.sleep(dice.uniform(0, 0.05))  # while the answer is written, or after it
+                child.kill(dice.choice([signal.SIGKILL, signal.SIGTERM]))
+                child.wait()
+                kills += 1
+                break
+
+
+def test_labels_one_at_a_time(tmp_path):
+    whole, _ = annotated(scored(tmp_path / "whole"), random.Random(0), 0)
+    kills = 0
+    for seed in range(1, 40):
+        labels, more = annotated(scored(tmp_path / str(seed)), random.Random(seed), 5)
+        assert labels == whole
+        kills += more
+        if kills >= 20:
+            return
+    raise AssertionError(f"{kills} kills alone")
+
+
+def limited(size):
+    """Files may not grow beyond a size, as on a disk that is full."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_a_full_disk_leaves_the_old_output_whole(pool):
+    with (pool / "posts.jsonl").open() as stream:
+        few = [next(stream) for _ in range(3000)]
+    (pool / "posts.jsonl").write_text("".join(few))
+    commands = {
+        "filter": lambda out, more: search(*more, out=out, threshold="0.05"),
+        "rank": lambda out, more: (
+            *CLI, "rank", "--articles", "seed.txt", "--posts", "posts.jsonl", "--top", "2000",
+            "--out", out, *more,
+        ),
+        "report": lambda out, more: (*CLI, "report", "--results", "old.jsonl", "--out", out),
+    }  # fmt: skip
+    dice = random.Random(0)
+    done = subprocess.run([sys.executable, *search(out="old.jsonl", threshold="0.1")], cwd=pool,
+                          env=ENV, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name, command in commands.items():
+        old = pool / f"out-{name}.{'html' if name == 'report' else 'jsonl'}"
+        whole = old.with_name(f"whole-{old.name}")
+        for out in (old, whole):
+            done = subprocess.run([sys.executable, *command(out.name, [])], cwd=pool, env=ENV,
+                                  capture_output=True, text=True)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
+        size = len(before[old.name])
+        for number in range(7):
+            most = 0 if number == 0 else dice.randrange(size)
+            done = subprocess.run([sys.executable, *command(old.name, [])], cwd=pool, env=ENV,
+                                  capture_output=True, text=True,
+                                  preexec_fn=limited(most))  # fmt: skip
+            assert done.returncode == 1, (name, most, done.stderr)
+            assert "Traceback" not in done.stderr, done.stderr
+            assert "cannot be written" in done.stderr
+            for file, content in before.items():
+                assert (pool / file).read_bytes() == content, (name, most, file)
+            assert not list(pool.glob(f".{old.name}*"))
+            if name == "filter":  # goes on when there is room again
+                rest = subprocess.run([sys.executable, *command(old.name, ["--resume"])], cwd=pool,
+                                      env=ENV, capture_output=True, text=True)  # fmt: skip
+                assert rest.returncode == 0, rest.stderr
+            assert old.read_bytes() == whole.read_bytes() or name == "report"
+            before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "keywords"])
+def test_what_was_spooled_is_removed_at_any_point(pool, command):
+    """Standard input is copied to a file, which SIGTERM and Ctrl-C remove wherever they come."""
+    spool, dice, log = pool / "spool", random.Random(command), pool / "log.txt"
+    arguments = {
+        "rank": ["--out", "out.jsonl"],
+        "filter": ["--threshold", "0.1", "--out", "out.jsonl"],
+        "keywords": ["--out", "out.csv", "--format", "csv"],
+    }[command]
+    seconds = 8.0
+    for number in range(20):
+        shutil.rmtree(spool, ignore_errors=True)
+        spool.mkdir()
+        with (pool / "posts.jsonl").open("rb") as posts, log.open("wb") as stream:
+            began = time.monotonic()
+            process = subprocess.Popen(
+                [sys.executable, *CLI, command, "--articles", "seed.txt", "--posts", "-",
+                 *arguments], cwd=pool, env={**ENV, "TMPDIR": str(spool)}, stdin=posts,
+                stdout=stream, stderr=subprocess.STDOUT, preexec_fn=interruptible,
+            )  # fmt: skip
+            try:
+                process.wait(timeout=dice.uniform(0, seconds) if number else LIMIT)
+                seconds = time.monotonic() - began
+            except subprocess.TimeoutExpired:
+                sent = dice.choice([signal.SIGTERM, signal.SIGINT])
+                process.send_signal(sent)
+                code = process.wait(timeout=LIMIT)
+                # Before the command has begun, Python itself ends.
+                assert code in (130, 143, -sent, 1), log.read_text()[-2000:]
+        assert not list(spool.iterdir()), log.read_text()[-2000:]
+        for path in pool.glob("*out*"):
+            os.unlink(path)
