@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from siamese_news.reproduction.ast import appendix_a
+from siamese_news.reproduction.ast import appendix_a, figure2, figure3
 from siamese_news.reproduction.ast.weights import draw_scores, largest_weights, last_alphas, weigh
+from siamese_news.reproduction.training_runs import SMALL, initial_alphas, train_link
 
 
 def test_the_constant_of_the_appendix():
@@ -55,3 +56,33 @@ def test_alphas_come_in_the_order_of_the_heads():
     ]
     assert last_alphas(epochs, "stars") == [1 + head / 100 for head in range(11)]
     assert last_alphas([], "stars") == []
+
+
+def test_the_most_shared_articles_and_their_posts():
+    qrels = {"a": {"p": 1, "q": 1}, "b": {"q": 2, "r": 1, "s": 1}, "c": {"t": 0}}
+    assert figure2.most_shared(qrels) == [("b", ["q", "r", "s"]), ("a", ["p"]), ("c", [])]
+
+
+def test_purity_counts_neighbours_of_the_same_article():
+    angles = np.concatenate([np.linspace(0, 0.1, 6), np.linspace(2, 2.1, 6)])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    apart = np.repeat([0, 1], 6)
+    assert figure2.purity(vectors, apart) == 1.0
+    assert figure2.purity(vectors, np.tile([0, 1], 6)) == pytest.approx(0.4)
+
+
+def test_alphas_that_stay_are_told_from_alphas_that_move():
+    stayed = figure3.movement([1.2, 1.5, 1.8], [1.21, 1.5, 1.79])
+    assert stayed["largest change"] == pytest.approx(0.01) and stayed["correlation"] > 0.99
+    assert figure3.movement([1.2, 1.5, 1.8], [1.7, 1.2, 1.3])["correlation"] < 0
+
+
+def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
+    options = ["experiment=ast_tables", *SMALL, "seed=3", "encoder=star_paper"]
+    start = initial_alphas(options)
+    frozen = [*options, "task.optimizer.lr=0.0", "task.epochs=1", "data.test=null"]
+    values = train_link([*frozen, "data.limits.article_tokens=30"], tmp_path)
+    assert len(start) == 20
+    logged = {name: v for name, v in values["epochs"][-1].items() if name.startswith("alpha/")}
+    assert logged == pytest.approx(start, abs=1e-5)
+    assert "row" in values and "pooled" not in values

@@ -8,7 +8,17 @@ from siamese_news.reproduction.exhibit import Exhibit, Kind
 
 # The modules of each paper, in the order of the paper.
 PAPERS: dict[str, tuple[str, ...]] = {
-    "ast": ("figure1", "table1", "table2", "figure3", "figure4", "table3", "effort", "appendix_a"),
+    "ast": (
+        "figure1",
+        "figure2",
+        "table1",
+        "table2",
+        "figure3",
+        "figure4",
+        "table3",
+        "effort",
+        "appendix_a",
+    ),
     "samcnn": (),
 }
 

@@ -196,7 +196,9 @@ def _draw_heads(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any:
         axis.vlines(places, first, last, color="0.6", linewidth=0.8)
         marks: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
         axis.plot(places, first, "o", mfc="none", color=COLOURS[0], label="initial", **marks)
-        axis.plot(places, last, "o", color=COLOURS[0], label="trained", **{**marks, "ms": 2.5})
+        axis.plot(
+            places, last, "o", color=COLOURS[0], label="trained", **{**marks, "markersize": 2.5}
+        )
         axis.plot(PUBLISHED[part], "x", color=COLOURS[1], label="published", **marks)
         axis.set(title=title, ylim=(1, 2), xticks=range(0, 10, 3))
     axes[0].set_ylabel("alpha")
