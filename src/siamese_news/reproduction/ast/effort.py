@@ -105,7 +105,7 @@ EXHIBIT = Exhibit(
     kind="figure",
     key="effort",
     title="Case study: what one reads until N relevant posts are found",
-    remark=f"The paper claims that fewer posts need reading, and does not count. {REMARK} The "
+    remark=f"This curve is not in the paper; it says what its case study is worth. {REMARK} The "
     "queries were written down without looking at the labels.",
     lay_out=_lay_out,
     jobs=case_jobs,

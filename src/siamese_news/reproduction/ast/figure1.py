@@ -149,9 +149,8 @@ EXHIBIT = Exhibit(
     title="Figure 1: softmax and sparsemax over few and over many keys",
     published=Published(
         source="Danovitch 2020, Fig. 1",
-        text="The paper draws the weights of softmax and of sparsemax over 5 and over 25 keys, "
-        "without numbers, to say that softmax flattens where there are many keys and sparsemax "
-        "does not.",
+        text="The weights of softmax and of sparsemax over 5 and over 25 keys, without numbers: "
+        "softmax flattens where there are many keys.",
     ),
     remark="The paper does not print the scores it draws; ours are drawn at random, uniform over "
     "[-1, 1], the distribution that its appendix assumes for the cosine. The curve over the number "

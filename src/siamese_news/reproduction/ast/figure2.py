@@ -166,8 +166,7 @@ EXHIBIT = Exhibit(
     title="Figure 2: t-SNE of the posts of the ten most shared articles",
     published=Published(
         source="Danovitch 2020, Fig. 2",
-        text="The paper draws the posts of the ten most shared articles for AST and says that they "
-        "form groups; it gives no number and no map of another encoder.",
+        text="A map of the posts of the ten most shared articles, without numbers.",
     ),
     remark="Posts of the test of usatoday-cnn split by pair, as in the paper: the articles, not "
     "the posts, were seen in training. Models: the first seed of Table 1. Places on a t-SNE map "

@@ -150,7 +150,7 @@ def _lay_out(results: Results) -> Content:
 
 
 def _quality(results: Results) -> list[Mapping[str, Any]]:
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for sparsity, title in SPARSITIES.items():
         names = [_paper_name(sparsity, seed) for seed in results.setting.seeds]
         runs = [results[name] for name in names if name in results]

@@ -73,7 +73,7 @@ def _row(encoder: Encoder, split: str, results: Results) -> Mapping[str, Any] | 
 
 
 def _rates(results: Results) -> list[Mapping[str, Any]]:
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for split in splits(results.setting):
         for encoder in ENCODERS:
             name = trial_name(encoder, split)

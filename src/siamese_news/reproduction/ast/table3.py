@@ -36,8 +36,8 @@ EXHIBIT = Exhibit(
     title="Table 3: the most and the least similar posts",
     published=Published(
         source="Danovitch 2020, Table 3",
-        text="The paper prints the text of five posts that are most and five that are least "
-        "similar to its story.",
+        text="The texts of the posts most and least similar to the paper's story; they are not "
+        "repeated here.",
     ),
     remark=f"Posts are shown by id, since their text may not be shared. {REMARK}",
     lay_out=_lay_out,
