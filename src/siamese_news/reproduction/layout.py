@@ -82,15 +82,19 @@ def facts(item: Made) -> dict[str, str]:
         lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
     lines["Data"] = "; ".join(_each(made, "data")) or "none: computed from the equations"
     lines["Revision"] = ", ".join(_each(made, "revision"))
-    lines["Versions"] = ", ".join(
-        f"{name} {version}" for name, version in dict(made[-1]["versions"]).items()
-    )
+    versions = [f"{name} {number}" for one in made for name, number in one["versions"].items()]
+    lines["Versions"] = ", ".join(dict.fromkeys(versions))
     lines["Machine"] = "; ".join(_each(made, "machine"))
     dates = sorted(_each(made, "date"))
     lines["Computed"] = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     if item.results:
-        minutes = sum(float(one["minutes"]) for one in made)
-        lines["Processor time"] = f"{minutes:.1f} minutes in {len(made)} runs"
+        timed = [float(one["minutes"]) for one in made if one.get("minutes") is not None]
+        lines["Processor time"] = f"{sum(timed):.1f} minutes in {len(timed)} runs"
+        if len(timed) < len(made):
+            lines["Processor time"] += f"; not recorded of {len(made) - len(timed)}"
+    notes = _each(made, "note")
+    if notes:
+        lines["Note"] = "; ".join(notes)
     return lines
 
 

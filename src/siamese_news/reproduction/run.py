@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 # The collections that each paper's runs read.
 COLLECTIONS = {"ast": ("usatoday-cnn", "crisislex-boston"), "samcnn": ("trec-microblog",)}
 MISSING = ("train", "say")
+NAMED = 8  # missing runs that are listed by name
 
 
 def reproduce(
@@ -69,7 +70,9 @@ def reproduce(
         lost = [job.name for job in jobs if job.name not in results]
         if lost:
             command = f"python -m siamese_news.reproduce paper={paper} {exhibit.kind}={exhibit.key}"
-            line = f"{len(lost)} of {len(jobs)} runs ({', '.join(lost)}); {command} makes them"
+            more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+            names = f"{', '.join(lost[:NAMED])}{more}"
+            line = f"{len(lost)} of {len(jobs)} runs ({names}); {command} makes them"
             content = replace(content, missing=[*content.missing, line])
         bundled = setting.data == "stories" and bool(jobs)
         made.append(Made(exhibit, content, list(results.by_job.values()), bundled))

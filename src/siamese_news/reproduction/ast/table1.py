@@ -14,8 +14,9 @@ from siamese_news.reproduction.ast.sweep import (
     sweep_jobs,
     trial_name,
 )
+from siamese_news.reproduction.ast.ten_epochs import ten_epochs_jobs, ten_epochs_table
 from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
-from siamese_news.reproduction.jobs import Results
+from siamese_news.reproduction.jobs import Job, Results, Setting
 
 REMARK = (
     "The published figures were measured on the authors' own data, which is not public, so they "
@@ -93,6 +94,10 @@ def _order(rows: Sequence[Mapping[str, Any]], split: str) -> str:
     return f"by {split}: {listed}"
 
 
+def _jobs(setting: Setting) -> list[Job]:
+    return [*sweep_jobs(setting), *ten_epochs_jobs(setting)]
+
+
 def _lay_out(results: Results) -> Content:
     tables, orders = [], []
     for split in splits(results.setting):
@@ -109,6 +114,9 @@ def _lay_out(results: Results) -> Content:
     if rates:
         title = "MAP on dev after two epochs at each learning rate"
         tables.append(Table(title, rates, "rates"))
+    for table in ten_epochs_table(results):
+        tables.append(table)
+        orders.append(_order(table.rows, "pair, ten epochs, three seeds"))
     published = ", ".join(
         f"{name} {ap:.3f}" for name, (ap, *_) in sorted(AST_METRICS.items(), key=_falling)
     )
@@ -134,5 +142,5 @@ EXHIBIT = Exhibit(
     ),
     remark=REMARK,
     lay_out=_lay_out,
-    jobs=sweep_jobs,
+    jobs=_jobs,
 )
