@@ -14,6 +14,7 @@ CHOICES = [
     {"similarity": "cosine", "scale": 4.0, "pooling": "max_relay"},
     {"layer_norm": True, "activation": "leaky_relu", "residual": "add"},
     {"positions": "sinusoidal", "pooling": "mean_relay", "activation": "gelu"},
+    {"heads": 3, "head_dim": 2, "output_projection": False, "similarity": "cosine"},
     {"window": 0, "cycles": 3, "bias": False, "activation": "relu", "residual": "none"},
 ]
 
@@ -141,3 +142,21 @@ def test_compiles_whole_and_agrees(config, texts):
         ]
         for one, other in zip(*grads, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_without_output_projection_the_heads_are_the_state(config, texts):
+    """Eq. 3 as printed: the relay's update is its heads side by side, and no weight maps them."""
+    options = {**config("star", "softmax", 6), "heads": 3, "head_dim": 2, "residual": "none"}
+    encoder = build_encoder({**options, "output_projection": False}).double()
+    assert not [name for name, _ in encoder.named_parameters() if "output" in name]
+    embeddings, mask, _ = texts([4])
+    star, nodes, relay = encoder.stars[0], embeddings.double(), embeddings.double().mean(1)
+    heads = []
+    for head in range(3):
+        rows = slice(2 * head, 2 * head + 2)
+        query = star.query.weight[rows] @ relay[0] + star.query.bias[rows]
+        keys, values = (nodes[0] @ linear.weight[rows].T for linear in (star.key, star.value))
+        heads.append((keys @ query * star.scale).softmax(0) @ values)
+    torch.testing.assert_close(star(relay, nodes, mask)[0], torch.cat(heads), rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="heads \\* head_dim = 300 for states of 6"):
+        build_encoder({**options, "heads": 10, "head_dim": 30, "output_projection": False})

@@ -32,13 +32,16 @@ class Attention(nn.Module):
         similarity: ``"dot"``, or ``"cosine"`` (the AST paper's example of f in Eq. 2).
         scale: factor of the similarity; None is 1 / sqrt(head_dim) for "dot", 1 for "cosine".
         bias: whether queries and outputs have a bias.
+        output_projection: whether the concatenated heads go through a linear map, as in the
+            released code; Eq. 3 of the AST paper only concatenates them, so that H * head_dim = E.
         backend: ``"fast"``, or ``"reference"``: the equations, readable.
 
     Attributes:
         record: when set, `recorded` keeps the weights of the last call, (B, H, queries, K).
 
     Raises:
-        ValueError: an option is not among its choices, or a size or scale is not above 0.
+        ValueError: an option is not among its choices, a size or scale is not above 0, or the heads
+            do not make up a state and there is no output projection.
 
     Example:
         >>> from siamese_news.attention import RingAttention
@@ -62,6 +65,7 @@ class Attention(nn.Module):
         scale: float | None,
         bias: bool,
         backend: AttentionBackend,
+        output_projection: bool = True,
     ) -> None:
         super().__init__()
         if similarity not in ("dot", "cosine"):
@@ -72,6 +76,11 @@ class Attention(nn.Module):
             raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
         if scale is not None and scale <= 0:
             raise ValueError(f"attention got {scale=}; expected more than 0, or None")
+        if not output_projection and heads * head_dim != dim:
+            raise ValueError(
+                f"attention got output_projection=False with heads * head_dim = {heads * head_dim} "
+                f"for states of {dim}; expected the same, or output_projection=True"
+            )
         self.heads = heads
         self.head_dim = head_dim
         self.similarity = similarity
@@ -80,7 +89,7 @@ class Attention(nn.Module):
         self.query = nn.Linear(dim, heads * head_dim, bias=bias)
         self.key = nn.Linear(dim, heads * head_dim, bias=False)
         self.value = nn.Linear(dim, heads * head_dim, bias=False)
-        self.output = nn.Linear(heads * head_dim, dim, bias=bias)
+        self.output = nn.Linear(heads * head_dim, dim, bias=bias) if output_projection else None
         self.sparsity = sparsity(heads=heads)
         self.record = False
         self.recorded: Tensor | None = None
@@ -88,6 +97,10 @@ class Attention(nn.Module):
     def _split(self, states: Tensor) -> Tensor:
         """(..., H * head_dim) -> (..., H, head_dim)."""
         return states.unflatten(-1, (self.heads, self.head_dim))
+
+    def _joined(self, heads: Tensor) -> Tensor:
+        """(..., H * head_dim) -> (..., E): the heads side by side, projected if there is a map."""
+        return heads if self.output is None else self.output(heads)
 
     def _unit(self, states: Tensor, dim: int = -1) -> Tensor:
         """Unit length where the similarity is the cosine."""

@@ -111,7 +111,7 @@ class RingAttention(Attention):
         if self.record:
             self.recorded = weights
         mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
-        return self.output(mixed.flatten(2))
+        return self._joined(mixed.flatten(2))
 
     def _fast(
         self,
@@ -150,7 +150,8 @@ class RingAttention(Attention):
             places.append((len(sources) - 1, None if single else 0))
             own_bias = bias[:, tile].contiguous()
             mixed = (fused or self._attend)(query, sources, tuple(places), own_bias)
-            part = Columns(mixed.flatten(0, 1)).through(self.output)
+            joined = mixed.flatten(0, 1)
+            part = joined if self.output is None else Columns(joined).through(self.output)
             if whole:
                 updated = part
             else:

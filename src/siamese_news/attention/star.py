@@ -43,7 +43,7 @@ class StarAttention(Attention):
         """Update the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
         query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
         run = self._reference if self.backend == "reference" else self._fast
-        return self.output(run(query, relay, nodes, mask).flatten(1))
+        return self._joined(run(query, relay, nodes, mask).flatten(1))
 
     def _reference(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
         if self.attends_itself:

@@ -42,6 +42,8 @@ class StarEncoder(Encoder):
         scale: what the similarity is multiplied by; None is 1 / sqrt(head_dim) for ``"dot"`` and 1
             for ``"cosine"``.
         bias: whether queries and outputs have a bias.
+        output_projection: whether the heads of a ring or star go through a linear map together, as
+            in the released code. Eq. 3 only concatenates them, which needs heads * head_dim = E.
         layer_norm: whether tokens are normalised before the ring and once more after the last
             cycle (Star-Transformer; gone from the released code).
         activation: after ring and star: ``"none"`` (paper, released code), ``"relu"``,
@@ -89,6 +91,7 @@ class StarEncoder(Encoder):
         similarity: Similarity = "dot",
         scale: float | None = None,
         bias: bool = True,
+        output_projection: bool = True,
         layer_norm: bool = False,
         activation: Literal["none", "relu", "leaky_relu", "gelu"] = "none",
         residual: Literal["none", "add", "zero_init"] = "zero_init",
@@ -118,6 +121,7 @@ class StarEncoder(Encoder):
             "similarity": similarity,
             "scale": scale,
             "bias": bias,
+            "output_projection": output_projection,
             "backend": backend,
         }
         self.rings = nn.ModuleList(RingAttention(radius=window, **shared) for _ in range(cycles))

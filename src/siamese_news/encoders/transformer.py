@@ -34,7 +34,7 @@ class DenseAttention(Attention):
             if self.record:
                 self.recorded = weights
             mixed = weights.to(value.dtype) @ value
-        return self.output(mixed.transpose(1, 2).flatten(2))
+        return self._joined(mixed.transpose(1, 2).flatten(2))
 
 
 class TransformerEncoder(Encoder):
