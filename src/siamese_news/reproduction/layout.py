@@ -17,7 +17,7 @@ from siamese_news.utils.provenance import provenance
 INDEX = "index.html"
 TITLES = {
     "ast": "Adaptive Siamese Transformer (Danovitch 2020)",
-    "samcnn": "Simple attention-based CNN (samCNN; Zhao et al. 2019)",
+    "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
 
 

@@ -19,7 +19,16 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "effort",
         "appendix_a",
     ),
-    "samcnn": (),
+    "samcnn": (
+        "table1",
+        "table2",
+        "table3",
+        "widths",
+        "reference",
+        "figure3",
+        "figure4",
+        "table4",
+    ),
 }
 
 

@@ -1,1 +1,1 @@
-"""The tables and figures of the samCNN paper (Zhao et al. 2019, simple attention-based CNN)."""
+"""The tables and figures of the samCNN paper (Shi, Rao and Lin, NAACL 2019)."""

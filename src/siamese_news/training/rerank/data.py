@@ -80,31 +80,27 @@ class Fold:
 
 
 def read_reranking(name: str) -> RerankCollection:
-    """Read the collection `name` in ``$SIAMESE_NEWS_DATA``.
+    """Read a reranking collection.
 
-    It holds ``queries.jsonl.gz`` (with ``metadata.year``), ``corpus.jsonl.gz``,
+    Its folder holds ``queries.jsonl.gz`` (with ``metadata.year``), ``corpus.jsonl.gz``,
     ``runs/candidates.<year>.txt.gz`` and ``qrels.microblog<year>.txt.gz``.
+
+    Args:
+        name: of the folder in ``$SIAMESE_NEWS_DATA``, or its absolute path.
 
     Raises:
         InputError: a file is missing or malformed; a topic without a year or candidates; a
             candidate that is no post of the corpus.
     """
     root = os.environ.get(VARIABLE)
-    if not root or not (Path(root) / name).is_dir():
+    # An absolute path replaces what it is joined to.
+    folder = Path(root or "") / name
+    if not folder.is_dir() or not (root or folder.is_absolute()):
         raise InputError(
             f"the collection '{name}' is looked for in the folder that {VARIABLE} names, which is "
             f"{root!r}; set it to the folder that holds '{name}'"
         )
-    folder = Path(root) / name
-    queries, years = {}, {}
-    path = folder / "queries.jsonl.gz"
-    for line, record in read_jsonl(path):
-        where = f"{path}:{line}"
-        query = id_of(record, ["_id"], where)
-        year = metadata_of(record, where).get("year")
-        if not isinstance(year, int):
-            raise InputError(f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013")
-        queries[query], years[query] = text_of(record, ["text"], where), year
+    queries, years = read_queries(folder)
     posts, urls = {}, {}
     path = folder / "corpus.jsonl.gz"
     for line, record in read_jsonl(path):
@@ -129,6 +125,27 @@ def read_reranking(name: str) -> RerankCollection:
     if empty := [query for query in queries if query not in candidates]:
         raise InputError(f"{folder / 'runs'}: topic {empty[0]} has no candidate post to rerank")
     return RerankCollection(name, queries, years, posts, urls, candidates, qrels, folder / "runs")
+
+
+def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
+    """Texts and years of the topics: topic id -> text, topic id -> year.
+
+    Args:
+        folder: holds ``queries.jsonl.gz`` (with ``metadata.year``).
+
+    Raises:
+        InputError: the file is missing or malformed, or a topic has no year.
+    """
+    queries, years = {}, {}
+    path = folder / "queries.jsonl.gz"
+    for line, record in read_jsonl(path):
+        where = f"{path}:{line}"
+        query = id_of(record, ["_id"], where)
+        year = metadata_of(record, where).get("year")
+        if not isinstance(year, int):
+            raise InputError(f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013")
+        queries[query], years[query] = text_of(record, ["text"], where), year
+    return queries, years
 
 
 def make_fold(collection: RerankCollection, year: int, *, share: float, seed: int) -> Fold:

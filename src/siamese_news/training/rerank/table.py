@@ -219,11 +219,23 @@ def full_table(
     return markdown_table(lines)
 
 
-def _column(
-    values: Sequence[Mapping[str, Sequence[float]]], level: float, samples: int
-) -> list[str | None]:
-    """One figure of one year for every system, with its marks."""
-    above, below = [""] * len(values), [""] * len(values)
+def significant(
+    values: Sequence[Mapping[str, Sequence[float]]], *, level: float, samples: int
+) -> list[tuple[list[int], list[int]]]:
+    """Which systems each one is significantly above, and below, by Fisher's randomisation test.
+
+    The test is two-sided, paired by topic, and not corrected for the number of tests. Systems with
+    different topics are not compared.
+
+    Args:
+        values: of each system: topic -> one figure per seed, which enter as their mean.
+        level: of significance.
+        samples: random exchanges per test.
+
+    Returns:
+        For each system, the places of those below it and of those above it.
+    """
+    marks: list[tuple[list[int], list[int]]] = [([], []) for _ in values]
     means = [
         {topic: float(np.mean(seeds)) for topic, seeds in figures.items()} for figures in values
     ]
@@ -235,20 +247,38 @@ def _column(
             first, second = list(figures.values()), [other[topic] for topic in figures]
             if randomisation_test(first, second, samples=samples) < level:
                 high, low = (i, j) if sum(first) > sum(second) else (j, i)
-                above[high] += MARKS[low]
-                below[low] += MARKS[high]
+                marks[high][0].append(low)
+                marks[low][1].append(high)
+    return [(sorted(below), sorted(above)) for below, above in marks]
+
+
+def _column(
+    values: Sequence[Mapping[str, Sequence[float]]], level: float, samples: int
+) -> list[str | None]:
+    """One figure of one year for every system, with its marks."""
     cells: list[str | None] = []
-    for number, own_values in enumerate(values):
+    marks = significant(values, level=level, samples=samples)
+    for own_values, (lower, higher) in zip(values, marks, strict=True):
         if not own_values:
             cells.append(None)
             continue
-        cell = spread(np.array(list(own_values.values())).mean(axis=0).tolist()) or ""
-        if above[number]:
-            cell += f" <sup>{''.join(sorted(above[number]))}</sup>"
-        if below[number]:
-            cell += f" <sub>{''.join(sorted(below[number]))}</sub>"
+        cell = mean_over_topics(own_values) or ""
+        for tag, places in (("sup", lower), ("sub", higher)):
+            if places:
+                cell += f" <{tag}>{''.join(sorted(MARKS[place] for place in places))}</{tag}>"
         cells.append(cell)
     return cells
+
+
+def mean_over_topics(values: Mapping[str, Sequence[float]]) -> str | None:
+    """The mean over topics; with several seeds their mean and deviation.
+
+    Args:
+        values: topic -> one figure per seed.
+    """
+    if not values:
+        return None
+    return spread(np.array(list(values.values())).mean(axis=0).tolist())
 
 
 def _by_topic(system: System, metric: str, topics: Sequence[str]) -> dict[str, list[float]]:

@@ -1,0 +1,177 @@
+"""samCNN, Fig. 4: t-SNE of the hidden layer o of the candidates of the best topic."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from siamese_news.model.reranker import TextRanker
+from siamese_news.reproduction.exhibit import Content, Exhibit, Figure, Published, Table
+from siamese_news.reproduction.jobs import Job, Results, Setting
+from siamese_news.reproduction.samcnn.figure3 import changes_against
+from siamese_news.reproduction.samcnn.figure3 import jobs as figure3_jobs
+from siamese_news.reproduction.samcnn.published import PAPER
+from siamese_news.reproduction.samcnn.runs import (
+    RANKERS,
+    YEAR,
+    collection_of,
+    data_of,
+    run_name,
+    train,
+    training_jobs,
+)
+from siamese_news.reproduction.style import COLOURS, new_figure
+from siamese_news.rerankers import SamCNN
+from siamese_news.training.rerank.data import RerankCollection
+
+JOB = "hidden_layer"
+
+
+@torch.no_grad()
+def hidden_layers(
+    model: TextRanker, collection: RerankCollection, query: str
+) -> NDArray[np.float32]:
+    """The hidden layer o of every candidate of a topic: (posts, H).
+
+    Args:
+        model: a samCNN ranker.
+        collection: with the topic.
+        query: the topic.
+    """
+    assert isinstance(model.ranker, SamCNN)
+    model.eval()
+    posts = list(collection.candidates[query])
+    texts = [collection.posts[post].split() for post in posts]
+    urls = [collection.urls[post] for post in posts]
+    parts = [
+        (rows, model.ranker.hidden_layer(model.pair(batch)).numpy())
+        for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls)
+    ]
+    hidden = np.concatenate([values for _, values in parts])
+    order = np.concatenate([rows for rows, _ in parts])
+    placed = np.empty_like(hidden)
+    placed[order] = hidden
+    return placed
+
+
+def project(hidden: NDArray[np.float32]) -> list[list[float]]:
+    """t-SNE to two dimensions, with a fixed seed."""
+    from sklearn.manifold import TSNE
+
+    perplexity = min(30, (len(hidden) - 1) / 3)
+    places = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(hidden)
+    return [[round(float(x), 2) for x in place] for place in places]
+
+
+def separation(places: Sequence[Sequence[float]], relevant: Sequence[bool]) -> float | None:
+    """Share of relevant posts whose nearest other post in the plane is relevant, too.
+
+    Args:
+        places: (N, 2).
+        relevant: of each.
+
+    Example:
+        >>> separation([[0, 0], [0, 1], [9, 9], [9, 8]], [True, True, True, False])
+        0.6666666666666666
+    """
+    points, labels = np.asarray(places, np.float64), np.asarray(relevant, bool)
+    if labels.sum() == 0 or len(points) < 2:
+        return None
+    distances = ((points[labels][:, None] - points[None]) ** 2).sum(axis=2)
+    distances[np.arange(labels.sum()), np.flatnonzero(labels)] = np.inf
+    return float(labels[distances.argmin(axis=1)].mean())
+
+
+def _job(setting: Setting) -> Job:
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        collection = collection_of(setting, folder.parent)
+        query = changes_against(results, "QL")[0][0]
+        grades = collection.qrels.get(query, {})
+        seed = setting.seeds[0]
+        places = {}
+        for option, name in RANKERS.items():
+            trained = folder.parent / run_name("rerank_samcnn", option, YEAR, seed)
+            train(setting, trained, experiment="rerank_samcnn", ranker=option, year=YEAR, seed=seed)
+            model = TextRanker.load(trained / "model")
+            places[name] = project(hidden_layers(model, collection, query))
+        relevant = [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]]
+        return {"topic": query, "relevant": relevant, "places": places}
+
+    return Job(JOB, run, minutes=2.0, data=data_of(setting), seeds=setting.seeds[:1])
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    first = Setting(setting.data, setting.seeds[:1])
+    rankers = training_jobs(first, years=(YEAR,))
+    needed = {job.name: job for job in [*figure3_jobs(setting), *rankers]}
+    return [*needed.values(), _job(setting)]
+
+
+def _draw(values: Mapping[str, Any]) -> Any:
+    relevant = np.array(values["relevant"], bool)
+    panels = values["places"]
+    figure, axes = new_figure(columns=len(panels), width=7.0, height=2.5, squeeze=False)
+    for axis, (name, places) in zip(axes[0], panels.items(), strict=True):
+        points = np.array(places)
+        for mask, colour, marker, label in (
+            (~relevant, COLOURS[5], "o", "not relevant"),
+            (relevant, COLOURS[1], "^", "relevant"),
+        ):
+            axis.scatter(*points[mask].T, s=6, c=colour, marker=marker, label=label, linewidths=0)
+        axis.set_title(name)
+        axis.set_xticks([])
+        axis.set_yticks([])
+    axes[0, 0].legend(markerscale=2)
+    return figure
+
+
+def _lay_out(results: Results) -> Content:
+    if JOB not in results:
+        return Content()
+    values = results[JOB]
+    relevant = [bool(label) for label in values["relevant"]]
+    rows = [
+        {
+            "ranker": name,
+            "relevant posts whose nearest neighbour is relevant": separation(places, relevant),
+        }
+        for name, places in values["places"].items()
+    ]
+    share = sum(relevant) / len(relevant)
+    shares = ", ".join(f"{row['ranker']} {list(row.values())[1]:.2f}" for row in rows)
+    outcome = (
+        f"Topic {values['topic']}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of "
+        f"relevant posts whose nearest neighbour in the plane is relevant: {shares} (by chance "
+        f"{share:.2f})."
+    )
+    return Content(
+        tables=[Table("How far relevant posts stand together", rows)],
+        figures=[
+            Figure(
+                f"t-SNE of o for the candidates of topic {values['topic']}",
+                lambda: _draw(values),
+                "Three scatter plots, one a ranker; triangles are relevant posts. " + outcome,
+            )
+        ],
+        outcome=outcome,
+    )
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="figure",
+    key="4",
+    title="Fig. 4: the hidden layer o",
+    remark=(
+        "The topic is the one where PAtt gains most over QL (Fig. 3); the rankers are those of the "
+        "first seed. o is the output of the head's hidden layer after its ReLU, section 2.3; "
+        "t-SNE with perplexity 30, from PCA, seed 0. Distances between groups in such a picture "
+        "mean nothing, so a count of neighbours stands beside it."
+    ),
+    published=Published(f"{PAPER}, Fig. 4", text="A picture without numbers."),
+    jobs=_jobs,
+    lay_out=_lay_out,
+)

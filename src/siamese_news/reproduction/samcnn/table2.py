@@ -1,0 +1,94 @@
+"""samCNN, Table 2: the settings, as printed, in the released code and here."""
+
+from typing import Any
+
+from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
+from siamese_news.reproduction.jobs import Results
+from siamese_news.reproduction.samcnn.published import PAPER, SETTINGS
+from siamese_news.reproduction.training_runs import compose_training
+
+
+def settings_here(experiment: str) -> dict[str, str]:
+    """What an experiment trains with, under the names of `SETTINGS`.
+
+    Args:
+        experiment: of ``conf/experiment``.
+    """
+    options = compose_training([f"experiment={experiment}", "ranker=patt"])
+    task, ranker, vectors = options["task"], options["ranker"], options["vectors"]
+    optimizer, schedule = task["optimizer"], task["schedule"]
+    trained = "fine-tuned" if vectors["trainable"] else "not fine-tuned"
+    bound = task["unknown_range"]
+    patience = task["patience"]
+    stop = f", stopping after {patience} validations without a better {task['select']}"
+    return {
+        "word vectors": f"{vectors['source']}, {trained}",
+        "words without a vector": "unit vectors" if bound is None else f"U[-{bound}, {bound}]",
+        "filters": str(ranker["filters"]),
+        "window width": ", ".join(map(str, ranker["widths"])),
+        "size of a text's vector": str(ranker["hidden"]),
+        "size of the hidden layer o": str(ranker["head_hidden"]),
+        "dropout": f"{ranker['dropout']} (features), {ranker['head_dropout']} (o)",
+        "optimiser": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
+        f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
+        "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
+        f"{schedule['step_size']} epochs",
+        "epochs": f"{task['epochs']}{stop if patience else ''}; validated every "
+        f"{task['validate_every']:g} epochs",
+    }
+
+
+def rows() -> list[dict[str, Any]]:
+    """One row a setting."""
+    paper, reference = settings_here("rerank_samcnn"), settings_here("rerank_reference")
+    return [
+        {
+            "setting": name,
+            "the paper": printed,
+            "rerank_samcnn": paper[name],
+            "the released code": released,
+            "rerank_reference": reference[name],
+        }
+        for name, (printed, released) in SETTINGS.items()
+    ]
+
+
+def _lay_out(results: Results) -> Content:
+    return Content(
+        tables=[
+            Table(
+                "The settings",
+                rows(),
+                note="The two columns of experiments are read from conf/ as the page is made.",
+            )
+        ],
+        outcome=(
+            "Every setting is the paper's but the word vectors: 300-d vectors of Twitter are not "
+            "to be had, so the vectors are 100-d GloVe 6B."
+        ),
+    )
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="table",
+    key="2",
+    title="Table 2: the settings",
+    remark=(
+        "The paper does not say how long it waits before it stops early, nor how often it "
+        "validates; momentum, weight decay and the decay of the learning rate are those of the "
+        "released code. The released code names a file of GloVe vectors of Twitter in 300 "
+        "dimensions; the published ones end at 200. A word that occurs once in the whole "
+        "collection keeps its first vector."
+    ),
+    published=Published(
+        f"{PAPER}, Table 2; github.com/Impavidity/samCNN for the released code",
+        [
+            Table(
+                "As printed",
+                [{"setting": name, "value": printed} for name, (printed, _) in SETTINGS.items()],
+            )
+        ],
+    ),
+    lay_out=_lay_out,
+)

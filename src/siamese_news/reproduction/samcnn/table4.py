@@ -1,0 +1,137 @@
+"""samCNN, Table 4: which query words the posts at the top hold, for the worst topic."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from siamese_news.data.trec import read_run
+from siamese_news.metrics import ranked
+from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
+from siamese_news.reproduction.jobs import Job, Results, Setting
+from siamese_news.reproduction.samcnn.figure3 import RANKER, changes_against
+from siamese_news.reproduction.samcnn.figure3 import jobs as figure3_jobs
+from siamese_news.reproduction.samcnn.patterns import count_patterns, distinct_words
+from siamese_news.reproduction.samcnn.published import PAPER
+from siamese_news.reproduction.samcnn.runs import YEAR, collection_of, data_of, run_name, train
+from siamese_news.training.rerank.data import RerankCollection, read_queries
+
+JOB = "patterns"
+TOP = 30
+# The topics that the text of the paper calls the worst.
+NAMED = ("125", "127")
+
+
+def topic_patterns(
+    collection: RerankCollection, query: str, run: Mapping[str, float]
+) -> dict[str, dict[str, list[int]]]:
+    """Patterns of a topic in the top 30 and among all candidates.
+
+    Args:
+        collection: with the topic.
+        query: the topic.
+        run: post id -> score.
+
+    Returns:
+        ``top`` and ``all``: places of the words, such as "0 2" -> [relevant, not relevant].
+    """
+    order = [post for post, _ in ranked(run)]
+    words = collection.queries[query].split()
+    grades = collection.qrels.get(query, {})
+    counted = {}
+    for part, posts in (("top", order[:TOP]), ("all", order)):
+        counts = count_patterns(
+            words,
+            [collection.posts[post].split() for post in posts],
+            [grades.get(post, 0) >= 1 for post in posts],
+        )
+        counted[part] = {" ".join(map(str, key)): list(pair) for key, pair in counts.items()}
+    return counted
+
+
+def _job(setting: Setting) -> Job:
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        collection = collection_of(setting, folder.parent)
+        worst = changes_against(results, "QL")[-1][0]
+        seed = setting.seeds[0]
+        trained = folder.parent / run_name("rerank_samcnn", RANKER, YEAR, seed)
+        train(setting, trained, experiment="rerank_samcnn", ranker=RANKER, year=YEAR, seed=seed)
+        scores = read_run(trained / "test.run.gz")
+        topics = dict.fromkeys([worst, *(topic for topic in NAMED if topic in scores)])
+        counts = {topic: topic_patterns(collection, topic, scores[topic]) for topic in topics}
+        return {"worst": worst, "topics": counts}
+
+    return Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=setting.seeds[:1])
+
+
+def _words(setting: Setting, topic: str) -> Sequence[str] | None:
+    """The words of a topic, where the data is there: a saved result holds no text."""
+    root = os.environ.get("SIAMESE_NEWS_DATA")
+    folder = Path(root or "") / "trec-microblog"
+    if setting.data != "shared" or not root or not folder.is_dir():
+        return None
+    return distinct_words(read_queries(folder)[0][topic].split())
+
+
+def pattern_rows(
+    counts: Mapping[str, Mapping[str, Sequence[int]]], words: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """One row a pattern that the top holds.
+
+    Args:
+        counts: of `topic_patterns`.
+        words: of the query; None prints their places, from 1.
+    """
+    rows = []
+    for pattern, (relevant, other) in counts["top"].items():
+        places = [int(place) for place in pattern.split()]
+        named = [f"word {place + 1}" if words is None else words[place] for place in places]
+        rows.append(
+            {
+                "holds at least": " + ".join(named),
+                f"relevant in the top {TOP}": relevant,
+                f"not relevant in the top {TOP}": other,
+                "relevant candidates": counts["all"][pattern][0],
+                "other candidates": counts["all"][pattern][1],
+            }
+        )
+    return rows
+
+
+def _lay_out(results: Results) -> Content:
+    if JOB not in results:
+        return Content()
+    values = results[JOB]
+    tables = [
+        Table(
+            f"Topic {topic}{', the worst here' if topic == values['worst'] else ''}",
+            pattern_rows(counts, _words(results.setting, topic)),
+            name=topic,
+        )
+        for topic, counts in values["topics"].items()
+    ]
+    outcome = f"The worst topic here is {values['worst']}; the paper's text says 127, and 125."
+    return Content(tables=tables, outcome=outcome)
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    return [*figure3_jobs(setting), _job(setting)]
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="table",
+    key="4",
+    title="Table 4: query words at the top of the worst topic",
+    remark=(
+        "A post counts for every set of query words that it holds, not only for the largest, as in "
+        "the paper. Words are compared as the collection has them, without stemming. The ranking "
+        "is that of PAtt, first seed, without QL; the worst topic is the one where it loses most "
+        "against QL (Fig. 3). Where the topics are not there, words are named by their places."
+    ),
+    published=Published(
+        f"{PAPER}, Table 4", text="Counts by pattern of query words, for the worst topic of 2013."
+    ),
+    jobs=_jobs,
+    lay_out=_lay_out,
+)
