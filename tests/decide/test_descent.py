@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from siamese_news.decide.descent import UNKNOWN, descend, first_look, likely_labels
 from siamese_news.decide.design import Order, least_errors, nested_sets
@@ -162,3 +164,27 @@ def border(size, target, first=200):
     relevant[: wanted[0]] = True
     relevant[first:] = np.diff(wanted) > 0
     return relevant
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 0.3), st.sampled_from([40, 200, 1500]))
+@settings(max_examples=60, deadline=None)
+def test_what_is_needed_is_the_least_that_could_certify(seed, wrong, size):
+    """Labels anywhere: with the needed posts relevant it passes, with one less it cannot."""
+    generator = np.random.default_rng(seed)
+    truth = generator.random(size) >= wrong
+    tables, order, relevant = world(truth, first=min(40, size), seed=seed)
+    known = generator.random(size) < generator.random() * (
+        np.arange(size) < generator.integers(size)
+    )
+    answers = Answers(relevant, np.flatnonzero(known))
+    outcome = descend(tables, order, answers)
+    step = outcome.steps[-1]
+    if step.certified or not outcome.needed:
+        return
+    hoped = answers.labels.copy()
+    for count in (len(outcome.needed) - 1, len(outcome.needed)):
+        hoped[list(outcome.needed[:count])] = 1
+        labels = hoped[order.first(step.number, step.size)]
+        bounds = tables.bounds(step.number, step.size)[1:]
+        passes = bool((np.cumsum(labels != 1) <= bounds).any())
+        assert passes == (count == len(outcome.needed))

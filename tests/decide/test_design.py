@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from siamese_news.decide.design import (
     Order,
-    first_size,
     keys_of,
     least_errors,
     nested_sets,
     share_of,
 )
+from siamese_news.decide.population import Population
 from siamese_news.errors import InputError
 
 
@@ -55,11 +55,6 @@ def test_a_pool_smaller_than_the_first_set_is_one_set():
     assert nested_sets(np.arange(50.0)[::-1], first=200).tolist() == [50]
 
 
-def test_the_first_set_is_smaller_for_a_strict_target():
-    assert first_size([Fraction(".8"), Fraction(".9")]) == 200
-    assert first_size([Fraction(".8"), Fraction(".95")]) == 100
-
-
 def test_keys_depend_on_seed_id_and_purpose_alone():
     names = ["1", "01", "a\tb", "é"]
     keys = keys_of(3, names).tolist()
@@ -85,3 +80,19 @@ def test_an_order_is_the_sorted_keys(hold):
     for number, count in ((0, 5), (3, 40), (1, 21), (2, 60), (3, 500), (0, 100)):
         expected = np.argsort(keys[: sizes[number]], kind="stable")[:count]
         assert (order.first(number, count) == expected).all()
+
+
+def test_other_scores_have_another_order(tmp_path):
+    """A ranking learned from labels must not be certified in the order they were drawn in."""
+    rows = ["post,score", *(f"p{n},{n / 100}" for n in range(100))]
+    first, shuffled, learned = (tmp_path / f"{name}.csv" for name in "abc")
+    first.write_text("\n".join(rows))
+    shuffled.write_text("\n".join([rows[0], *rows[:0:-1]]))
+    learned.write_text("\n".join([*rows[:-1], "p99,5.0"]))
+
+    def order(path):
+        population = Population(path)
+        keys = population.keys(0)(0, 100)
+        return [population.names_at([rank])[0] for rank in np.argsort(keys).tolist()]
+
+    assert order(first) == order(shuffled) != order(learned)

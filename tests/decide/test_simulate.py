@@ -1,14 +1,22 @@
 """Replays: reproducible, honest about what breaks, through the command."""
 
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from sheet_commands import run, scored
 
+from siamese_news.decide.design import least_errors, nested_sets
 from siamese_news.decide.labelled import FAMILIES, LabelledPool, border
-from siamese_news.decide.simulate import family_cell, generator_of, interval, pool_cell
+from siamese_news.decide.simulate import (
+    family_cell,
+    generator_of,
+    informed_share,
+    interval,
+    pool_cell,
+)
 from siamese_news.decide.simulate_stopping import audits, find_labels, recalls
 
 
@@ -129,3 +137,29 @@ def test_the_command_says_what_is_missing(tmp_path):
         "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.exit_code == 2 and "none of its posts" in done.stderr
+
+
+def test_one_test_that_knows_where_by_counting():
+    """The informed share of a small pool, with every hypergeometric chance counted."""
+    relevant = np.ones(260, bool)
+    relevant[[30, 90, 150, 170, 200, 210, 211, 230, 240, 241, 250]] = False
+    relevant[251:] = False
+    pool = LabelledPool("small", -np.arange(260.0), relevant)
+    target, budget, error = Fraction(".9"), 40, 0.05
+
+    def tail(size, errors, allowed):
+        ways = sum(
+            math.comb(errors, x) * math.comb(size - errors, budget - x) for x in range(allowed + 1)
+        )
+        return ways / math.comb(size, budget)
+
+    best = 0.0
+    for size in nested_sets(pool.scores).tolist():
+        if size > pool.oracle(target):
+            continue
+        null = least_errors(size, target)
+        allowed = max((x for x in range(20) if tail(size, null, x) <= error), default=-1)
+        if allowed >= 0:
+            best = max(best, size * tail(size, int((~relevant[:size]).sum()), allowed))
+    found = informed_share(pool, ".9", budget, error=error)
+    assert found == pytest.approx(best / pool.oracle(target)) and found > 0

@@ -69,7 +69,7 @@ def sample(
         bool, typer.Option("--joint", help="All precisions together hold at the confidence.")
     ] = False,
     first: Annotated[
-        int | None, typer.Option(min=10, help="Posts of the first set; else 200, or 100.")
+        int | None, typer.Option(min=10, help="Posts of the first set; else 100.")
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="Of one set to the one before.")] = None,
     seed: SeedOption = 0,
@@ -100,7 +100,7 @@ def sample(
         from fractions import Fraction
 
         from siamese_news.decide.certification import Certification
-        from siamese_news.decide.design import RATIO, first_size, share_of
+        from siamese_news.decide.design import FIRST, RATIO, share_of
         from siamese_news.decide.labels import Labels
         from siamese_news.decide.ledger import never_labelled
         from siamese_news.decide.plan import Settings, beside
@@ -126,7 +126,7 @@ def sample(
             targets=tuple(precision),
             confidence=confidence,
             budget=budget,
-            first=first or first_size(targets),
+            first=first or FIRST,
             ratio=ratio or str(RATIO),
             seed=seed,
             joint=joint,

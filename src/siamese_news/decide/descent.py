@@ -104,8 +104,8 @@ def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) ->
     """The labels of a set in its order, as far as they may certify it.
 
     Labels of smaller sets lie scattered in the order of a large one, the rarer the further down.
-    Where posts without a label come more often than the table could forgive errors, nothing that
-    comes later brings the count back under it.
+    Where the count is above what the table allows and most posts have no label any more, nothing
+    that comes later brings it back.
     """
     size = int(tables.sizes[number])
     found: list[NDArray[np.int8]] = []
@@ -121,7 +121,7 @@ def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) ->
         bad += int((labels != 1).sum())
         gaps = len(labels) - len(there)
         allowed = int(tables.nulls[number])
-        if bad * size > start * allowed + 2 * size and gaps * size > len(labels) * allowed:
+        if bad * size > start * allowed + 2 * size and 2 * gaps > len(labels):
             break
         step = start
     joined = np.concatenate(found) if found else np.empty(0, np.int8)
@@ -137,12 +137,18 @@ def _needed(
     where no more than j of the first t are gaps; the smallest j that brings it to the table is
     what is needed.
     """
-    first = first_look(tables, number, int((labels == 0).sum()))
-    if first is None:
-        return ()
-    last = max(first, len(labels))
-    ranks = order.first(number, last)
-    found = verdicts(ranks)
+    known = int((labels == 0).sum())
+    while True:  # until a look is found at which the errors that lie before it are few enough
+        errors = known
+        first = first_look(tables, number, errors)
+        if first is None:
+            return ()
+        last = max(first, len(labels))
+        ranks = order.first(number, last)
+        found = verdicts(ranks)
+        known = int((found[:first] == 0).sum())
+        if known <= errors:
+            break
     gaps, bad = np.cumsum(found == UNKNOWN), np.cumsum(found != 1)
     most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
     # Labels further down help only where the table may allow so many errors more.

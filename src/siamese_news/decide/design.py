@@ -1,7 +1,7 @@
 """What is fixed before the first label: nested sets of posts and their random order."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from siamese_news.decide.keyed_hash import siphash
 from siamese_news.errors import InputError
 
-FIRST = 200
-"""Posts of the first set; half as many where a target is strict: see `first_size`."""
+FIRST = 100
+"""Posts of the first set. A larger one would save labels, but where it misses the target nothing
+can be certified."""
 
 RATIO = Fraction(102, 100)
 """How many times as many posts the next set has."""
-
-_STRICT = Fraction(95, 100)
 
 Keys = Callable[[int, int], NDArray[np.uint64]]
 """The keys of the posts from one rank (from 0) up to another; the random order sorts by them."""
@@ -55,17 +54,8 @@ def least_errors(size: int, target: Fraction) -> int:
     return size - needed + 1
 
 
-def first_size(targets: Sequence[Fraction]) -> int:
-    """The size of the first set where the user names none.
-
-    A larger one saves labels, but where it misses the target nothing can be certified; the higher
-    the target, the likelier that is.
-    """
-    return FIRST // 2 if max(targets) >= _STRICT else FIRST
-
-
 def nested_sets(
-    scores: NDArray[np.float64], *, first: int, ratio: Fraction = RATIO
+    scores: NDArray[np.float64], *, first: int = FIRST, ratio: Fraction = RATIO
 ) -> NDArray[np.int64]:
     """The sizes of the nested sets from the top of a ranking, cut only where the score changes.
 

@@ -16,7 +16,7 @@ from siamese_news.decide.unchanged import check_unchanged, model_of
 from siamese_news.errors import InputError
 from siamese_news.utils.provenance import command
 
-ORDER = "SipHash-2-4 of the ids"
+ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
 """How posts get their places in the random order; a plan of another order cannot go on."""
 
 

@@ -90,13 +90,21 @@ class Population:
         return names
 
     def keys(self, seed: int, purpose: str = "certify") -> Callable[[int, int], NDArray[np.uint64]]:
-        """The keys of the random order by rank; see `design.Order`."""
+        """The keys of the random order by rank; see `design.Order`.
+
+        Other scores have another order. A ranking that was learned from labels puts what was
+        labelled relevant at the top; with the order in which those labels were drawn its sets would
+        look better than they are.
+        """
+        scores = hashlib.blake2b(self.scores.tobytes(), digest_size=16).hexdigest()
         made: list[NDArray[np.uint64]] = []
 
         def keys(start: int, end: int) -> NDArray[np.uint64]:
             if not made:  # of all posts at once, in the order of the file
                 made.append(
-                    np.concatenate([keys_of(seed, n, purpose=purpose) for n in self._pieces()])
+                    np.concatenate(
+                        [keys_of(seed, n, purpose=f"{purpose}:{scores}") for n in self._pieces()]
+                    )
                 )
             return made[0][self._rows[start:end]]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.design import Order, first_size, least_errors, nested_sets
+from siamese_news.decide.design import Order, least_errors, nested_sets
 from siamese_news.decide.labelled import FAMILIES, LabelledPool
 from siamese_news.decide.replay import replay
 from siamese_news.decide.tables import Tables, turn_of
@@ -30,6 +30,8 @@ class Cell:
         budget: labels.
         runs: replays.
         share: mean share of the oracle's posts; None for a family.
+        informed: the share that a single test would give whose set the truth chose: see
+            `informed_share`; None for a family.
         tenth: its tenth percentile.
         nothing: runs without a certificate.
         labels: mean number of labels spent.
@@ -44,6 +46,7 @@ class Cell:
     budget: int
     runs: int
     share: float | None
+    informed: float | None
     tenth: float | None
     nothing: int
     labels: float
@@ -114,7 +117,7 @@ def replays(
 ) -> list[tuple[int, int, int]]:
     """(size, labels, naive size) of replays on one pool."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_size([share]))
+    sizes = nested_sets(pool.scores)
     tables = tables_of(sizes, share, budget, error)
     oracle = pool.oracle(share)
     found = []
@@ -144,10 +147,35 @@ def pool_cell(
     naive = sum(pool.misses(size, share) for _, _, size in found)
     shares = [size / oracle for size in sizes] if oracle else [0.0]
     return Cell(
-        pool.name, target, budget, runs, float(np.mean(shares)), float(np.quantile(shares, 0.1)),
+        pool.name, target, budget, runs, float(np.mean(shares)),
+        informed_share(pool, target, budget, error=error), float(np.quantile(shares, 0.1)),
         sum(not size for size in sizes), float(np.mean([labels for _, labels, _ in found])),
         wrong, *interval(wrong, runs), naive / runs,
     )  # fmt: skip
+
+
+def informed_share(pool: LabelledPool, target: str, budget: int, *, error: float) -> float:
+    """What all labels in one exact test would give, if one knew beforehand which set to test.
+
+    The expected share of the oracle's posts: those of a set times the chance that a fixed number of
+    labels, drawn from it at random, certifies it (hypergeometric), for the best of the nested sets.
+    Nobody can choose so well without the labels; it tells how much the scores allow.
+    """
+    from scipy.stats import hypergeom
+
+    share = Fraction(target)
+    oracle = pool.oracle(share)
+    sizes = nested_sets(pool.scores)
+    sizes = sizes[sizes <= oracle]
+    if not len(sizes):
+        return 0.0
+    nulls = np.array([least_errors(size, share) for size in sizes.tolist()])
+    errors = np.cumsum(~pool.relevant)[sizes - 1]
+    drawn = np.minimum(budget, sizes)
+    allowed = hypergeom.ppf(error, sizes, nulls, drawn)
+    allowed -= hypergeom.cdf(allowed, sizes, nulls, drawn) > error
+    passes = np.where(allowed >= 0, hypergeom.cdf(allowed, sizes, errors, drawn), 0.0)
+    return float((passes * sizes).max() / oracle)
 
 
 def family_runs(
@@ -155,16 +183,15 @@ def family_runs(
 ) -> list[tuple[int, int, bool, bool]]:
     """(size, labels, wrong, naive is wrong): a corpus of its own for every run."""
     share = Fraction(target)
-    first = first_size([share])
     # Without ties the sets of all corpora begin alike, but for the last one, the whole corpus.
-    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first)
+    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64))
     shared = tables_of(grid, share, budget, error)
     found = []
     for number in seeds:
         generator = generator_of(seed, family, target, budget, number)
         pool = FAMILIES[family](generator, share)
         naive = naive_size(pool, share, pool.oracle(share), budget, generator)
-        sizes = nested_sets(pool.scores, first=first)
+        sizes = nested_sets(pool.scores)
         sets = len(sizes) - 1
         tables = shared
         if not sets or not np.array_equal(sizes[:-1], grid[:sets]):
@@ -189,7 +216,7 @@ def family_cell(
     )
     wrong = sum(bad for _, _, bad, _ in found)
     return Cell(
-        family, target, budget, runs, None, None, sum(not size for size, *_ in found),
+        family, target, budget, runs, None, None, None, sum(not size for size, *_ in found),
         float(np.mean([labels for _, labels, *_ in found])), wrong, *interval(wrong, runs),
         sum(bad for *_, bad in found) / runs,
     )  # fmt: skip
@@ -200,7 +227,7 @@ def curve(
 ) -> list[tuple[int, float]]:
     """Mean number of certified posts after so many labels."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_size([share]))
+    sizes = nested_sets(pool.scores)
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):

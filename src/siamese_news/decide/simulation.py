@@ -176,7 +176,10 @@ def _row(cell: Cell) -> dict[str, str | float | int | None]:
         "pool": cell.pool, "target": cell.target, "labels": cell.budget, "replays": cell.runs,
     }  # fmt: skip
     if cell.share is not None:
-        row |= {"share of the oracle": cell.share, "tenth percentile": cell.tenth}
+        row |= {
+            "share of the oracle": cell.share, "tenth percentile": cell.tenth,
+            "one test that knows where": cell.informed,
+        }  # fmt: skip
     return row | {
         "nothing certified": cell.nothing,
         "labels spent": round(cell.labels),

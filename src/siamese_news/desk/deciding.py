@@ -11,7 +11,7 @@ from typing import Any
 from siamese_news.decide.audit import lower_bound, upper_bound
 from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
 from siamese_news.decide.certification import Certification
-from siamese_news.decide.design import first_size, share_of
+from siamese_news.decide.design import FIRST, share_of
 from siamese_news.decide.labels import Labels, read_labels
 from siamese_news.decide.ledger import mark_labelled, never_labelled, read_ledger
 from siamese_news.decide.noise import Agreement, agreement
@@ -129,7 +129,7 @@ class Deciding:
                 targets=tuple(precision),
                 confidence=confidence,
                 budget=budget,
-                first=first_size(targets),
+                first=FIRST,
             )
             work = Certification.start(
                 project.results,
