@@ -17,6 +17,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "figure4",
         "table3",
         "effort",
+        "settings",
         "appendix_a",
     ),
     "samcnn": (

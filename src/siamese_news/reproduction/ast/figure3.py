@@ -11,6 +11,7 @@ from siamese_news.reproduction.ast.sweep import (
     ENCODERS,
     overrides,
     seed_name,
+    share,
     splits,
     sweep_jobs,
     trial_name,
@@ -36,7 +37,7 @@ SPARSITIES = {
     "entmax15": "1.5-entmax",
     "sparsemax": "sparsemax",
 }
-EPOCHS = 10
+EPOCHS = {"shared": 10, "stories": 3}
 INITIAL = "alphas_initial"
 AST = ENCODERS[0]
 
@@ -54,7 +55,7 @@ def _jobs(setting: Setting) -> list[Job]:
     data = "usatoday-cnn, split by pair" if setting.data == "shared" else "bundled stories"
     start = Job(INITIAL, partial(_start, options, setting.seeds), 0.1, "", setting.seeds)
     jobs = [start, *(job for job in sweep_jobs(setting) if job.name in wanted)]
-    minutes = AST.minutes * EPOCHS * (1.0 if setting.data == "shared" else 0.2)
+    minutes = AST.minutes * EPOCHS[setting.data] * share(setting, split)
     for sparsity in SPARSITIES:
         for seed in setting.seeds:
             run = partial(_train, options, sparsity, seed)
@@ -72,8 +73,10 @@ def _train(
     options: Sequence[str], sparsity: str, seed: int, folder: Path, results: Results
 ) -> Mapping[str, Any]:
     """Ten epochs at the paper's learning rate, none left out."""
-    paper = ["task.optimizer.lr=0.001", f"task.epochs={EPOCHS}", "task.patience=null"]
-    values = train_link([*options, f"sparsity={sparsity}", f"seed={seed}", *paper], folder)
+    epochs = EPOCHS[results.setting.data]
+    paper = ["task.optimizer.lr=0.001", f"task.epochs={epochs}", "task.patience=null"]
+    kept = [option for option in options if not option.startswith("task.epochs=")]
+    values = train_link([*kept, f"sparsity={sparsity}", f"seed={seed}", *paper], folder)
     forget_checkpoints(folder)
     return values
 

@@ -44,8 +44,9 @@ ENCODERS = (
 )
 SPLITS = {"pair": "usatoday_cnn_pairs", "event": "usatoday_cnn"}
 RATES = (0.001, 0.003)
-TRIAL_EPOCHS = 2
-EPOCHS = 8
+# Epochs of a trial of a learning rate, and of a run at most; the stories have minutes for all runs.
+TRIAL_EPOCHS = {"shared": 2, "stories": 1}
+EPOCHS = {"shared": 8, "stories": 3}
 
 
 def sweep_jobs(setting: Setting) -> list[Job]:
@@ -79,7 +80,7 @@ def overrides(setting: Setting, encoder: Encoder, split: str) -> list[str]:
     """The options of ``siamese_news.train`` that all runs of a row share."""
     options = ["experiment=ast_tables", f"encoder={encoder.option}", *encoder.more]
     if setting.data == "stories":
-        return [*options, *SMALL]
+        return [*options, *SMALL, f"task.epochs={EPOCHS['stories']}"]
     return [*options, f"data={SPLITS[split]}"]
 
 
@@ -91,7 +92,8 @@ def _data(setting: Setting, split: str) -> str:
 
 def _trial_job(setting: Setting, encoder: Encoder, split: str) -> Job:
     run = partial(_run_trials, overrides(setting, encoder, split), setting.seeds[0])
-    minutes = encoder.minutes * len(RATES) * TRIAL_EPOCHS * _share(setting, split)
+    epochs = TRIAL_EPOCHS[setting.data]
+    minutes = encoder.minutes * len(RATES) * epochs * share(setting, split)
     seeds = setting.seeds[:1]
     return Job(trial_name(encoder, split), run, minutes, _data(setting, split), seeds)
 
@@ -99,12 +101,12 @@ def _trial_job(setting: Setting, encoder: Encoder, split: str) -> Job:
 def _seed_job(setting: Setting, encoder: Encoder, split: str, seed: int) -> Job:
     trial = trial_name(encoder, split)
     run = partial(_run_seed, overrides(setting, encoder, split), trial, seed, setting.seeds[0])
-    epochs = EPOCHS - (TRIAL_EPOCHS if seed == setting.seeds[0] else 0)
-    minutes = encoder.minutes * epochs * _share(setting, split)
+    tried = TRIAL_EPOCHS[setting.data] if seed == setting.seeds[0] else 0
+    minutes = encoder.minutes * (EPOCHS[setting.data] - tried) * share(setting, split)
     return Job(seed_name(encoder, split, seed), run, minutes, _data(setting, split), (seed,))
 
 
-def _share(setting: Setting, split: str) -> float:
+def share(setting: Setting, split: str) -> float:
     """An epoch's time beside that of the split by pair."""
     if setting.data == "stories":
         return 0.2
@@ -116,9 +118,11 @@ def _run_trials(
 ) -> Mapping[str, Any]:
     """MAP on dev after a few epochs at each learning rate; there is no test here."""
     tried = []
+    epochs = TRIAL_EPOCHS[results.setting.data]
     for rate in RATES:
         trial = [*options, f"seed={seed}", f"task.optimizer.lr={rate}", "data.test=null"]
-        values = train_link([*trial, f"task.epochs={TRIAL_EPOCHS}"], _rate_folder(folder, rate))
+        trial.append(f"task.epochs={epochs}")
+        values = train_link(trial, _rate_folder(folder, rate))
         tried.append(
             {
                 "rate": rate,
@@ -127,7 +131,7 @@ def _run_trials(
             }
         )
     best = max(tried, key=lambda trial: trial["dev map"])
-    return {"tried": tried, "rate": best["rate"], "epochs": TRIAL_EPOCHS}
+    return {"tried": tried, "rate": best["rate"], "epochs": epochs}
 
 
 def _run_seed(
