@@ -50,8 +50,7 @@ def reproduce(
         for exhibit in chosen
     }
     if missing == "train":
-        for data in ("shared", "stories"):
-            setting = Setting(data, tuple(seeds))
+        for setting in dict.fromkeys(settings.values()):
             jobs = unique(
                 [
                     job
