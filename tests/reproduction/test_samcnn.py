@@ -14,6 +14,7 @@ from siamese_news.reproduction.jobs import Result, Results, Store
 from siamese_news.reproduction.run import reproduce
 from siamese_news.reproduction.samcnn import figure3, figure4, table1, table2, table3, table4
 from siamese_news.reproduction.samcnn.patterns import count_patterns
+from siamese_news.reproduction.samcnn.published import SETTINGS
 from siamese_news.reproduction.samcnn.runs import RANKERS, peer_figures, run_name
 from siamese_news.reproduction.samcnn.stories import CANDIDATES, stories_collection
 from siamese_news.text import Vocabulary
@@ -89,9 +90,9 @@ def test_table2_prints_what_conf_trains_with():
     assert rows["word vectors"]["rerank_samcnn"].endswith(", fine-tuned")
     assert rows["epochs"]["rerank_samcnn"].startswith("15, stopping after 4 validations")
     for name in ("filters", "window width", "size of a text's vector"):
-        assert rows[name]["rerank_samcnn"] == rows[name]["the paper"]
-        assert rows[name]["rerank_reference"] == rows[name]["the released code"]
-    assert rows["learning rate"]["rerank_samcnn"].startswith(rows["learning rate"]["the paper"])
+        printed = (rows[name]["rerank_samcnn"], rows[name]["rerank_reference"])
+        assert printed == SETTINGS[name]
+    assert rows["learning rate"]["rerank_samcnn"].startswith(SETTINGS["learning rate"][0])
 
 
 def model_of(collection):

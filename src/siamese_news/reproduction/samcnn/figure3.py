@@ -36,9 +36,17 @@ def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[
     return sorted(changes, key=lambda change: (-change[1], change[0]))
 
 
-def changes_against(results: Results, peer: str) -> list[tuple[str, float]]:
-    """`differences` of PAtt, the mean over its seeds, and a peer; empty where either is missing."""
-    values = by_topic(results, RANKER, YEAR, "", "AP", experiment="rerank_samcnn")
+def changes_against(
+    results: Results, peer: str, *, seeds: Sequence[int] | None = None
+) -> list[tuple[str, float]]:
+    """`differences` of PAtt, the mean over its seeds, and a peer; empty where either is missing.
+
+    Args:
+        results: of the jobs.
+        peer: name of the system to subtract.
+        seeds: None takes all of the setting.
+    """
+    values = by_topic(results, RANKER, YEAR, "", "AP", experiment="rerank_samcnn", seeds=seeds)
     ours = {topic: float(np.mean(seeds)) for topic, seeds in values.items()}
     systems = results[PEERS]["systems"] if PEERS in results else {}
     return differences(ours, systems.get(peer, {}).get(str(YEAR), {}).get("AP", {}))
@@ -68,14 +76,15 @@ def _lay_out(results: Results) -> Content:
     panels = {peer: changes for peer in AGAINST if (changes := changes_against(results, peer))}
     if not panels:
         return Content()
+    by_peer = {peer: dict(changes) for peer, changes in panels.items()}
     rows = [
-        {"against": peer, "topic": topic, "difference in AP": value}
-        for peer, changes in panels.items()
-        for topic, value in changes
+        {"topic": topic}
+        | {f"{NAME} − {peer}": values.get(topic) for peer, values in by_peer.items()}
+        for topic, _ in next(iter(panels.values()))
     ]
     said = [_sentence(peer, changes) for peer, changes in panels.items()]
     return Content(
-        tables=[Table("Difference in AP by topic", rows)],
+        tables=[Table("Difference in AP by topic", rows, note="In the order of the first panel.")],
         figures=[
             Figure(
                 f"AP of {NAME} minus that of {' and of '.join(panels)}, by topic of {YEAR}",

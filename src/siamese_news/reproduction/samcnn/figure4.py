@@ -12,13 +12,13 @@ from siamese_news.model.reranker import TextRanker
 from siamese_news.reproduction.exhibit import Content, Exhibit, Figure, Published, Table
 from siamese_news.reproduction.jobs import Job, Results, Setting
 from siamese_news.reproduction.samcnn.figure3 import changes_against
-from siamese_news.reproduction.samcnn.figure3 import jobs as figure3_jobs
 from siamese_news.reproduction.samcnn.published import PAPER
 from siamese_news.reproduction.samcnn.runs import (
     RANKERS,
     YEAR,
     collection_of,
     data_of,
+    peers_job,
     run_name,
     train,
     training_jobs,
@@ -27,7 +27,7 @@ from siamese_news.reproduction.style import COLOURS, new_figure
 from siamese_news.rerankers import SamCNN
 from siamese_news.training.rerank.data import RerankCollection
 
-JOB = "hidden_layer"
+JOBS = {f"hidden_layer_{option}": option for option in reversed(RANKERS)}
 
 
 @torch.no_grad()
@@ -85,42 +85,45 @@ def separation(places: Sequence[Sequence[float]], relevant: Sequence[bool]) -> f
     return float(labels[distances.argmin(axis=1)].mean())
 
 
-def _job(setting: Setting) -> Job:
+def _job(setting: Setting, name: str) -> Job:
+    option, seed = JOBS[name], setting.seeds[0]
+
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         collection = collection_of(setting, folder.parent)
-        query = changes_against(results, "QL")[0][0]
+        query = changes_against(results, "QL", seeds=(seed,))[0][0]
         grades = collection.qrels.get(query, {})
-        seed = setting.seeds[0]
-        places = {}
-        for option, name in RANKERS.items():
-            trained = folder.parent / run_name("rerank_samcnn", option, YEAR, seed)
-            train(setting, trained, experiment="rerank_samcnn", ranker=option, year=YEAR, seed=seed)
-            model = TextRanker.load(trained / "model")
-            places[name] = project(hidden_layers(model, collection, query))
-        relevant = [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]]
-        return {"topic": query, "relevant": relevant, "places": places}
+        trained = folder.parent / run_name("rerank_samcnn", option, YEAR, seed)
+        train(setting, trained, experiment="rerank_samcnn", ranker=option, year=YEAR, seed=seed)
+        model = TextRanker.load(trained / "model")
+        return {
+            "topic": query,
+            "relevant": [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]],
+            "places": project(hidden_layers(model, collection, query)),
+        }
 
-    return Job(JOB, run, minutes=2.0, data=data_of(setting), seeds=setting.seeds[:1])
+    return Job(name, run, minutes=1.0, data=data_of(setting), seeds=(seed,))
 
 
 def _jobs(setting: Setting) -> list[Job]:
+    """PAtt first, which says which topic; after each ranker its hidden layer."""
     first = Setting(setting.data, setting.seeds[:1])
-    rankers = training_jobs(first, years=(YEAR,))
-    needed = {job.name: job for job in [*figure3_jobs(setting), *rankers]}
-    return [*needed.values(), _job(setting)]
+    wanted = [peers_job(setting)]
+    for name, option in JOBS.items():
+        wanted += training_jobs(first, rankers=(option,), years=(YEAR,))
+        wanted.append(_job(setting, name))
+    return wanted
 
 
-def _draw(values: Mapping[str, Any]) -> Any:
-    relevant = np.array(values["relevant"], bool)
-    panels = values["places"]
+def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float]]]) -> Any:
+    mask = np.array(relevant, bool)
     figure, axes = new_figure(columns=len(panels), width=7.0, height=2.5, squeeze=False)
     for axis, (name, places) in zip(axes[0], panels.items(), strict=True):
         points = np.array(places)
-        for mask, colour, marker, label in (
-            (~relevant, COLOURS[5], "o", "not relevant"),
-            (relevant, COLOURS[1], "^", "relevant"),
+        for shown, colour, marker, label in (
+            (~mask, COLOURS[5], "o", "not relevant"),
+            (mask, COLOURS[1], "^", "relevant"),
         ):
-            axis.scatter(*points[mask].T, s=6, c=colour, marker=marker, label=label, linewidths=0)
+            axis.scatter(*points[shown].T, s=6, c=colour, marker=marker, label=label, linewidths=0)
         axis.set_title(name)
         axis.set_xticks([])
         axis.set_yticks([])
@@ -129,31 +132,33 @@ def _draw(values: Mapping[str, Any]) -> Any:
 
 
 def _lay_out(results: Results) -> Content:
-    if JOB not in results:
+    # Left to right as in the paper, which ends with PAtt.
+    there = {
+        RANKERS[option]: results[name] for name, option in reversed(JOBS.items()) if name in results
+    }
+    if not there:
         return Content()
-    values = results[JOB]
-    relevant = [bool(label) for label in values["relevant"]]
+    *_, last = there.values()
+    topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
+    panels = {name: one["places"] for name, one in there.items() if one["topic"] == topic}
+    shares = {name: separation(places, relevant) for name, places in panels.items()}
     rows = [
-        {
-            "ranker": name,
-            "relevant posts whose nearest neighbour is relevant": separation(places, relevant),
-        }
-        for name, places in values["places"].items()
+        {"ranker": name, "relevant posts whose nearest neighbour is relevant": share}
+        for name, share in shares.items()
     ]
-    share = sum(relevant) / len(relevant)
-    shares = ", ".join(f"{row['ranker']} {list(row.values())[1]:.2f}" for row in rows)
+    said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
     outcome = (
-        f"Topic {values['topic']}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of "
-        f"relevant posts whose nearest neighbour in the plane is relevant: {shares} (by chance "
-        f"{share:.2f})."
+        f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
+        f"posts whose nearest neighbour in the plane is relevant: {said} (by chance "
+        f"{sum(relevant) / len(relevant):.2f})."
     )
     return Content(
         tables=[Table("How far relevant posts stand together", rows)],
         figures=[
             Figure(
-                f"t-SNE of o for the candidates of topic {values['topic']}",
-                lambda: _draw(values),
-                "Three scatter plots, one a ranker; triangles are relevant posts. " + outcome,
+                f"t-SNE of o for the candidates of topic {topic}",
+                lambda: _draw(relevant, panels),
+                "A scatter plot for each ranker; triangles are relevant posts. " + outcome,
             )
         ],
         outcome=outcome,

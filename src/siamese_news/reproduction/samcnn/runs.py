@@ -139,7 +139,7 @@ def peers_job(setting: Setting) -> Job:
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         return peer_figures(collection_of(setting, folder.parent))
 
-    return Job(PEERS, run, minutes=1.0, data=data_of(setting))
+    return Job(PEERS, run, minutes=1.0, data=data_of(setting), seeds=())
 
 
 def peer_figures(collection: RerankCollection) -> dict[str, Any]:
@@ -185,7 +185,14 @@ def _rounded(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, 
 
 
 def by_topic(
-    results: Results, ranker: str, year: int, suffix: str, metric: str, *, experiment: str
+    results: Results,
+    ranker: str,
+    year: int,
+    suffix: str,
+    metric: str,
+    *,
+    experiment: str,
+    seeds: Sequence[int] | None = None,
 ) -> dict[str, list[float]]:
     """Topic -> one figure per seed that is there.
 
@@ -196,9 +203,10 @@ def by_topic(
         suffix: "" or " +QL".
         metric: of `evaluate_run`.
         experiment: of ``conf/experiment``.
+        seeds: None takes all of the setting.
     """
     values: dict[str, list[float]] = {}
-    for seed in results.setting.seeds:
+    for seed in results.setting.seeds if seeds is None else seeds:
         name = run_name(experiment, ranker, year, seed)
         if name in results:
             for topic, value in results[name]["topics"][suffix][metric].items():

@@ -41,7 +41,7 @@ def _run(setting: Setting) -> Job:
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         return {"rows": count(collection_of(setting, folder.parent))}
 
-    return Job(JOB, run, minutes=0.5, data=data_of(setting))
+    return Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=())
 
 
 def _lay_out(results: Results) -> Content:
