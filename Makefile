@@ -59,7 +59,7 @@ types: install  ## mypy over src
 NOTEBOOKS := $(patsubst %,build/%,$(wildcard notebooks/*.ipynb))
 
 docs: install $(NOTEBOOKS)  ## the documentation, into site/; the first time it runs the notebooks (minutes)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "site/index.html is there; with search: $(BIN)/python -m http.server --directory site"
 
 build/notebooks/%.ipynb: notebooks/%.ipynb | install

@@ -4,6 +4,8 @@ Public is what stands in the ``__all__`` of a package and, in the rooms that hav
 each function and class that does not begin with an underscore.
 """
 
+import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from mkdocstrings import Inventory
 
 log = get_plugin_logger("api")
@@ -22,8 +25,10 @@ ROOMS = (
     "errors", "model.loading", "search", "decide", "evaluation", "training.linking",
     "training.rerank",
 )  # fmt: skip
-# It says what it is.
-_VERSION = f"{PACKAGE}.__version__"
+# Blocks of code, headings and links are left as they are.
+_NOT_PROSE = re.compile(r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M)
+_NAME = re.compile(r"(?<!`)`(\w+)`(?!`)")
+_VERSION = f"{PACKAGE}.__version__"  # needs no sentence
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -31,6 +36,35 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for uri, text in pages(load()).items():
         files.append(File.generated(config, uri, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A public name that stands as code in a sentence leads to where it is described."""
+    if page.file.src_uri.startswith("api/"):
+        return markdown
+    homes = _homes()
+
+    def linked(found: re.Match[str]) -> str:
+        home = homes.get(found[1])
+        return f"[{found[0]}][{home}]" if home else found[0]
+
+    pieces = _NOT_PROSE.split(markdown)
+    pieces[::2] = [_NAME.sub(linked, piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+@functools.cache
+def _homes() -> dict[str, str]:
+    """The public names that are no common words, and the paths they are described under."""
+    package = load()
+    homes: dict[str, str] = {}
+    for module in _documented(package):
+        if module is not package and module.exports is not None:
+            homes |= {str(name): f"{module.path}.{name}" for name in module.exports}
+    homes |= {
+        name: package[name].final_target.path for name in ("InputError", "Searcher", "open_model")
+    }
+    return {name: path for name, path in homes.items() if "_" in name or name != name.lower()}
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -128,7 +162,12 @@ def _page(module: Any) -> str:
 
 
 def _index(package: Any, rows: list[str]) -> str:
-    lines = ["# API", "", "`from siamese_news import` gives the names that most programs need:", ""]
+    lines = [
+        "# All packages",
+        "",
+        "`from siamese_news import` gives the names that most programs need:",
+        "",
+    ]
     for name in map(str, package.exports):
         if f"{PACKAGE}.{name}" != _VERSION:
             target = package[name].final_target

@@ -48,7 +48,7 @@ def pages() -> dict[str, str]:
 
 def _index(groups: list[str]) -> str:
     lines = [
-        "# Configuration",
+        "# All groups",
         "",
         "Training and evaluation are configured with [Hydra](https://hydra.cc): `group=option`",
         "takes another file of `conf/`, `key=value` changes one number of it, and `-m` runs every",

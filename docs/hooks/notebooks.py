@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "notebooks"
 EXECUTED = ROOT / "build" / "notebooks"
-_INTRODUCTION = """# Notebooks
+_INTRODUCTION = """# All notebooks
 
 Each is short, and runs on the invented stories that come with the package; the case study and the
 reranking take real collections where they are there, and say so. They lie in `notebooks/` and need

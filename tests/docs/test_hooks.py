@@ -63,6 +63,14 @@ def test_the_first_page_of_the_reference_names_what_the_root_exports(api, packag
         assert name == "__version__" or f"[`{name}`][siamese_news." in index
 
 
+def test_public_names_in_sentences_become_links(api):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="papers.md"))
+    text = "# `Model`\nA `StarEncoder` and `means`, [`Model`](x.md).\n```python\n`Model`\n```\n"
+    found = api.on_page_markdown(text, page, None, None)
+    link = "[`StarEncoder`][siamese_news.encoders.StarEncoder]"
+    assert found == text.replace("`StarEncoder`", link)
+
+
 def test_every_file_of_the_configuration_is_on_a_page():
     pages = hook("configuration").pages()
     for path in (ROOT / "conf").rglob("*.yaml"):
