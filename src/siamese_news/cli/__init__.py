@@ -10,6 +10,7 @@ from siamese_news.cli.certify import certify
 from siamese_news.cli.desk import desk
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
+from siamese_news.cli.feedback import feedback
 from siamese_news.cli.filter import filter
 from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
@@ -47,7 +48,7 @@ def _root(
 
 for command in (
     rank, filter, explain, keywords, rerank, report,
-    sample, annotate, certify, audit, simulate, desk,
+    sample, annotate, certify, audit, feedback, simulate, desk,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

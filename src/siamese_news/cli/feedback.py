@@ -1,0 +1,64 @@
+"""``siamese-news feedback``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from siamese_news.cli.common import bad_input_exits
+from siamese_news.cli.outputs import ForceOption, claim
+
+
+def feedback(
+    results: Annotated[
+        Path, typer.Option(help="What rank or filter wrote as Parquet, with the posts' texts.")
+    ],
+    labels: Annotated[
+        list[Path],
+        typer.Option(
+            help="Labelled posts: a sheet, or any CSV or JSON lines with post "
+            "and label. May be given several times."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The same posts in the learned order (.parquet).")],
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Write it though it is no sure gain.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the folds of cross-validation.")] = 0,
+    force: ForceOption = False,
+) -> None:
+    """Learn a new order of the posts from labels, if that is surely the better one.
+
+    Logistic regression on words and score, compared with the old order by cross-validation.
+
+    Example: siamese-news feedback --results found.parquet --labels labels.csv --out learned.parquet
+
+    A certificate for the new order needs a plan of its own: siamese-news sample.
+
+    Exit codes: 0 done (also where the order stays), 1 output cannot be written, 2 bad input.
+    """
+    with bad_input_exits():
+        from siamese_news.decide.feedback import learn, read_verdicts
+        from siamese_news.decide.learned import clusters_in, read_scored, write_learned
+        from siamese_news.errors import InputError
+
+        if out.suffix.lower() != ".parquet":
+            raise InputError(f"{out}: expected a name that ends with .parquet")
+        claim(out, [results, *labels], force=force)
+        table = read_scored(results)
+        verdicts = read_verdicts(labels)
+        places = {post: place for place, post in enumerate(table.column("post").to_pylist())}
+        known = {places[post]: said for post, said in verdicts.items() if post in places}
+        if verdicts and not known:
+            raise InputError(f"{labels[0]}: none of its posts is in {results}; check both files")
+        texts = table.column("text").to_pylist()
+        scores = table.column("score").to_numpy()
+        found = learn(texts, scores, known, clusters=clusters_in(table), seed=seed)
+        typer.echo(found.sentence())
+        for what, words in zip(("for", "against"), found.words, strict=True):
+            typer.echo(f"words that speak {what} a post: {', '.join(words) or 'none'}")
+        if not found.helps and not anyway:
+            typer.echo(f"{out}: not written; --anyway writes it all the same", err=True)
+            return
+        write_learned(out, table, found, results)
+        typer.echo(f"{out}: {len(texts):,} posts in the learned order", err=True)
