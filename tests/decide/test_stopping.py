@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from siamese_news.decide.design import Order
+from siamese_news.decide.recall import binomial_place, prior_posterior, switch_after
 from siamese_news.decide.simulate_stopping import optimum, random_positives, top_then_random
 from siamese_news.decide.stopping import (
     Find,
     RandomPositives,
     TopThenRandom,
-    binomial_place,
     not_relevant_in_a_row,
-    prior_posterior,
-    switch_after,
 )
 from siamese_news.errors import InputError
 
@@ -134,3 +132,20 @@ def test_the_switch_and_the_row():
     assert not_relevant_in_a_row([1, 0, 1, 0, 0]) == 2
     assert not_relevant_in_a_row([]) == 0
     assert optimum(np.array([1, 0, 1, 1, 0], bool), 0.6) == 3
+
+
+def test_the_number_of_relevant_posts_is_told_by_random_ones_alone():
+    generator = np.random.default_rng(4)
+    relevant = generator.random(3000) < np.linspace(0.6, 0, 3000)
+    order = Order(np.array([3000]), lambda a, b: keys[a:b])
+    keys = np.random.default_rng(5).integers(0, 2**63, 3000).astype(np.uint64)
+    for rule in (
+        RandomPositives(0.8, 0.05, 300, order, 3000),
+        TopThenRandom(0.8, 0.05, order, 3000),
+    ):
+        known = {}
+        assert rule.relevant(known) is None
+        while ranks := rule.next(known):
+            known |= {rank: int(relevant[rank]) for rank in ranks[:50]}
+        assert abs(rule.relevant(known) - relevant.sum()) < 0.12 * relevant.sum()
+    assert Find(10, 3000).relevant({0: 1}) is None

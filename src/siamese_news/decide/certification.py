@@ -14,7 +14,7 @@ from siamese_news.decide.design import Order
 from siamese_news.decide.labels import Labels
 from siamese_news.decide.plan import METHOD, Settings, fingerprint
 from siamese_news.decide.planned import Planned
-from siamese_news.decide.population import Population, Unit
+from siamese_news.decide.population import Population
 from siamese_news.decide.texts import KnownVerdicts, distinct
 from siamese_news.errors import InputError
 
@@ -187,10 +187,6 @@ class Certification(Planned):
                 needed = self._distinct(assumed)[:wanted]
             return needed
         return []
-
-    def units(self, ranks: Sequence[int]) -> list[Unit]:
-        """The posts at these ranks, with texts."""
-        return self.texts.units(ranks)
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []

@@ -72,6 +72,30 @@ class Goal:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Labels beside those of a random order.
+
+    Attributes:
+        found: relevant posts among the labelled ones.
+        labels: that were given.
+        random: about how many labels a random order takes until it has found as many.
+        relevant: about how many relevant posts there are, by the random posts that were labelled.
+    """
+
+    found: int
+    labels: int
+    random: int
+    relevant: int
+
+    def sentence(self) -> str:
+        """In words."""
+        return (
+            f"{self.found:,} relevant posts of about {self.relevant:,} found with {self.labels:,} "
+            f"labels; a random order takes about {self.random:,} for as many"
+        )
+
+
 class Stopping(Planned):
     """A plan for labelling down a ranking, and what it asks for next; see `Planned`."""
 
@@ -128,12 +152,24 @@ class Stopping(Planned):
 
     def next_unit(self, labels: Labels) -> Unit | None:
         """The next post, not drawn yet; None when every rule is satisfied."""
+        ranks = self.needed(labels)
+        return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
+
+    def needed(self, labels: Labels) -> list[int]:
+        """The ranks of the posts to label next, the first one first; none when it is enough."""
         known = self._known(labels)
-        for rule in self.rules:
-            ranks = rule.next(known)
-            if ranks:
-                return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0]
-        return None
+        return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
+
+    def saved(self, labels: Labels) -> "Saved | None":
+        """What as many relevant posts would have cost in a random order."""
+        known = self._known(labels)
+        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
+        found = sum(known.values())
+        if not totals or not found:
+            return None
+        total = max(totals[0], found)
+        random = found * (len(self.population) + 1) / (total + 1)
+        return Saved(found, len(known), round(random), round(total))
 
     def status(self, labels: Labels) -> str:
         """Where it stands."""
@@ -142,6 +178,8 @@ class Stopping(Planned):
         row = not_relevant_in_a_row([int(s) for s in said])
         parts = [f"{len(said):,} labelled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
+        saved = self.saved(labels)
+        parts += [saved.sentence()] if saved else []
         return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
 
     def _known(self, labels: Labels) -> dict[int, int]:

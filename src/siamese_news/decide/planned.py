@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from siamese_news.decide import ledger
 from siamese_news.decide.drawn import DrawnFile
 from siamese_news.decide.plan import beside
-from siamese_news.decide.population import Population, file_sha256
+from siamese_news.decide.population import Population, Unit, file_sha256
 from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
 from siamese_news.decide.texts import Texts
 from siamese_news.decide.unchanged import check_unchanged, model_of
@@ -137,6 +137,10 @@ class Planned:
         given = results or path.with_name(plan["population"]["file"])
         corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
         return cls(plan, path, check_unchanged(plan, given, corpus), corpus)
+
+    def units(self, ranks: Sequence[int]) -> list[Unit]:
+        """The posts at these ranks, with texts."""
+        return self.texts.units(ranks)
 
     @property
     def earlier_error(self) -> Fraction:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.audit import lower_bound, recall_bound
 from siamese_news.decide.labelled import LabelledPool
+from siamese_news.decide.recall import binomial_place, switch_after
 from siamese_news.decide.simulate import generator_of, interval
-from siamese_news.decide.stopping import binomial_place, switch_after
 
 _LOOK = 4096  # random labels that are looked at together
 

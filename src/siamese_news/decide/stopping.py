@@ -5,15 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from siamese_news.decide.design import Order
+from siamese_news.decide.recall import binomial_place, prior_posterior, switch_after
 from siamese_news.errors import InputError
 
 Known = Mapping[int, int]
 """Rank (from 0) to label: 1 relevant, 0 not relevant or skipped."""
-
-_WINDOW, _FEW = 200, 20  # top down until at most so few of the last so many are relevant
 
 
 class Rule(Protocol):
@@ -24,6 +22,9 @@ class Rule(Protocol):
 
     def status(self, known: Known) -> str:
         """Where it stands, for a person."""
+
+    def relevant(self, known: Known) -> float | None:
+        """About how many relevant posts there are, by the random ones among the labelled."""
 
 
 class Find:
@@ -47,6 +48,10 @@ class Find:
     def status(self, known: Known) -> str:
         """See `Rule`."""
         return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
+
+    def relevant(self, known: Known) -> float | None:
+        """None: a list from the top tells nothing about the rest."""
+        return None
 
 
 class RandomPositives:
@@ -96,18 +101,24 @@ class RandomPositives:
         """See `Rule`."""
         found = self._random(known)
         if isinstance(found, list):
-            hits = self._hits(known)
+            hits = sum(self._drawn(known))
             return f"random posts: {hits} of {self._positives} relevant ones found"
         left = sum(rank not in known for rank in range(found + 1))
         return f"recall {self._recall:g}: down to post {found + 1:,}, {left:,} to label"
 
-    def _hits(self, known: Known) -> int:
-        hits = 0
+    def relevant(self, known: Known) -> float | None:
+        """See `Rule`."""
+        drawn = self._drawn(known)
+        return self._size * sum(drawn) / len(drawn) if drawn else None
+
+    def _drawn(self, known: Known) -> list[int]:
+        """The labels of the random posts, as far as they have no gap."""
+        found: list[int] = []
         for rank in self._walk():
             if rank not in known:
                 break
-            hits += known[rank]
-        return hits
+            found.append(known[rank])
+        return found
 
     def _random(self, known: Known) -> list[int] | int:
         """Ranks to label at random, or the rank down to which everything is labelled."""
@@ -169,6 +180,16 @@ class TopThenRandom:
         hits = sum(known[rank] for rank in drawn)
         return f"random posts below {switch:,}: {hits} of {len(drawn):,} relevant"
 
+    def relevant(self, known: Known) -> float | None:
+        """See `Rule`."""
+        switch = self._switch(known)
+        drawn = self._rest(switch, known)[0] if switch is not None else []
+        if switch is None or not drawn:
+            return None
+        hits = sum(known[rank] for rank in drawn)
+        top = sum(known[rank] for rank in range(switch))
+        return top + (self._size - switch) * hits / len(drawn)
+
     def _switch(self, known: Known) -> int | None:
         """Posts of the top that were labelled when the ranking stopped to pay."""
         labels: list[int] = []
@@ -204,45 +225,6 @@ class TopThenRandom:
         return bad * count >= hits * rest and ratio >= math.log(1 / self._error)
 
 
-def prior_posterior(
-    relevant: int, hits: int, drawn: int, size: int, first: float, second: float
-) -> float:
-    """Logarithm of the prior-posterior ratio of a number of relevant posts.
-
-    Args:
-        relevant: the number.
-        hits: relevant ones among the drawn.
-        drawn: without replacement.
-        size: posts in all.
-        first: of the beta-binomial prior.
-        second: likewise.
-    """
-    rest = size - relevant
-    if relevant < hits or rest < drawn - hits:
-        return math.inf
-    log = math.lgamma
-
-    def beta(a: float, b: float) -> float:
-        return log(a) + log(b) - log(a + b)
-
-    marginal = beta(first + hits, second + drawn - hits) - beta(first, second)
-    likelihood = (
-        log(relevant + 1) - log(relevant - hits + 1)
-        + log(rest + 1) - log(rest - (drawn - hits) + 1)
-        - log(size + 1) + log(size - drawn + 1)
-    )  # fmt: skip
-    return marginal - likelihood
-
-
-def switch_after(relevant: NDArray[np.bool_]) -> int | None:
-    """After how many posts of the top at most 20 of the last 200 are relevant; None if never."""
-    if len(relevant) < _WINDOW:
-        return None
-    hits = np.concatenate([[0], np.cumsum(relevant)])
-    few = np.flatnonzero(hits[_WINDOW:] - hits[:-_WINDOW] <= _FEW)
-    return int(few[0]) + _WINDOW if len(few) else None
-
-
 def not_relevant_in_a_row(labels: Sequence[int]) -> int:
     """How many of the last labels are not relevant; no guarantee rests on it."""
     count = 0
@@ -251,21 +233,6 @@ def not_relevant_in_a_row(labels: Sequence[int]) -> int:
             break
         count += 1
     return count
-
-
-def binomial_place(recall: float, error: float, positives: int) -> int | None:
-    """The smallest j with at most `error` chance of j or more of the positives; None if none has.
-
-    Args:
-        recall: the chance of each of them to lie in the part.
-        error: the largest chance.
-        positives: how many there are.
-    """
-    from scipy.stats import binom
-
-    places = np.arange(1, positives + 1)
-    good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
-    return int(places[good[0]]) if len(good) else None
 
 
 def _unlabelled(ranks: range, known: Known) -> list[int]:

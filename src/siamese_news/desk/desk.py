@@ -3,14 +3,22 @@
 import json
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from siamese_news.desk.deciding import Deciding
 from siamese_news.desk.labels import Given, LabelLog
+from siamese_news.desk.learning import Learning
 from siamese_news.desk.project import Project
 from siamese_news.desk.results import Asked, Results
 from siamese_news.desk.search import Search
+from siamese_news.desk.stops import Stops
 from siamese_news.errors import InputError
+
+QUEUES = ("rank", "learned", "sample", "goal", "mixed")
+"""Where the posts to label next come from; see `Desk.queue`."""
 
 _COPIES = 500  # near-duplicates that one label reaches at most
 
@@ -27,6 +35,8 @@ class Desk:
         self.log = LabelLog(project.labels)
         self.search = Search(project)
         self.deciding = Deciding(project, self.log)
+        self.stops = Stops(project, self.log)
+        self.learning = Learning(project, self._labels_file)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
 
@@ -89,7 +99,9 @@ class Desk:
         """Ranks of the posts to label next.
 
         Args:
-            kind: ``rank`` (from the top), ``sample`` (what the certificate needs) or ``mixed``.
+            kind: ``rank`` (from the top), ``learned`` (from the top of the learned order),
+                ``sample`` (what the certificate needs), ``goal`` (what the goals need) or
+                ``mixed`` (rank and sample).
             annotator: who asks; what they labelled does not come again.
             count: how many.
             leave: ids that the page has already.
@@ -97,9 +109,15 @@ class Desk:
         Raises:
             InputError: for another kind, and a sample without a plan.
         """
-        if kind not in ("rank", "sample", "mixed"):
-            raise InputError(f"the queue is {kind!r}; expected rank, sample or mixed")
+        if kind not in ("rank", "learned", "sample", "goal", "mixed"):
+            raise InputError(
+                f"the queue is {kind!r}; expected rank, learned, sample, goal or mixed"
+            )
         name = " ".join(annotator.split())[:60]
+        if kind == "goal":
+            return self._from_plan(self.stops.next_posts(count + len(leave)), name, leave)[:count]
+        if kind == "learned":
+            return self._from_rank(name, count, leave, learned=True)
         drawn = self._from_sample(name, count, leave) if kind != "rank" else []
         ranked = self._from_rank(name, count, leave) if kind != "sample" else []
         if kind == "mixed":
@@ -108,9 +126,14 @@ class Desk:
             return list(dict.fromkeys([*mixed, *rest]))[:count]
         return (drawn or ranked)[:count]
 
-    def _from_rank(self, annotator: str, count: int, leave: set[str]) -> list[int]:
+    def _from_rank(
+        self, annotator: str, count: int, leave: set[str], *, learned: bool = False
+    ) -> list[int]:
         results = self.results()
         ranks = results.find(Asked(groups=True))
+        places = self.learning.places() if learned else None
+        if places is not None:
+            ranks = ranks[np.argsort(places[ranks - 1])]
         found: list[int] = []
         for start in range(0, len(ranks), 500):
             for post in results.posts(ranks[start : start + 500]):
@@ -122,11 +145,19 @@ class Desk:
 
     def _from_sample(self, annotator: str, count: int, leave: set[str]) -> list[int]:
         needed = self.deciding.next_posts(count + len(leave))
+        return self._from_plan(needed, annotator, leave)
+
+    def _from_plan(self, needed: list[str], annotator: str, leave: set[str]) -> list[int]:
         posts = self.results().by_id(needed)
         return [
             posts[post].rank for post in needed
             if post in posts and post not in leave and self.log.of(post, annotator) is None
         ]  # fmt: skip
+
+    def _labels_file(self) -> tuple[Path, int]:
+        from siamese_news.desk.hand_over import make
+
+        return make(self, "labels"), len(self.log.posts())
 
     def close(self) -> None:
         """End the writing of labels."""

@@ -55,7 +55,9 @@ def commands(desk: Desk) -> list[str]:
     lines.append(command_line(["report", "--results", "hand-over/found.parquet", *out]))
     if desk.deciding.planned:
         lines += desk.deciding.commands()
-    return lines
+    if desk.stops.planned:
+        lines.append(desk.stops.command())
+    return lines + desk.learning.commands()
 
 
 def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:

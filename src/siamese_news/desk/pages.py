@@ -86,6 +86,8 @@ def items(
     log: LabelLog,
     annotator: str,
     titles: Mapping[str, str],
+    *,
+    learned: Any,
     **values: Any,
 ) -> str:
     """Entries of a list of posts, with what was said of them."""
@@ -95,7 +97,10 @@ def items(
         mine = log.of(post.id, annotator)
         others = {n: g for n, g in log.by_annotator(post.id).items() if n != annotator}
         bar = (post.score - low) / (high - low or 1.0)
-        entries.append({"shown": shown(row, post), "mine": mine, "others": others, "bar": bar})
+        place = None if learned is None else int(learned[post.rank - 1])
+        entries.append(
+            {"shown": shown(row, post), "mine": mine, "others": others, "bar": bar, "place": place}
+        )
     return piece(
         "_items",
         entries=entries,

@@ -7,9 +7,8 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.dates import iso_date
-from siamese_news.errors import InputError
+from siamese_news.desk.results_file import UNDATED, build, day_of, is_there, save_columns
 from siamese_news.search.report import ReportPost
-from siamese_news.utils.files import atomic_write
 
-_UNDATED = np.iinfo(np.int32).min
-_COLUMNS = "rank, post, score, article, text, lang, created, cluster, copies, terms, x, y"
+_COLUMNS = "rank, post, score, article, text, lang, created, cluster, copies, terms, x, y, link"
 _KEPT = 32  # answers to filters by words
 
 
@@ -50,66 +46,6 @@ class Asked:
     groups: bool = False
 
 
-def build(parquet: Path, database: Path) -> None:
-    """Make the database of a file of results; it is there whole or not at all."""
-    import pyarrow.parquet as pq
-
-    part = database.with_name(database.name + ".part")
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part)) as base:
-        base.executescript(
-            """
-            PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-            CREATE TABLE posts (rank INTEGER PRIMARY KEY, post TEXT, score REAL, article TEXT,
-                text TEXT, lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB,
-                x REAL, y REAL);
-            CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = 'rank',
-                detail = 'none', prefix = '3 4 5 6',
-                tokenize = 'unicode61 remove_diacritics 2');
-            """
-        )
-        with base:
-            for batch in pq.ParquetFile(parquet).iter_batches(8192):
-                base.executemany(
-                    f"INSERT INTO posts VALUES ({', '.join('?' * 12)})",
-                    [
-                        (
-                            row["rank"], row["post"], row["score"], row["article"],
-                            row.get("text") or "", row.get("lang"), row.get("created_at"),
-                            row.get("cluster"), row.get("cluster_size"),
-                            orjson.dumps(row.get("terms") or []), row.get("x"), row.get("y"),
-                        )
-                        for row in batch.to_pylist()
-                    ],
-                )  # fmt: skip
-            base.execute("INSERT INTO words(words) VALUES ('rebuild')")
-            base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
-    part.replace(database)
-
-
-def _save_columns(parquet: Path, path: Path) -> None:
-    """Keep what filters need of every post, so that a page opens at once."""
-    import pyarrow.parquet as pq
-
-    wanted = ["score", "article", "lang", "created_at", "cluster"]
-    table = pq.read_table(parquet, columns=wanted, read_dictionary=["article", "lang"])
-    languages, lang = _coded(table.column("lang"))
-    seeds, seed = _coded(table.column("article"))
-    cluster = table.column("cluster")
-    grouped = len(table) > 0 and cluster.null_count == 0
-    lead = np.ones(len(table), bool)
-    if grouped:
-        lead[:] = False
-        lead[np.unique(cluster.to_numpy(), return_index=True)[1]] = True
-    names = np.frombuffer(orjson.dumps({"lang": languages, "seed": seeds}), np.uint8)
-    with atomic_write(path, "wb") as stream:
-        np.savez(
-            stream, scores=table.column("score").to_numpy(), lang=lang, seed=seed,
-            hour=_hours(table.column("created_at")), lead=lead, grouped=np.array(grouped),
-            names=names,
-        )  # fmt: skip
-
-
 class Results:
     """The results of one search.
 
@@ -125,9 +61,9 @@ class Results:
 
     def __init__(self, parquet: Path, database: Path) -> None:
         columns = database.with_suffix(".npz")
-        if not (database.exists() and columns.exists()):
+        if not is_there(database, columns):
             build(parquet, database)
-            _save_columns(parquet, columns)
+            save_columns(parquet, columns)
         self._database = database
         self._local = threading.local()
         self._answers: OrderedDict[str, NDArray[np.bool_]] = OrderedDict()
@@ -146,7 +82,7 @@ class Results:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of a post; None without dates."""
-        known = self._hour[self._hour != _UNDATED]
+        known = self._hour[self._hour != UNDATED]
         if not len(known):
             return None
         first, last = (_moment(hour).date().isoformat() for hour in (known.min(), known.max()))
@@ -165,9 +101,9 @@ class Results:
             if name:
                 keep &= codes == (list(known).index(name) if name in known else -1)
         if asked.start:
-            keep &= self._hour >= 24 * _day(asked.start)
+            keep &= self._hour >= 24 * day_of(asked.start)
         if asked.end:
-            keep &= (self._hour < 24 * _day(asked.end) + 24) & (self._hour != _UNDATED)
+            keep &= (self._hour < 24 * day_of(asked.end) + 24) & (self._hour != UNDATED)
         words = asked.words.split()
         if words:
             keep &= self._with_words(words)
@@ -204,7 +140,7 @@ class Results:
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
-        found, counts = np.unique(hours[hours != _UNDATED], return_counts=True)
+        found, counts = np.unique(hours[hours != UNDATED], return_counts=True)
         return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
 
     def at_thousandths(self) -> dict[str, Any]:
@@ -225,11 +161,12 @@ class Results:
             for row in base.execute(
                 f"SELECT {_COLUMNS} FROM posts WHERE {column} IN ({marks})", part
             ):
-                rank, post, score, article, text, lang, created, cluster, copies, terms, x, y = row
+                rank, post, score, article, text, lang, created, cluster, copies = row[:9]
+                terms, x, y, link = row[9:]
                 found[rank] = ReportPost(
                     rank, post, score, text, -rank if cluster is None else cluster, copies or 1,
                     article, created, lang, orjson.loads(terms),
-                    place=None if x is None else (x, y),
+                    place=None if x is None else (x, y), link=link,
                 )  # fmt: skip
         return found
 
@@ -269,49 +206,8 @@ class Results:
         return base
 
 
-def _coded(column: Any) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """Values with their counts, most frequent first, and the place of each row's value in them."""
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    merged = column.unify_dictionaries().combine_chunks()
-    names = [*merged.dictionary.to_pylist(), "-"]
-    codes = merged.indices.fill_null(len(names) - 1).to_numpy()
-    counts = np.bincount(codes, minlength=len(names))
-    order = np.argsort(-counts, kind="stable")
-    places = np.empty(len(names), np.int32)
-    places[order] = np.arange(len(names))
-    known = {str(names[n]): int(counts[n]) for n in order.tolist() if counts[n]}
-    return known, places[codes]
-
-
-def _hours(column: Any) -> NDArray[np.int32]:
-    """The hour of each row's date, in UTC, counted from the year 1."""
-    import pyarrow.compute as pc
-
-    merged = column.combine_chunks()
-    plain = pc.match_substring_regex(merged, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-    if pc.all(plain.fill_null(True)).as_py() is not False:
-        # Few different hours, where there are as many different seconds as posts.
-        merged = pc.binary_join_element_wise(pc.utf8_slice_codeunits(merged, 0, 13), ":00:00Z", "")
-    coded = merged.dictionary_encode()
-    known = [
-        _day(iso[:10]) * 24 + int(iso[11:13]) if text and (iso := iso_date(text)) else _UNDATED
-        for text in [*coded.dictionary.to_pylist(), None]
-    ]
-    return np.array(known, np.int32)[coded.indices.fill_null(len(known) - 1).to_numpy()]
-
-
 def _moment(hour: Any) -> datetime:
     return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)
-
-
-def _day(text: str) -> int:
-    try:
-        return date.fromisoformat(text).toordinal()
-    except ValueError as error:
-        raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
 
 
 def _unspaced(word: str) -> bool:

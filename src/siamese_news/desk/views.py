@@ -36,6 +36,10 @@ def decide_values(desk: Desk) -> dict[str, Any]:
         "annotators": desk.log.annotators(),
         "folder": desk.project.folder.name,
     }
+    values["goals"] = None
+    if ready and desk.stops.planned:
+        values["goals"] = desk.stops.stands()
+        values["goals_command"] = desk.stops.command()
     if values["planned"]:
         found = deciding.findings()
         values |= {

@@ -17,3 +17,9 @@ for (const button of all("[data-threshold]")) {
     location.assign("/hand-over");
   });
 }
+one("#goal")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  problem("");
+  await send("/api/goals", Object.fromEntries(new FormData(event.target)));
+  location.assign("/label?kind=goal");
+});

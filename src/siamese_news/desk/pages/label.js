@@ -6,6 +6,8 @@ if (card) {
   let busy = false;
   let fetching = null;
   const kind = one("#kind");
+  const wanted = new URLSearchParams(location.search).get("kind");
+  if (wanted && one(`option[value="${CSS.escape(wanted)}"]`, kind)) kind.value = wanted;
   const note = one("#note");
   const empty = one("#empty");
 
@@ -40,7 +42,7 @@ if (card) {
     empty.hidden = Boolean(entry);
     if (!entry) {
       empty.innerHTML = "";
-      empty.textContent = kind.value === "rank"
+      empty.textContent = ["rank", "learned"].includes(kind.value)
         ? "Every post of the list has your label."
         : "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
     } else {

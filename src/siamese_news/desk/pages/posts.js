@@ -121,6 +121,19 @@ if (list) {
     one(".item", list)?.focus();
   });
 
+  one("#learn").addEventListener("click", async () => {
+    problem("");
+    one("#learn").disabled = true;
+    one("#learning").value = "Learning…";
+    try {
+      await send("/api/learn", {});
+      location.reload();
+    } catch {
+      one("#learn").disabled = false;
+      one("#learning").value = "";
+    }
+  });
+
   choose(Number(cut.value), null);
   load(0);
 }

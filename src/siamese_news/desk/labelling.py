@@ -1,0 +1,99 @@
+"""Requests about labels: giving them, taking them back, what to label next."""
+
+import json
+from functools import partial
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from siamese_news.desk import pages, uploads
+from siamese_news.desk.desk import Desk
+from siamese_news.desk.hand_over import import_labels
+from siamese_news.desk.requests import body_of, page, text_in
+
+
+class Labelling:
+    """Answers of a project.
+
+    Args:
+        desk: the project.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def label_view(self, request: Request) -> Response:
+        """The view that labels."""
+        return await run_in_threadpool(self._label_view)
+
+    def _label_view(self) -> Response:
+        desk = self.desk
+        learned = desk.learning.found()
+        return page(
+            "label",
+            ready=desk.project.results.exists(),
+            planned=desk.deciding.planned,
+            goals=desk.stops.planned,
+            learned=learned is not None and learned.helps,
+            criteria=desk.project.config().get("criteria", ""),
+            annotators=desk.log.annotators(),
+        )
+
+    async def label(self, request: Request) -> Response:
+        """Write a label down."""
+        given = await run_in_threadpool(self.desk.label, await body_of(request))
+        return JSONResponse(
+            {"n": given.number, "label": given.label, "copies": len(given.copies),
+             "verdict": self.desk.log.verdict(given.post)}
+        )  # fmt: skip
+
+    async def undo(self, request: Request) -> Response:
+        """Take the last label of an annotator back."""
+        row = await body_of(request)
+        gone = await run_in_threadpool(self.desk.log.undo, text_in(row, "annotator"))
+        return JSONResponse({"post": gone.post if gone else None})
+
+    async def take_labels(self, request: Request) -> Response:
+        """Take labels out of a file of another program."""
+        path = self.desk.project.private / "labels-import"
+        query = request.query_params
+        async with uploads.kept(request.stream(), path, query.get("name", "")) as file:
+            taken = await run_in_threadpool(
+                import_labels, self.desk, file, query.get("annotator", "")
+            )
+        return JSONResponse(taken)
+
+    async def queue(self, request: Request) -> Response:
+        """The posts to label next."""
+        return await run_in_threadpool(self._queue, dict(request.query_params))
+
+    def _queue(self, query: dict[str, str]) -> Response:
+        desk, annotator = self.desk, query.get("annotator", "")
+        kind, leave = query.get("kind", "rank"), set(json.loads(query.get("leave") or "[]"))
+        results = desk.results()
+        ranks = desk.queue(kind, annotator, 8, leave) if len(results) else []
+        posts = results.posts(ranks)
+        titles = desk.meta().get("titles") or {}
+        show = partial(pages.items, blind=kind not in ("rank", "learned"), learned=None)
+        return JSONResponse(
+            {
+                "posts": [
+                    {
+                        "post": post.id,
+                        "html": show([post], [post.rank], results, desk.log, annotator, titles),
+                    }
+                    for post in posts
+                ],
+                **self._counts(annotator),
+            }
+        )
+
+    def _counts(self, annotator: str) -> dict[str, Any]:
+        log = self.desk.log
+        mine = [given for post in log.posts() if (given := log.of(post, annotator)) is not None]
+        counts = {
+            name: sum(given.label == name for given in mine) for name in ("yes", "no", "skip")
+        }
+        return {"counts": counts}

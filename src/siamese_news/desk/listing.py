@@ -1,0 +1,104 @@
+"""Requests of the view of posts: a page at a time, filtered, in one order or the other."""
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from siamese_news.desk import pages
+from siamese_news.desk.desk import Desk
+from siamese_news.desk.requests import body_of, number_in, page
+from siamese_news.desk.results import Asked
+
+PAGE = 50
+"""Posts that come at one time."""
+
+
+class Listing:
+    """Answers of a project.
+
+    Args:
+        desk: the project.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def posts_view(self, request: Request) -> Response:
+        """The view of posts."""
+        return await run_in_threadpool(self._posts_view)
+
+    def _posts_view(self) -> Response:
+        desk = self.desk
+        if not desk.project.results.exists():
+            return page("posts", results=None)
+        results, meta, least = desk.results(), desk.meta(), desk.threshold()
+        drawn = pages.charts(results, least, meta.get("histogram")) if len(results) else {}
+        return page(
+            "posts",
+            results=results, meta=meta, threshold=least, counts=results.at_thousandths(),
+            titles=meta.get("titles") or {}, days=results.days, learned=desk.learning.found(),
+            commands=[desk.search.command, *desk.learning.commands()], labels=len(desk.log.posts()),
+            **drawn,
+        )  # fmt: skip
+
+    async def posts(self, request: Request) -> Response:
+        """The next posts of the list."""
+        return await run_in_threadpool(self._posts, dict(request.query_params))
+
+    def _posts(self, query: dict[str, str]) -> Response:
+        desk, results = self.desk, self.desk.results()
+        if not len(results):
+            return JSONResponse({"html": "", "found": 0, "next": None, "timeline": ""})
+        least = query.get("least")
+        asked = Asked(
+            query.get("words", "")[:200], query.get("lang", ""), query.get("seed", ""),
+            query.get("start", ""), query.get("end", ""),
+            number_in(least, "the threshold") if least else None, query.get("groups") == "1",
+        )  # fmt: skip
+        ranks = places = results.find(asked)
+        learned = desk.learning.places() if query.get("order") == "learned" else None
+        if learned is not None:
+            order = np.argsort(learned[ranks - 1])
+            ranks = ranks[order]
+            places = learned[ranks - 1]
+        after = int(number_in(query.get("after") or "0", "after"))
+        start = int(np.searchsorted(places, after, side="right"))
+        posts = results.posts(ranks[start : start + PAGE].tolist())
+        html = pages.items(
+            posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
+            desk.meta().get("titles") or {}, blind=False, learned=learned,
+        )  # fmt: skip
+        content = {
+            "html": html, "found": len(ranks),
+            "next": int(places[start + PAGE - 1]) if len(ranks) > start + PAGE else None,
+        }  # fmt: skip
+        if not after:
+            content["timeline"] = pages.timeline(results, ranks)
+        return JSONResponse(content)
+
+    async def copies(self, request: Request) -> Response:
+        """The near-duplicates of a post."""
+        rank, annotator = request.path_params["rank"], request.query_params.get("annotator", "")
+
+        def html() -> str:
+            results = self.desk.results()
+            ranks = [other for other in results.copies(rank) if other != rank][:PAGE]
+            titles = self.desk.meta().get("titles") or {}
+            return pages.items(
+                results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
+                blind=False, learned=None,
+            )  # fmt: skip
+
+        return JSONResponse({"html": await run_in_threadpool(html)})
+
+    async def learn(self, request: Request) -> Response:
+        """Learn a new order from the labels."""
+        found = await run_in_threadpool(self.desk.learning.learn)
+        return JSONResponse({"sentence": found.sentence, "helps": found.helps})
+
+    async def threshold(self, request: Request) -> Response:
+        """Keep the threshold that was chosen."""
+        value = number_in((await body_of(request)).get("threshold"), "the threshold")
+        self.desk.project.update(threshold=value)
+        return JSONResponse({"threshold": value})

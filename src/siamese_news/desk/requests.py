@@ -1,0 +1,86 @@
+"""What comes in with a request, checked; and the answers that all views share."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from siamese_news.desk import pages
+from siamese_news.desk.labels import Conflict
+from siamese_news.desk.security import BODY_CAP
+from siamese_news.errors import InputError
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a request, of a bounded size.
+
+    Raises:
+        InputError: for anything else.
+    """
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > BODY_CAP:
+            raise InputError("the request is too long")
+    try:
+        row = json.loads(bytes(data) or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the request is not JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise InputError("the request is not a JSON object")
+    return row
+
+
+def text_in(row: dict[str, Any], name: str) -> str:
+    """A field that must be a text.
+
+    Raises:
+        InputError: where it is none.
+    """
+    value = row.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"{name} is missing; expected a text")
+    return value
+
+
+def number_in(value: Any, what: str) -> float:
+    """A number out of a request.
+
+    Raises:
+        InputError: for anything else, and for one beyond all measure.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not abs(number) < 1e9:
+        raise InputError(f"{what} is {str(value)[:40]!r}; expected a number")
+    return number
+
+
+def page(name: str, **values: Any) -> Response:
+    """A view of the page with its content security policy."""
+    html, policy = pages.view(name, **values)
+    return HTMLResponse(html, headers={"content-security-policy": policy})
+
+
+async def bad_input(request: Request, error: Exception) -> Response:
+    """The answer to what cannot be."""
+    return JSONResponse({"error": str(error)}, 400)
+
+
+async def unwritable(request: Request, error: Exception) -> Response:
+    """The answer where the disk refuses."""
+    return JSONResponse({"error": f"it could not be written: {error}"}, 507)
+
+
+async def conflict(request: Request, error: Exception) -> Response:
+    """The answer to a label that is not the one the page had seen."""
+    assert isinstance(error, Conflict)
+    current = error.current
+    there = None if current is None else {"n": current.number, "label": current.label}
+    return JSONResponse({"error": "this label was changed in another tab", "current": there}, 409)

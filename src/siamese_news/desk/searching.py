@@ -1,0 +1,79 @@
+"""Requests of the view that searches: files that come and go, and the search itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from siamese_news.desk import pages, uploads
+from siamese_news.desk.desk import Desk
+from siamese_news.desk.requests import body_of, text_in
+from siamese_news.errors import InputError
+
+
+class Searching:
+    """Answers of a project.
+
+    Args:
+        desk: the project.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def upload(self, request: Request) -> Response:
+        """Take a file of input."""
+        kind, name = request.path_params["kind"], request.path_params["name"]
+        await uploads.receive(self.desk.project, kind, name, request.stream())
+        return _inputs(self.desk, kind)
+
+    async def remove(self, request: Request) -> Response:
+        """Take a file of input away."""
+        kind, name = request.path_params["kind"], request.path_params["name"]
+        path = self.desk.project.input_path(kind, name)
+        if self.desk.search.status().state == "running":
+            raise InputError("a search is reading the files; wait for it or cancel it")
+        path.unlink(missing_ok=True)
+        return _inputs(self.desk, kind)
+
+    async def paste(self, request: Request) -> Response:
+        """Take the text of an article."""
+        row = await body_of(request)
+        await run_in_threadpool(uploads.paste, self.desk.project, text_in(row, "text"))
+        return _inputs(self.desk, "articles")
+
+    async def start(self, request: Request) -> Response:
+        """Begin a search, or go on with one."""
+        row = await body_of(request)
+        return JSONResponse({"command": await run_in_threadpool(self.desk.search.start, row)})
+
+    async def cancel(self, request: Request) -> Response:
+        """Interrupt the search."""
+        await run_in_threadpool(self.desk.search.cancel)
+        return JSONResponse({})
+
+    async def events(self, request: Request) -> Response:
+        """Tell how far the search is, until it ends."""
+
+        async def rows() -> AsyncIterator[str]:
+            while not await request.is_disconnected():
+                status = await run_in_threadpool(self.desk.search.status)
+                if status.state == "done" and self.desk.project.results.exists():
+                    # The page that follows opens at once.
+                    yield f"data: {json.dumps(asdict(status) | {'state': 'indexing'})}\n\n"
+                    await run_in_threadpool(self.desk.results)
+                yield f"data: {json.dumps(asdict(status))}\n\n"
+                if status.state != "running":
+                    return
+                await asyncio.sleep(0.4)
+
+        return StreamingResponse(rows(), media_type="text/event-stream")
+
+
+def _inputs(desk: Desk, kind: str) -> Response:
+    html = pages.piece("_inputs", kind=kind, inputs=desk.project.inputs(kind))
+    return JSONResponse({"html": html})

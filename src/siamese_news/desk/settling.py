@@ -1,0 +1,71 @@
+"""Requests of the views that decide and hand over: goals, certificates, files."""
+
+from functools import partial
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from siamese_news.desk.desk import Desk
+from siamese_news.desk.hand_over import KINDS, make
+from siamese_news.desk.requests import body_of, number_in, text_in
+
+
+class Settling:
+    """Answers of a project.
+
+    Args:
+        desk: the project.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def settings(self, request: Request) -> Response:
+        """Keep what counts as relevant."""
+        self.desk.project.update(criteria=text_in(await body_of(request), "criteria")[:5000])
+        return JSONResponse({})
+
+    async def plan(self, request: Request) -> Response:
+        """Fix the target of a certificate."""
+        row = await body_of(request)
+        targets = text_in(row, "precision").replace(",", " ").split()
+        criteria = str(self.desk.project.config().get("criteria", ""))
+        budget = int(number_in(row.get("budget"), "the budget"))
+        work = partial(
+            self.desk.deciding.plan, targets, text_in(row, "confidence"), budget, criteria,
+            again=bool(row.get("again")),
+        )  # fmt: skip
+        await run_in_threadpool(work)
+        return JSONResponse({})
+
+    async def goals(self, request: Request) -> Response:
+        """Fix when to stop labelling down the list."""
+        row = await body_of(request)
+        find, recall = text_in(row, "find").strip(), text_in(row, "recall").strip()
+        work = partial(
+            self.desk.stops.plan,
+            int(number_in(find, "the number of posts")) if find else None,
+            recall or None,
+            text_in(row, "rule"),
+            int(number_in(row.get("positives"), "the number of random relevant posts")),
+            text_in(row, "confidence"),
+            str(self.desk.project.config().get("criteria", "")),
+            again=bool(row.get("again")),
+        )
+        await run_in_threadpool(work)
+        return JSONResponse({})
+
+    async def certify(self, request: Request) -> Response:
+        """Write the certificate."""
+        found = await run_in_threadpool(self.desk.deciding.certify)
+        return JSONResponse({"sentences": found.sentences})
+
+    async def file(self, request: Request) -> Response:
+        """Make a file and hand it over."""
+        kind = request.path_params["kind"]
+        if kind not in KINDS:
+            return JSONResponse({"error": "there is no such file"}, 404)
+        path: Path = await run_in_threadpool(make, self.desk, kind)
+        return FileResponse(path, filename=path.name, media_type="application/octet-stream")

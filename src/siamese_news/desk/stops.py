@@ -1,0 +1,165 @@
+"""When to stop labelling: the goals of `annotate` for the labels of a project."""
+
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from siamese_news.decide.design import share_of
+from siamese_news.decide.drawn import Drawn
+from siamese_news.decide.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
+from siamese_news.decide.labels import Label, Labels
+from siamese_news.decide.ledger import mark_labelled
+from siamese_news.decide.plan import beside
+from siamese_news.decide.sealed import SEAL
+from siamese_news.desk.labels import LabelLog
+from siamese_news.desk.project import Project
+from siamese_news.desk.search import command_line
+from siamese_news.errors import InputError
+from siamese_news.utils.files import atomic_write
+
+_VALUES = {"yes": 1, "no": 0}  # everything else counts as skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """Where the goals stand.
+
+    Attributes:
+        done: whether all of them are reached.
+        goal: what was fixed.
+        status: in words.
+        saved: what a random order would have taken; None where that cannot be told.
+    """
+
+    done: bool
+    goal: Goal
+    status: str
+    saved: Saved | None
+
+
+class Stops:
+    """The goals of a project's present search.
+
+    Args:
+        project: whose.
+        log: the labels; every one counts, whatever it was given for.
+    """
+
+    def __init__(self, project: Project, log: LabelLog) -> None:
+        self._project = project
+        self._log = log
+        self._guard = threading.RLock()
+        self._work: Stopping | None = None
+
+    @property
+    def labels(self) -> Path:
+        """The file of labels as `annotate` keeps it."""
+        return self._project.search / "goals.jsonl"
+
+    @property
+    def path(self) -> Path:
+        """The file of the plan."""
+        return beside(self.labels, "plan.json")
+
+    @property
+    def planned(self) -> bool:
+        """Whether there is a goal for the present search."""
+        return self.path.exists()
+
+    def plan(
+        self,
+        find: int | None,
+        recall: str | None,
+        rule: str,
+        positives: int,
+        confidence: str,
+        criteria: str,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Fix the goals.
+
+        Raises:
+            InputError: for goals that cannot be, and where some are fixed.
+        """
+        with self._guard:
+            if not self._project.results.exists():
+                raise InputError("there are no results yet; search first")
+            if self.planned:
+                raise InputError("the goal is fixed already; what was fixed cannot be changed")
+            if find is None and recall is None:
+                raise InputError("expected a number of posts, or a share of all relevant posts")
+            if find is not None and find < 1:
+                raise InputError(f"the number of posts is {find}; expected at least 1")
+            if recall is not None:
+                share_of(recall, "the share of all relevant posts")
+            share_of(confidence, "confidence")
+            if rule not in (RANDOM_FIRST, TOP_FIRST):
+                raise InputError(f"the rule is {rule!r}; expected {RANDOM_FIRST} or {TOP_FIRST}")
+            if positives < 1:
+                raise InputError(f"{positives} random relevant posts; expected at least 1")
+            goal = Goal(find, recall, rule, positives, confidence, 0)
+            self._work = Stopping.start(
+                self._project.results, self.path, goal, again=again, criteria=criteria
+            )
+
+    def next_posts(self, count: int) -> list[str]:
+        """Ids of the posts to label next; none where all goals are reached."""
+        with self._guard:
+            work = self._open()
+            ranks = work.needed(self._labels(work))[:count]
+            return [unit.post for unit in work.units(ranks)]
+
+    def stands(self) -> Stands:
+        """Where the goals stand with the labels that there are."""
+        with self._guard:
+            work = self._open()
+            labels = self._labels(work)
+            done = not work.needed(labels)
+            return Stands(done, work.goal, work.status(labels), work.saved(labels))
+
+    def command(self) -> str:
+        """The command line that goes on with the same labels; writes the file it takes."""
+        with self._guard:
+            work = self._open()
+            self._write(work)
+            goal, folder = work.goal, self._project.folder
+            arguments = ["annotate", "--results", str(self._project.results.relative_to(folder))]
+            if goal.find is not None:
+                arguments += ["--find", str(goal.find)]
+            if goal.recall is not None:
+                arguments += ["--recall", goal.recall]
+            arguments += ["--rule", goal.rule, "--positives", str(goal.positives)]
+            arguments += ["--confidence", goal.confidence]
+            return command_line([*arguments, "--labels", str(self.labels.relative_to(folder))])
+
+    def _open(self) -> Stopping:
+        if self._work is None or self._work.path != self.path:
+            if not self.planned:
+                raise InputError("there is no goal yet; fix one before labelling for it")
+            self._work = Stopping.resume(self.path, results=self._project.results)
+        return self._work
+
+    def _labels(self, work: Stopping) -> Labels:
+        labels = Labels()
+        ranks = work.population.ranks_of(self._log.posts())
+        for post in ranks:
+            said = _VALUES.get(self._log.verdict(post), "skip")
+            label = Label(Drawn("", post), said == 1, said == "skip", str(self._log.path))
+            labels.of[post] = label
+        if labels.of:
+            mark_labelled(self._project.results, self.path)
+        return labels
+
+    def _write(self, work: Stopping) -> None:
+        """All labels in the format of `annotate`."""
+        ranks = work.population.ranks_of(self._log.posts())
+        units = work.units(list(ranks.values()))
+        drawn = work.drawn.draw(units)
+        with atomic_write(self.labels) as stream:
+            stream.write(json.dumps({"plan": work.plan[SEAL]}) + "\n")
+            for one, unit in zip(drawn, units, strict=True):
+                said = _VALUES.get(self._log.verdict(one.post), "skip")
+                row = {"key": one.key, "post": one.post, "label": said, "text": unit.text}
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
