@@ -18,8 +18,8 @@ from siamese_news.evaluation.dev_collections import big_pools, labelled_pools
 from siamese_news.evaluation.dev_pools import shared_dev_pools
 from siamese_news.evaluation.pools import Pool, Score, evaluate_pools
 from siamese_news.lexical_head import TermOptions
-from siamese_news.model.loading import open_model
-from siamese_news.model.siamese import Model
+from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import AnyModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -42,11 +42,11 @@ def story(figure: str) -> bool:
     return figure.startswith("event") or figure == "big"
 
 
-def dev_figures(model: Model, pools: list[Pool], **options: Any) -> dict[str, float]:
+def dev_figures(model: AnyModel, pools: list[Pool], **options: Any) -> dict[str, float]:
     """The figures of a model on dev pools.
 
     Args:
-        model: with a lexical head.
+        model: with a lexical head, or another library's.
         pools: the pools.
         options: of `open_scorer`.
     """
@@ -91,12 +91,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dev_table", description=__doc__)
     parser.add_argument("--model", type=Path, help="folder; else the model that ships")
     parser.add_argument("--rows", help="names, separated by semicolons and blanks")
-    parser.add_argument("--set", nargs="*", default=[], help="numbers of the lexical head")
+    parser.add_argument("--set", nargs="*", default=[], help="numbers of the mixture")
     parser.add_argument("--pools", help="only pools whose names begin with one of these")
     options = parser.parse_args(arguments)
     model = open_model(options.model)
-    assert isinstance(model, Model) and model.terms is not None
-    model.terms.options = changed(model.terms.options, options.set)
+    if isinstance(model, ExternalModel):
+        model.options = changed(model.options, options.set)
+    else:
+        assert model.terms is not None
+        model.terms.options = changed(model.terms.options, options.set)
     pools = [*shared_dev_pools(), *labelled_pools(), *big_pools()]
     if options.pools:
         pools = [pool for pool in pools if pool.name.startswith(tuple(options.pools.split(",")))]

@@ -16,7 +16,6 @@ from siamese_news.errors import InputError
 from siamese_news.model.external import ExternalModel, library_of
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import CosineScorer, MixtureScorer, observe_all, open_scorer
-from siamese_news.scoring.opening import external_options
 from siamese_news.search.searcher import Searcher
 
 WORDS = ["flood", "river", "fire", "smoke"]
@@ -92,7 +91,7 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     assert scorer.observing
     words = open_scorer(open_model(), ["flood flood river"], fusion="words").scores(posts)
     cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
-    share = external_options(open_model().terms.options).dense
+    share = model.options.dense
     np.testing.assert_allclose(
         scorer.scores(posts), (1 - share) * words + share * cosines, atol=1e-3
     )

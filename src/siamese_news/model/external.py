@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
+from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.siamese import Model
 from siamese_news.text.checks import check_texts
 from siamese_news.utils.stopwatch import timed
@@ -65,6 +67,12 @@ class ExternalModel:
     def words(self) -> Model:
         """The model that ships, whose words are scored beside this model's vectors."""
         return Model.pretrained()
+
+    @cached_property
+    def options(self) -> TermOptions:
+        """The numbers of the mixture; the weights of the cosines were chosen on dev pools."""
+        assert self.words.terms is not None
+        return replace(self.words.terms.options, dense=0.1, excess=DenseExcess())
 
     def sha256(self) -> str:
         """A hash of the names and contents of all files, which identifies the exact model."""

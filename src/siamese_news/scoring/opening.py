@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import DenseExcess, RocchioFeedback, Smoothing, TermOptions
+from siamese_news.lexical_head import RocchioFeedback, Smoothing
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
@@ -17,9 +17,6 @@ from siamese_news.text.checks import check_texts
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
 """How words and vectors come together: by the model's weight, by reciprocal ranks, or one alone."""
-
-EXTERNAL_DENSE = 0.1
-EXTERNAL_EXCESS = DenseExcess(weight=0.2, strong_weight=0.1)
 
 
 def open_scorer(
@@ -38,7 +35,7 @@ def open_scorer(
 
     Args:
         model: any model. One of another library scores with the words of the model that ships
-            (`external_options`), or alone with the fusion ``vectors``.
+            (`ExternalModel.options`), or alone with the fusion ``vectors``.
         articles: A full texts (`Article.full_text`).
         positives: how many of them, the first, are searched for; the others (negative seeds) take
             nothing over from the pool's best posts. None means all.
@@ -82,7 +79,6 @@ def open_scorer(
             f"positives is {positives!r}; expected a whole number from 1 to the number of "
             f"articles, {len(articles)}"
         )
-    encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
     words = model.words if isinstance(model, ExternalModel) else model
     if words.terms is None:
         wanted = {"feedback": expand, "smoothing": smooth, f"about {about!r}": about != "auto"}
@@ -104,7 +100,8 @@ def open_scorer(
         without = stop_words or [()] * len(articles)
         ids = [model.ids(text, own) for text, own in zip(articles, without, strict=True)]
         return CosineScorer(model, model.encode_ids(ids, "article"))
-    options = words.terms.options if encoder is None else external_options(words.terms.options)
+    encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
+    options = model.options if isinstance(model, ExternalModel) else words.terms.options
     feedback, smoothing = options.feedback, options.smoothing
     if expand is False:
         feedback = replace(feedback, weight=0.0)
@@ -126,15 +123,6 @@ def open_scorer(
         stop_words=stop_words,
     )
     return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
-
-
-def external_options(options: TermOptions) -> TermOptions:
-    """The numbers for the cosines of a transformer, chosen on the dev pools with MiniLM.
-
-    Args:
-        options: the numbers for the model's own vectors.
-    """
-    return replace(options, dense=EXTERNAL_DENSE, excess=EXTERNAL_EXCESS)
 
 
 def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> list[str]:
