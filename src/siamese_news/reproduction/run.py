@@ -66,12 +66,15 @@ def reproduce(
         jobs = list(exhibit.jobs(setting))
         results = store.results(setting, jobs)
         content = exhibit.lay_out(results)
-        lost = [job.name for job in jobs if job.name not in results]
+        waiting = [job for job in jobs if job.name not in results]
+        lost = [job.name for job in waiting]
         if lost:
             command = f"python -m siamese_news.reproduce paper={paper} {exhibit.kind}={exhibit.key}"
             more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
             names = f"{', '.join(lost[:NAMED])}{more}"
-            line = f"{len(lost)} of {len(jobs)} runs ({names}); {command} makes them"
+            time_needed = duration(sum(job.minutes for job in waiting))
+            line = f"{len(lost)} of {len(jobs)} runs ({names}); {command} makes them in about "
+            line += f"{time_needed} of one processor core"
             content = replace(content, missing=[*content.missing, line])
         bundled = setting.data == "stories" and bool(jobs)
         made.append(Made(exhibit, content, list(results.by_job.values()), bundled))

@@ -184,7 +184,7 @@ def _outcome(rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, A
         f"{lowest:.3f} or more"
     )
     if lowest > 0.9:
-        text += ": what is called learned is mostly where the draw began"
+        text += ": in these runs the learned alphas are, nearly, the ones that were drawn"
     if len(quality) > 1:
         ranked = sorted(quality, key=lambda row: -row["MAP by article"])
         text += ". MAP: " + ", ".join(f"{r['sparsity']} {r['MAP by article']:.3f}" for r in ranked)
