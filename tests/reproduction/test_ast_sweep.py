@@ -2,9 +2,10 @@
 
 import pytest
 
+from siamese_news.errors import InputError
 from siamese_news.reproduction import Result, Results, Setting
 from siamese_news.reproduction.ast import settings, sweep, table1, table2, ten_epochs
-from siamese_news.reproduction.training_runs import compose_training, epoch_log
+from siamese_news.reproduction.training_runs import compose_training, epoch_log, train_link
 
 SHARED = Setting("shared", (0, 1))
 
@@ -100,3 +101,12 @@ def test_the_log_of_an_interrupted_run_is_read_over_all_its_parts(tmp_path):
         folder.mkdir(parents=True)
         (folder / "metrics.csv").write_text(f"epoch,dev/map\n{lines}")
     assert [epoch["dev/map"] for epoch in epoch_log(tmp_path)] == [0.1, 0.25, 0.3]
+
+
+def test_a_run_goes_on_in_its_own_folder_alone(tmp_path):
+    (tmp_path / "options.json").write_text('{"format": 1, "options": ["seed=1"]}')
+    with pytest.raises(InputError, match=r"options\.json: .*other options.*made="):
+        train_link(["seed=2"], tmp_path)
+    (tmp_path / "options.json").write_text("{")
+    with pytest.raises(InputError, match="delete the folder"):
+        train_link(["seed=2"], tmp_path)

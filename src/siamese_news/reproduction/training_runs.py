@@ -1,6 +1,7 @@
 """A training run behind a table: the options of ``siamese_news.train``, and its small result."""
 
 import csv
+import json
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,10 @@ from typing import Any
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
+
+from siamese_news.errors import InputError
+from siamese_news.reproduction.jobs import FORMAT
+from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +47,13 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
         ``command``; ``row``, the figures on dev and test; ``pooled``, ``ceilings`` and ``counts``
         of the test (none of these three where there is no test); ``epochs``, what was logged at the
         end of each epoch.
-    """
-    import json
 
+    Raises:
+        InputError: the folder holds a run with other options, or of another version.
+    """
     from siamese_news.training.linking import run as link
 
+    _claim(folder, overrides)
     config = compose_training(overrides)
     last = folder / "checkpoints" / "last.ckpt"
     if last.is_file():
@@ -65,6 +72,30 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
         (system,) = json.loads(written.read_text(encoding="utf-8"))["systems"].values()
         values |= {name: system[name] for name in ("pooled", "ceilings", "counts")}
     return values
+
+
+def _claim(folder: Path, overrides: Sequence[str]) -> None:
+    """Write down whose folder this is; a run only goes on in its own.
+
+    A trial goes on as the whole run, so that epochs and test may differ.
+    """
+    free = ("task.epochs=", "data.test=")
+    options = sorted(option for option in overrides if not option.startswith(free))
+    mine = {"format": FORMAT, "options": options}
+    path = folder / "options.json"
+    if path.is_file():
+        try:
+            there = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            there = None
+        if there != mine:
+            raise InputError(
+                f"{path}: the run in this folder had other options, or is of another version, and "
+                "cannot go on; delete the folder, or name another one for made="
+            )
+        return
+    with atomic_write(path) as stream:
+        json.dump(mine, stream, indent=1)
 
 
 def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
