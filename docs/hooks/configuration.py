@@ -12,7 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 CONF = Path(__file__).parents[2] / "conf"
-TOP = {"train": "python -m siamese_news.train", "evaluate": "python -m siamese_news.evaluate"}
+TOP = {name: f"python -m siamese_news.{name}" for name in ("train", "evaluate", "reproduce")}
 MEANING = {
     "data": "What is trained on and what is evaluated on.",
     "encoder": "What turns the word vectors of a text into one vector.",

@@ -6,7 +6,6 @@ from importlib import import_module
 from siamese_news.errors import InputError
 from siamese_news.reproduction.exhibit import Exhibit, Kind
 
-# The modules of each paper, in the order of the paper.
 PAPERS: dict[str, tuple[str, ...]] = {
     "ast": (
         "figure1",
@@ -31,6 +30,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "table4",
     ),
 }
+"""The modules of each paper, in the order of the paper."""
 
 
 def exhibits(paper: str) -> list[Exhibit]:
