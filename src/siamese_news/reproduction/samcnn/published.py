@@ -21,7 +21,7 @@ SETTINGS = {
     "epochs": ("15, with early stopping", "15"),
 }
 
-# Table 3: AP and P30 of each year. The rows of BiCNN, QAtt and PAtt alone are not at hand.
+# Table 3: AP and P30 of each year. The other rows of BiCNN, QAtt and PAtt are not at hand.
 SYSTEMS: dict[str, tuple[tuple[float, float], ...]] = {
     "QL": ((0.3576, 0.4000), (0.2091, 0.3311), (0.2532, 0.4450), (0.3924, 0.6182)),
     "RM3": ((0.3824, 0.4211), (0.2342, 0.3452), (0.2766, 0.4733), (0.4480, 0.6339)),

@@ -9,7 +9,7 @@ from siamese_news.metrics import evaluate_run
 from siamese_news.reproduction.jobs import Job, Results, Setting
 from siamese_news.reproduction.samcnn.published import YEARS
 from siamese_news.reproduction.samcnn.stories import stories_collection
-from siamese_news.reproduction.training_runs import compose_training
+from siamese_news.reproduction.training_runs import compose_training, forget_checkpoints
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
 from siamese_news.training.rerank.results import combine
@@ -111,6 +111,7 @@ def train(
     if setting.data == "stories":
         options.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
     row = rerank.run(compose_training(options), folder)
+    forget_checkpoints(folder)
     written = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
     topics = {
         key.removeprefix("test"): _rounded(figures)
