@@ -225,7 +225,9 @@ def test_the_lock_file_has_every_pin_with_its_hashes():
     pins = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
     assert {n: v for n, v in locked.items() if n in pins and pins[n] != v} == {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    groups = project["dependency-groups"]
+    asked = [*project["project"]["dependencies"], *groups["docs"]]
+    asked += [name for name in groups["dev"] if isinstance(name, str)]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
     names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in asked}

@@ -12,7 +12,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 CONF = Path(__file__).parents[2] / "conf"
-TOP = {name: f"python -m siamese_news.{name}" for name in ("train", "evaluate", "reproduce")}
+# The commands, each with a file beside the groups.
+TOP = {path.stem: f"python -m siamese_news.{path.stem}" for path in sorted(CONF.glob("*.yaml"))}
 MEANING = {
     "data": "What is trained on and what is evaluated on.",
     "encoder": "What turns the word vectors of a text into one vector.",

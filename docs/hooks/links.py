@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 log = get_plugin_logger("links")
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/siamese-news/siamese_news/blob/main/"
-OUTSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/*.md")
+OUTSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/*.md")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.S | re.M)
 
