@@ -135,6 +135,14 @@ def test_named_options_exist():
             assert (ROOT / "conf" / group / f"{option}.yaml").is_file(), f"{group}={option}"
 
 
+def test_named_targets_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = {target for text in TEXTS.values() for target in re.findall(r"`make ([a-z-]+)", text)}
+    named |= {line.split()[1] for _, line in COMMANDS if line.startswith("make ")}
+    assert {"demo", "docs", "reproduce"} <= named
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.M))
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_somewhere(name):
     text = re.sub(r"```.*?```", "", TEXTS[name], flags=re.S)
