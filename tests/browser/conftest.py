@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
+sys.path += [str(Path(__file__).parents[1] / room) for room in ("browser", "desk", "search")]
 from hostile import HOSTILE, hostile_text
+from served import Served
 
 from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
 
@@ -93,3 +94,40 @@ def visit(browser):
     yield go
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open the page of a server; what it complains about and asks others for is kept."""
+    contexts = []
+
+    def go(served, **options):
+        contexts.append(browser.new_context(accept_downloads=True, **options))
+        page = contexts[-1].new_page()
+        page.complaints, page.asked = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(served.address)
+        page.wait_for_url(served.base)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def serve():
+    """Start servers; those that still run at the end are ended."""
+    running = []
+
+    def start(*arguments, **options):
+        running.append(Served(*arguments, **options))
+        return running[-1]
+
+    yield start
+    for served in running:
+        if served.process.poll() is None:
+            served.kill()

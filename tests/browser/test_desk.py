@@ -6,88 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "desk"))
-from served import ARTICLE, Served, corpus, found_before
+from served import ARTICLE, corpus, found_before
+from steps import drop, label, post_of, until
 
 AXE = "axe_playwright_python.base"
 VIEWS = ("", "posts", "label", "decide", "hand-over")
-
-
-@pytest.fixture
-def open_page(browser):
-    """Open the page of a server; what it complains about and asks others for is kept."""
-    contexts = []
-
-    def go(served, **options):
-        contexts.append(browser.new_context(accept_downloads=True, **options))
-        page = contexts[-1].new_page()
-        page.complaints, page.asked = [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto(served.address)
-        page.wait_for_url(served.base)
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def serve():
-    """Start servers; those that still run at the end are ended."""
-    running = []
-
-    def start(*arguments, **options):
-        running.append(Served(*arguments, **options))
-        return running[-1]
-
-    yield start
-    for served in running:
-        if served.process.poll() is None:
-            served.kill()
-
-
-def _drop(page, kind, name, text):
-    """A file falls on the page."""
-    transfer = page.evaluate_handle(
-        """([name, text]) => { const dropped = new DataTransfer();
-        dropped.items.add(new File([text], name)); return dropped; }""",
-        [name, text],
-    )
-    page.locator(f".drop[data-kind={kind}]").dispatch_event("drop", {"dataTransfer": transfer})
-    page.locator(f"#{kind}-files", has_text=name).wait_for()
-
-
-def _post(page):
-    return page.locator("#card .item").get_attribute("data-post")
-
-
-def _label(page, truth, number):
-    """Give so many labels with the keyboard; fewer where no more are needed."""
-    for done in range(number):
-        page.wait_for_selector("#card .item[data-label=''], #empty:not([hidden])")
-        if page.locator("#empty").is_visible():
-            return done
-        post = _post(page)
-        page.keyboard.press("y" if truth[post] else "n")
-        _until(page, "post => document.querySelector('#card .item')?.dataset.post !== post", post)
-    return number
-
-
-def _until(page, expression, argument=None):
-    """Wait for a condition; the page's policy lets no `wait_for_function` evaluate texts in it."""
-    end = time.monotonic() + 60
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, expression
-        page.wait_for_timeout(20)
 
 
 def _run(*arguments, folder):
@@ -106,9 +32,9 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     other = open_page(served)
     other.goto(served.base + "label")
     other.wait_for_selector("#card .item")
-    assert _label(page, truth, 3) == 3
+    assert label(page, truth, 3) == 3
     # The second tab still shows the first post without its label.
-    assert _post(other) == first
+    assert post_of(other) == first
     other.keyboard.press("n" if truth[first] else "y")
     other.wait_for_selector("#problem:not([hidden])")
     said = other.locator("#card .item").get_attribute("data-label")
@@ -123,7 +49,7 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     again = serve(tmp_path / "storm")
     page = open_page(again)
     page.goto(again.base + "label")
-    _until(page, "document.querySelector('#progress').value.includes('relevant')")
+    until(page, "document.querySelector('#progress').value.includes('relevant')")
     numbers = page.locator("#progress").inner_text()
     assert sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit()) == 2
     assert not [message for message in page.complaints if "favicon" not in message]
@@ -136,8 +62,8 @@ def test_the_whole_way(tmp_path, serve, open_page):
     project = tmp_path / "storm"
     served = serve(project)
     page = open_page(served)
-    _drop(page, "articles", "storm.txt", ARTICLE)
-    _drop(page, "posts", "posts.jsonl", (tmp_path / "posts.jsonl").read_text())
+    drop(page, "articles", "storm.txt", ARTICLE)
+    drop(page, "posts", "posts.jsonl", (tmp_path / "posts.jsonl").read_text())
     page.get_by_text("Options").click()
     page.get_by_label("Keep posts with a score").fill("0.02")
     page.get_by_role("button", name="Search").click()
@@ -152,10 +78,10 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_label("only above the threshold").check()
     page.get_by_label("near-duplicates as one").uncheck()
     above = int(page.locator("#above").inner_text().split()[0].replace(",", ""))
-    _until(page, "n => document.querySelector('#found').value === `${n} found`", above)
+    until(page, "n => document.querySelector('#found').value === `${n} found`", above)
     page.get_by_label("Filter").fill("lantern")
-    _until(page, "document.querySelector('#found').value !== ''")
-    _until(
+    until(page, "document.querySelector('#found').value !== ''")
+    until(
         page,
         "[...document.querySelectorAll('#clusters .item')].every("
         "item => item.textContent.toLowerCase().includes('lantern'))",
@@ -167,13 +93,13 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_label("What counts as relevant").fill("about the sea wall at Quayle Sands")
     page.get_by_role("button", name="Fix it").click()
     page.wait_for_url("**/label")
-    given = _label(page, truth, 25)
+    given = label(page, truth, 25)
     assert given == 25
     served.kill()
     served = serve(project)
     page = open_page(served)
     page.goto(served.base + "label")
-    given += _label(page, truth, 200)
+    given += label(page, truth, 200)
     assert 50 <= given <= 120
     rows = [json.loads(line) for line in (project / "labels.jsonl").read_text().splitlines()]
     assert {row["post"]: row["label"] == "yes" for row in rows} == {
@@ -183,7 +109,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
 
     page.get_by_role("link", name="Decide").first.click()
     page.get_by_role("button", name="Write the certificate").click()
-    _until(page, "document.querySelector('#written').value !== ''")
+    until(page, "document.querySelector('#written').value !== ''")
     sentence = page.locator(".claim").inner_text()
     page.get_by_role("button", name="Hand over from").click()
     page.wait_for_url("**/hand-over")
@@ -310,7 +236,7 @@ def test_hostile_posts_stay_text(tmp_path, serve, open_page):
     for _ in range(20):
         before = page.locator("#clusters > .item").count()
         page.evaluate("document.querySelector('#end').scrollIntoView()")
-        _until(page, "n => document.querySelectorAll('#clusters > .item').length > n", before)
+        until(page, "n => document.querySelectorAll('#clusters > .item').length > n", before)
     assert page.locator("#clusters > .item").count() >= 1000
     assert page.complaints == []
     assert page.locator("#clusters :is(script, img, iframe, object, style, a)").count() == 0

@@ -15,7 +15,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
-READS = (*VIEWS, "/api/posts", "/api/queue?kind=rank&annotator=a", "/files/csv", "/api/copies/1")
+READS = (
+    *VIEWS,
+    "/api/posts",
+    "/api/count",
+    "/api/queue?kind=rank&annotator=a",
+    "/files/csv",
+    "/api/copies/1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +197,8 @@ def test_filters_take_anything_as_words(served):
         "-",
     ):
         assert served.ask(f"/api/posts?words={quote(words)}")[0] == 200
-    found = served.json("/api/posts?words=QUAYLE")["found"]
-    assert found == served.json("/api/posts?words=quayle&start=2026-03-01&end=2026-03-20")["found"]
+    found = served.json("/api/count?words=QUAYLE")["found"]
+    assert found == served.json("/api/count?words=quayle&start=2026-03-01&end=2026-03-20")["found"]
     assert 0 < found < 60
 
 
@@ -215,3 +222,23 @@ def test_the_private_folder_is_private_and_only_loopback_answers(served):
         rows = [row.split() for row in listening.read_text().splitlines()[1:]]
         mine = [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "0A"]
         assert mine == [f"0100007F:{port}"]
+
+
+def test_the_list_of_a_new_filter_is_that_of_the_counted_one(served):
+    """Posts come before they are counted, page after page, and are the same ones afterwards."""
+
+    def listed(query):
+        found, after = [], 0
+        while after is not None:
+            part = served.json(f"/api/posts?{query}&after={after}")
+            found += [row.split('"')[0] for row in part["html"].split('data-post="')[1:]]
+            after = part["next"]
+        return found
+
+    for query in ("words=quay", "words=the+wa&lang=en", "words=storm&least=0.3", "words=nowhere"):
+        first = served.json(f"/api/posts?{query}")
+        before = listed(query)
+        counted = served.json(f"/api/count?{query}")["found"]
+        assert first["found"] is None and counted == len(before)
+        assert served.json(f"/api/posts?{query}")["found"] == counted
+        assert listed(query) == before

@@ -37,6 +37,7 @@ def application(desk: Desk) -> Starlette:
         Route("/api/search/cancel", searching.cancel, methods=["POST"]),
         Route("/api/search/events", searching.events),
         Route("/api/posts", listing.posts),
+        Route("/api/count", listing.count),
         Route("/api/copies/{rank:int}", listing.copies),
         Route("/api/threshold", listing.threshold, methods=["POST"]),
         Route("/api/learn", listing.learn, methods=["POST"]),

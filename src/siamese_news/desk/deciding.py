@@ -153,6 +153,12 @@ class Deciding:
             self._write_sheet(work)
             return [unit.post for unit in units]
 
+    def left(self) -> int:
+        """How many of the planned labels are not given yet."""
+        with self._guard:
+            work = self._open()
+            return max(0, work.settings.budget - len(self._labels(work).of))
+
     def findings(self) -> Findings:
         """What the labels show; computed anew where there are new ones."""
         with self._guard:

@@ -145,7 +145,10 @@ class Desk:
 
     def _from_sample(self, annotator: str, count: int, leave: set[str]) -> list[int]:
         needed = self.deciding.next_posts(count + len(leave))
-        return self._from_plan(needed, annotator, leave)
+        found = self._from_plan(needed, annotator, leave)
+        # Posts that the page has already will have a label each.
+        waiting = sum(not self.log.by_annotator(post) for post in leave)
+        return found[: max(0, self.deciding.left() - waiting)] if found else found
 
     def _from_plan(self, needed: list[str], annotator: str, leave: set[str]) -> list[int]:
         posts = self.results().by_id(needed)

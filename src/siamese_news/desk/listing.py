@@ -1,5 +1,7 @@
 """Requests of the view of posts: a page at a time, filtered, in one order or the other."""
 
+from typing import Any
+
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -50,32 +52,40 @@ class Listing:
         desk, results = self.desk, self.desk.results()
         if not len(results):
             return JSONResponse({"html": "", "found": 0, "next": None, "timeline": ""})
-        least = query.get("least")
-        asked = Asked(
-            query.get("words", "")[:200], query.get("lang", ""), query.get("seed", ""),
-            query.get("start", ""), query.get("end", ""),
-            number_in(least, "the threshold") if least else None, query.get("groups") == "1",
-        )  # fmt: skip
-        ranks = places = results.find(asked)
-        learned = desk.learning.places() if query.get("order") == "learned" else None
-        if learned is not None:
-            order = np.argsort(learned[ranks - 1])
-            ranks = ranks[order]
-            places = learned[ranks - 1]
+        asked = _asked(query)
         after = int(number_in(query.get("after") or "0", "after"))
-        start = int(np.searchsorted(places, after, side="right"))
-        posts = results.posts(ranks[start : start + PAGE].tolist())
+        learned = desk.learning.places() if query.get("order") == "learned" else None
+        content: dict[str, Any] = {}
+        if learned is None and not results.known(asked):
+            # The list comes at once; how many there are is another question.
+            shown = places = np.array(results.first(asked, after, PAGE + 1), np.int64)
+            content |= {"found": None}
+        else:
+            ranks = places = results.find(asked)
+            if learned is not None:
+                ranks = ranks[np.argsort(learned[ranks - 1])]
+                places = learned[ranks - 1]
+            start = int(np.searchsorted(places, after, side="right"))
+            shown, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
+            content |= {"found": len(ranks)}
+            if not after:
+                content["timeline"] = pages.timeline(results, ranks)
+        posts = results.posts(shown[:PAGE].tolist())
         html = pages.items(
             posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
             desk.meta().get("titles") or {}, blind=False, learned=learned,
         )  # fmt: skip
-        content = {
-            "html": html, "found": len(ranks),
-            "next": int(places[start + PAGE - 1]) if len(ranks) > start + PAGE else None,
-        }  # fmt: skip
-        if not after:
-            content["timeline"] = pages.timeline(results, ranks)
-        return JSONResponse(content)
+        following = int(places[PAGE - 1]) if len(shown) > PAGE else None
+        return JSONResponse(content | {"html": html, "next": following})
+
+    async def count(self, request: Request) -> Response:
+        """How many posts there are, and when."""
+        return await run_in_threadpool(self._count, dict(request.query_params))
+
+    def _count(self, query: dict[str, str]) -> Response:
+        results = self.desk.results()
+        ranks = results.find(_asked(query))
+        return JSONResponse({"found": len(ranks), "timeline": pages.timeline(results, ranks)})
 
     async def copies(self, request: Request) -> Response:
         """The near-duplicates of a post."""
@@ -102,3 +112,12 @@ class Listing:
         value = number_in((await body_of(request)).get("threshold"), "the threshold")
         self.desk.project.update(threshold=value)
         return JSONResponse({"threshold": value})
+
+
+def _asked(query: dict[str, str]) -> Asked:
+    least = query.get("least")
+    return Asked(
+        query.get("words", "")[:200], query.get("lang", ""), query.get("seed", ""),
+        query.get("start", ""), query.get("end", ""),
+        number_in(least, "the threshold") if least else None, query.get("groups") == "1",
+    )  # fmt: skip

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from siamese_news.search.report import ReportPost
 
 _COLUMNS = "rank, post, score, article, text, lang, created, cluster, copies, terms, x, y, link"
 _KEPT = 32  # answers to filters by words
+_STRETCH = 2000  # posts with the words that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,39 @@ class Results:
 
     def find(self, asked: Asked) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
+        keep = self._narrow(asked)
+        words = asked.words.split()
+        if words:
+            keep &= self._with_words(words)
+        return np.flatnonzero(keep) + 1
+
+    def known(self, asked: Asked) -> bool:
+        """Whether `find` answers at once; for new words it has to count all posts with them."""
+        words = asked.words.split()
+        with self._guard:
+            return not words or _key(words) in self._answers
+
+    def first(self, asked: Asked, after: int, count: int) -> list[int]:
+        """The first ranks of `find` beyond a rank, without looking for all that there are.
+
+        Args:
+            asked: which posts.
+            after: a rank.
+            count: how many.
+        """
+        keep = self._narrow(asked)
+        where, values = _query(asked.words.split())
+        found: list[int] = []
+        with closing(self._base().cursor()) as rows:
+            row = where.split()[1]
+            rows.execute(f"{where} AND {row} > ? ORDER BY {row}", [*values, after])
+            while len(found) < count and (part := rows.fetchmany(_STRETCH)):
+                ranks = np.array(part, np.int64)[:, 0]
+                found += ranks[keep[ranks - 1]].tolist()
+        return found[:count]
+
+    def _narrow(self, asked: Asked) -> NDArray[np.bool_]:
+        """Which posts have what is asked for, but for the words."""
         keep = np.ones(len(self), bool)
         if asked.least is not None:
             keep &= self.scores >= asked.least
@@ -104,10 +139,7 @@ class Results:
             keep &= self._hour >= 24 * day_of(asked.start)
         if asked.end:
             keep &= (self._hour < 24 * day_of(asked.end) + 24) & (self._hour != UNDATED)
-        words = asked.words.split()
-        if words:
-            keep &= self._with_words(words)
-        return np.flatnonzero(keep) + 1
+        return keep
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""
@@ -171,21 +203,15 @@ class Results:
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
-        key = " ".join(words).casefold()
+        key = _key(words)
         with self._guard:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
-        if any(_unspaced(word) for word in words):
-            # No blanks between words: the index has whole phrases.
-            each = " AND ".join(["text LIKE ? ESCAPE '\\'"] * len(words))
-            sql = f"SELECT group_concat(rank) FROM posts WHERE {each}"
-            values = [f"%{_literal(word)}%" for word in words]
-        else:
-            # As the index cuts texts into words: at everything but letters and digits.
-            cut = "".join(sign if sign.isalnum() else " " for sign in " ".join(words))
-            query = " AND ".join(f'"{word}"' + "*" * (len(word) > 2) for word in cut.split())
-            sql, values = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?", [query]
+        where, values = _query(words)
+        sql = where.replace("SELECT rank", "SELECT group_concat(rank)").replace(
+            "SELECT rowid", "SELECT group_concat(rowid)"
+        )
         # One text of all ranks comes three times as fast as a row for each.
         (ranks,) = self._base().execute(sql, values).fetchone()
         keep = np.zeros(len(self), bool)
@@ -208,6 +234,22 @@ class Results:
 
 def _moment(hour: Any) -> datetime:
     return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)
+
+
+def _key(words: list[str]) -> str:
+    return " ".join(words).casefold()
+
+
+def _query(words: list[str]) -> tuple[str, list[str]]:
+    """The statement that selects the ranks of posts with all of these words, and its values."""
+    if any(_unspaced(word) for word in words):
+        # No blanks between words: the index has whole phrases.
+        each = " AND ".join(["text LIKE ? ESCAPE '\\'"] * len(words))
+        return f"SELECT rank FROM posts WHERE {each}", [f"%{_literal(word)}%" for word in words]
+    # As the index cuts texts into words: at everything but letters and digits.
+    cut = "".join(sign if sign.isalnum() else " " for sign in " ".join(words))
+    query = " AND ".join(f'"{word}"' + "*" * (len(word) > 2) for word in cut.split())
+    return "SELECT rowid FROM words WHERE words MATCH ?", [query]
 
 
 def _unspaced(word: str) -> bool:

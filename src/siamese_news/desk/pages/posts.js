@@ -72,13 +72,17 @@ if (list) {
     const found = await ask(`/api/posts?${query}`);
     if (mine !== turn) return;
     if (after) list.insertAdjacentHTML("beforeend", found.html);
-    else {
-      list.innerHTML = found.html;
-      one("#timeline").innerHTML = found.timeline;
-    }
+    else list.innerHTML = found.html;
     next = found.next;
     more.hidden = next === null;
-    one("#found").value = `${count(found.found)} found`;
+    // The posts come first; how many there are may take a moment.
+    if (found.found === null && !after) {
+      one("#found").value = "counting…";
+      Object.assign(found, await ask(`/api/count?${query}`));
+      if (mine !== turn) return;
+    }
+    if (found.timeline !== undefined) one("#timeline").innerHTML = found.timeline;
+    if (found.found !== null) one("#found").value = `${count(found.found)} found`;
   };
   const reload = later(() => load(0), 120);
   controls.addEventListener("input", reload);
