@@ -1,8 +1,8 @@
 """How much of the oracle a descent returns for other first sets, ratios and error spending.
 
 ``python -m benchmarks.certify_design --run events.run [--runs 20]``: each article of events-dev is
-a pool by itself, if the oracle returns at least 100 of its posts. The run is what ``siamese-news rank
---articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out events.run`` writes.
+a pool by itself, if the oracle returns at least 100 of its posts. The run is what ``siamese-news
+rank --articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out events.run`` writes.
 """
 
 import argparse
