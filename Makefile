@@ -97,7 +97,7 @@ $(VENV)/release: $(VENV)/installed
 	touch $@
 
 lock: $(VENV)/release  ## requirements.lock: everything of constraints.txt with its hashes
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --all-extras --group dev \
 		--constraint constraints.txt --generate-hashes --no-annotate --no-emit-index-url \
 		--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 

@@ -227,7 +227,7 @@ def test_the_lock_file_has_every_pin_with_its_hashes():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
     asked = [*project["project"]["dependencies"], *groups["docs"]]
-    asked += [name for name in groups["dev"] if isinstance(name, str)]
+    asked += [one for one in groups["dev"] if isinstance(one, str)]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
     names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in asked}

@@ -12,6 +12,7 @@ from served import Served
 
 from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
 
+PATIENCE = 240_000  # milliseconds: a machine that does something else as well is slow
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -82,6 +83,7 @@ def visit(browser):
 
     def go(path, **options):
         contexts.append(browser.new_context(**options))
+        contexts[-1].set_default_timeout(PATIENCE)
         page = contexts[-1].new_page()
         page.asked, page.complaints = [], []
         page.on("request", lambda request: page.asked.append(request.url))

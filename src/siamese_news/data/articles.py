@@ -9,9 +9,10 @@ from typing import Any
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
-from siamese_news.data.readers.fields import METADATA, normal, put
+from siamese_news.data.readers.fields import METADATA, normal
 from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
+from siamese_news.data.readers.values import put
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.data.webpages import read_page
 from siamese_news.errors import InputError

@@ -10,14 +10,7 @@ from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.detected import Choice, Detected, Kind
 from siamese_news.data.readers.documents import find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
-from siamese_news.data.readers.fields import (
-    IDS,
-    TEXTS,
-    Fields,
-    Record,
-    check_field,
-    find_fields,
-)
+from siamese_news.data.readers.fields import IDS, TEXTS, Fields, Record, check_field, find_fields
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from siamese_news.data.readers.encodings import UTF8
-from siamese_news.data.readers.fields import Convert, Fields, Record, generic, put, value_at
+from siamese_news.data.readers.fields import Convert, Fields, Record, generic, value_at
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.tables import Table
+from siamese_news.data.readers.values import put
 from siamese_news.data.records import Post
 
 Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from siamese_news.data.readers.fields import Converted, Record, id_value, put, text_value
+from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Format
+from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post
 
 

@@ -4,8 +4,9 @@ import html
 import re
 from typing import Any
 
-from siamese_news.data.readers.fields import Converted, Record, id_value, put, text_value
+from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Columns, Format
+from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post
 
 _PAGE_TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>", re.DOTALL)
