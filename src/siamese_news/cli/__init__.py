@@ -17,6 +17,7 @@ from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
+from siamese_news.cli.sharding import merge
 from siamese_news.cli.simulate import simulate
 from siamese_news.cli.values import ManyValues
 
@@ -52,3 +53,4 @@ for command in (
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)
+app.command()(merge)

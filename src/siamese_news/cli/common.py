@@ -263,17 +263,9 @@ def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":
         The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
         library also that, and as ``words`` the hash of the model whose words stand beside it.
     """
-    from siamese_news.model.external import ExternalModel
-    from siamese_news.model.folder import folder_sha256
-    from siamese_news.model.loading import open_model
-    from siamese_news.model.siamese import PRETRAINED
+    from siamese_news.model.loading import open_named
 
-    model = open_model(folder)
-    if isinstance(model, ExternalModel):
-        more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
-        return model, {"folder": str(folder), "sha256": model.sha256()} | more
-    digest = folder_sha256(PRETRAINED if folder is None else folder)
-    return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
+    return open_named(folder)
 
 
 def own_model(folder: Path | None) -> "Model":

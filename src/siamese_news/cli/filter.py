@@ -1,9 +1,7 @@
 """``siamese-news filter``."""
 
-import hashlib
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,7 +37,6 @@ from siamese_news.cli.common import (
     bad_input_exits,
     export_options,
     format_of,
-    load_model,
     use_threads,
 )
 from siamese_news.cli.outputs import (
@@ -52,12 +49,22 @@ from siamese_news.cli.outputs import (
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_dates, say_empty, say_posts
 from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.sharding import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    ShardOption,
+    WorkersOption,
+    filter_shard,
+    filter_together,
+)
 from siamese_news.cli.timing import TimingOption, told
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
-    from siamese_news.search.export import ExportOptions
-    from siamese_news.search.seeds import Seeds
+    from siamese_news.search.filter import Filtered
+    from siamese_news.search.partial_results import PartialResults
+    from siamese_news.search.work import OpenWork
 
 
 def filter(
@@ -96,6 +103,10 @@ def filter(
     strict: StrictOption = False,
     threads: ThreadsOption = None,
     timing: TimingOption = False,
+    workers: WorkersOption = 1,
+    shard: ShardOption = None,
+    engine: EngineOption = Engine.local,
+    address: AddressOption = None,
 ) -> None:
     """Keep every post whose score over the seeds reaches a threshold, best first.
 
@@ -108,19 +119,10 @@ def filter(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits("the same command with --resume goes on from here"), told(timing):
-        from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
-        from siamese_news.scoring import open_scorer
-        from siamese_news.search.clusters import CLUSTERED
-        from siamese_news.search.export import write_meta
-        from siamese_news.search.filter import filter_posts, filtered_rows
-        from siamese_news.search.languages import SearchLanguages
-        from siamese_news.search.output import BINARY, write_rows
         from siamese_news.search.partial_results import PartialResults, output_lock
-        from siamese_news.search.remarks import order_remarks
-        from siamese_news.search.seeds import decided
         from siamese_news.search.window import Window
-        from siamese_news.utils.files import atomic_write
+        from siamese_news.search.work import OpenWork, Work
 
         use_threads(threads)
         chosen = format_of(format, out, None).value
@@ -133,101 +135,38 @@ def filter(
         claim(out, read, force=force)
         seeds = read_seeds(articles, negatives, over=True, aggregate=aggregate, posts=posts,
                            strict=strict)  # fmt: skip
+        fields = {
+            "text_field": text_field, "id_field": id_field, "date_field": date_field,
+            "encoding": encoding, "long_window": long_window, "strict": strict,
+        }  # fmt: skip
+        work = Work(
+            list(seeds.articles), list(seeds.negatives), list(seeds.set_aside), seeds.aggregate,
+            None if model is None else str(model), posts, fields, threshold, about.value,
+            fusion.value if fusion else None, expand, smooth, window.after, window.before,
+            dated_only, chosen, dedupe, bom, threads, share,
+        )  # fmt: skip
+        if address is not None and engine is not Engine.ray:
+            raise InputError("--address is of a Ray cluster; expected --engine ray beside it")
+        if shard is not None:
+            filter_shard(work, out, shard)
+            return
+        if workers > 1 or engine is Engine.ray:
+            with output_lock(out):
+                filter_together(work, out, workers, resume=resume, engine=engine, address=address)
+            return
         with output_lock(out):
-            encoder, which = load_model(model)
-            languages = SearchLanguages(seeds.articles, seeds.negatives)
-            fields = {
-                "text_field": text_field, "id_field": id_field, "date_field": date_field,
-                "encoding": encoding, "long_window": long_window, "strict": strict,
-            }  # fmt: skip
-            stream = open_posts(posts, rejected=rejected_file(out), **fields)  # type: ignore[arg-type]
+            opened = OpenWork(work)
+            stream = work.stream(rejected_file(out))
             if resume and stream.total_bytes is None:
                 raise InputError(
                     "--resume: the posts come through a pipe, which cannot be checked to be the "
                     "same; save them to a file and start over"
                 )
-            job = _job(
-                seeds, stream, which["sha256"] + which.get("words", ""), share,
-                [
-                    threshold, fusion, expand, about, smooth, window.after, window.before,
-                    dated_only, *fields.values(),
-                ],
-            )  # fmt: skip
-            part = PartialResults(out, job, resume=resume)
+            part = PartialResults(out, work.job(stream, opened.which), resume=resume)
             if part.progress.blocks:
                 typer.echo(f"{part.path}: goes on after block {part.progress.blocks}", err=True)
             try:
-                say_posts(stream)
-                stream.spool()
-                watched = Watched(stream)
-                scorer = open_scorer(
-                    encoder,
-                    seeds.texts,
-                    positives=len(seeds.articles),
-                    one_story=True,
-                    about=about.value,
-                    fusion=fusion.value if fusion else None,
-                    expand=expand,
-                    smooth=None if smooth else False,
-                    stop_words=languages.stop_words(encoder),
-                )
-                before_scored = part.progress.scored
-                found = filter_posts(
-                    scorer,
-                    seeds,
-                    languages.watch(watched),
-                    part,
-                    threshold=threshold,
-                    share=share,
-                    window=window,
-                    again=watched.again,
-                    spool=spool_beside(out, watched.blocks),
-                )
-                watched.finish(max(found.scored - before_scored, 0))
-                say_dates(window)
-                say_empty(stream.counts)
-                decisions = scorer.decisions()
-                if said := decided(decisions):
-                    typer.echo(said, err=True)
-                titles = {article.id: article.title for article in seeds.articles}
-                binary = chosen in BINARY
-                with atomic_write(out, "wb" if binary else "w") as target:
-                    write_rows(
-                        target,
-                        filtered_rows(
-                            part.path,
-                            dedupe=dedupe,
-                            encode=encoder.encode_posts if share.map else None,
-                            one_name=chosen == "trec" and len(seeds.articles) > 1,
-                            language=None if chosen in ("trec", "table") else languages.of_post,
-                        ),
-                        chosen,
-                        columns=share.columns,
-                        titles=titles,
-                        bom=bom,
-                    )
-                remarks = languages.remarks()
-                remarks += order_remarks(found.scores, {"the seeds": found.scores.highest})
-                if found.kept > CLUSTERED and not dedupe:
-                    remarks.append(
-                        f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "
-                        "languages were not looked for; --dedupe finds the former."
-                    )
-                write_meta(
-                    out,
-                    kind=scorer.kind,
-                    model=which,
-                    counts={
-                        **watched.counts(), **window.counts(), "scored": found.scored,
-                        "kept": found.kept,
-                    },
-                    histogram=found.scores.histogram(),
-                    titles=titles,
-                    about=dict(zip([a.id for a in seeds.articles], decisions, strict=False)),
-                    threshold=threshold,
-                    remarks=[*seeds.remarks(), *remarks],
-                    languages=languages.plain(),
-                )  # fmt: skip
+                remarks, found = _alone(opened, stream, part, out)
                 part.remove()
             finally:
                 part.close()
@@ -236,23 +175,35 @@ def filter(
         typer.echo(f"{out}: {found.kept:,} of {found.scored:,} posts", err=True)
 
 
-def _job(
-    seeds: "Seeds", posts: "PostStream", model: str, share: "ExportOptions", options: list[Any]
-) -> dict[str, Any]:
-    """What must be the same to go on with a run: by the name that a message has for it."""
-    import torch
+def _alone(
+    opened: "OpenWork", stream: "PostStream", part: "PartialResults", out: Path
+) -> "tuple[list[str], Filtered]":
+    """The whole work in this process."""
+    from siamese_news.search.filter import filter_posts
+    from siamese_news.search.filter_output import write_filtered
+    from siamese_news.search.seeds import decided
 
-    from siamese_news import __version__
-
-    files = [Path(found.source) for found in posts.detected]
-    stats = [(path, path.stat()) for path in files if path.is_file()]
-    key = hashlib.sha256(b"job" + share.key).hexdigest() if share.key else None
-    articles = [[a.id, a.full_text] for a in (*seeds.articles, *seeds.negatives)]
-    return {
-        "version": __version__,
-        "model": model,
-        "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
-        "posts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
-        "threads": torch.get_num_threads(),
-        "options": [len(seeds.negatives), seeds.aggregate, share.author, key, *options],
-    }
+    work, window = opened.work, opened.work.window()
+    say_posts(stream)
+    stream.spool()
+    watched = Watched(stream)
+    scorer = opened.scorer()
+    before = part.progress.scored
+    found = filter_posts(
+        scorer,
+        work.seeds,
+        opened.languages.watch(watched),
+        part,
+        threshold=work.threshold,
+        share=work.share,
+        window=window,
+        again=watched.again,
+        spool=spool_beside(out, watched.blocks),
+    )
+    watched.finish(max(found.scored - before, 0))
+    say_dates(window)
+    say_empty(stream.counts)
+    if said := decided(scorer.decisions()):
+        typer.echo(said, err=True)
+    counts = {**watched.counts(), **window.counts()}
+    return write_filtered(out, part.path, opened, scorer, found, counts), found

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import Protocol, TypeVar
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
@@ -31,8 +31,15 @@ class BadRow(Exception):
         self.message = message
 
 
+class Lines(Protocol):
+    """What gives lines: a binary stream, or what chooses among the lines of one."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """The next line, or its first `limit` bytes; empty at the end."""
+
+
 def raw_lines(
-    stream: IO[bytes], *, cap: int = LINE_CAP, skip: int | None = None
+    stream: Lines, *, cap: int = LINE_CAP, skip: int | None = None
 ) -> Iterator[tuple[int, bytes | BadRow]]:
     """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from siamese_news.errors import InputError
 from siamese_news.model.external import ExternalModel, library_of
-from siamese_news.model.siamese import Model
+from siamese_news.model.folder import folder_sha256
+from siamese_news.model.siamese import PRETRAINED, Model
 
 AnyModel = Model | ExternalModel
 
@@ -30,6 +31,21 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
         return Model.pretrained()
     root = Path(folder)
     return ExternalModel(root) if library_of(root) else Model.load(root)
+
+
+def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
+    """The model, and which it is.
+
+    Returns:
+        The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
+        library also that, and as ``words`` the hash of the model whose words stand beside it.
+    """
+    model = open_model(folder)
+    if isinstance(model, ExternalModel):
+        more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
+        return model, {"folder": str(folder), "sha256": model.sha256()} | more
+    digest = folder_sha256(PRETRAINED if folder is None else folder)
+    return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 
 
 def explainable(model: AnyModel) -> Model:

@@ -32,7 +32,9 @@ class CosineScorer:
     def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
         assert not isinstance(posts, TokenIds)
-        return self._articles @ self._model.encode_posts(posts).T
+        vectors = self._model.encode_posts(posts).astype(np.float64)
+        # In double precision a cosine does not depend on which posts are scored with it.
+        return (self._articles.astype(np.float64) @ vectors.T).astype(np.float32)
 
     @property
     def observing(self) -> bool:

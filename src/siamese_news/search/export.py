@@ -45,9 +45,10 @@ class ExportOptions:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        left_out = {"text", "terms", "link"} if self.ids_only else {"link"} if self.key else set()
+        hidden = self.key is not None
+        left_out = {"text", "terms", "link"} if self.ids_only else {"link"} if hidden else set()
         names = tuple(name for name in COLUMNS if name not in left_out)
-        author = ("author",) if self.author or self.key else ()
+        author = ("author",) if self.author or hidden else ()
         return (*names, *author, "x", "y") if self.map else (*names, *author)
 
     def author_of(self, post: Post) -> str | None:

@@ -62,7 +62,6 @@ def filter_posts(
         again: called after each pass that the scorer learned from, with what it learned.
         spool: where the first pass leaves what it read for the others; None is a new one.
     """
-    least = round(threshold * MILLION)
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
@@ -74,12 +73,12 @@ def filter_posts(
         if not blocks or part.due:
             _save(part, scorer, counts)
     done = part.progress.blocks
-    for block in scored(
-        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool
-    ):
-        scores, best = seeds.combine(block.scores)
+    for block, scores, lines in kept_rows(
+        scorer, seeds, posts, threshold=threshold, share=share, window=window, done=done,
+        spool=spool,
+    ):  # fmt: skip
         counts.add(scores)
-        part.append(_lines(scorer, seeds, block, scores[0], best, least, share))
+        part.append(lines)
         part.progress.scored += len(block.posts)
         if block.last:
             part.progress.blocks = block.number + 1
@@ -88,6 +87,40 @@ def filter_posts(
     spool.close()
     _save(part, scorer, counts)
     return Filtered(part.progress.scored, part.progress.rows, counts)
+
+
+def kept_rows(
+    scorer: Scorer,
+    seeds: Seeds,
+    posts: Iterable[Post],
+    *,
+    threshold: float,
+    share: ExportOptions,
+    window: Window | None = None,
+    done: int = 0,
+    spool: Spool | None = None,
+) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
+    """The blocks with their scores over all seeds, and a line for each post that is kept.
+
+    Args:
+        scorer: one that has observed the posts.
+        seeds: what to search for; one list over all of them.
+        posts: see `scored`.
+        threshold: of the score, which is rounded to 6 decimals before.
+        share: what is written of a post.
+        window: see `scored`.
+        done: see `scored`.
+        spool: see `scored`.
+
+    Yields:
+        Block, (1, P) scores in millionths, and the lines.
+    """
+    least = round(threshold * MILLION)
+    for block in scored(
+        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool
+    ):
+        scores, best = seeds.combine(block.scores)
+        yield block, scores, _lines(scorer, seeds, block, scores[0], best, least, share)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:

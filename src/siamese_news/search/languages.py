@@ -1,8 +1,9 @@
 """Seeds and posts of any language: how they are read, and what a user should know."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 from siamese_news.data.records import Article, Post
 from siamese_news.model.external import ExternalModel
@@ -17,7 +18,7 @@ from siamese_news.text.languages import (
     stop_tokens,
 )
 
-_SAMPLE = 500
+_SAMPLE = 999
 _FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
 # Of the posts of an English pool at least so many have an English function word.
@@ -68,6 +69,21 @@ class SearchLanguages:
         """The posts as they are, of which some are noted for `remarks`."""
         self._sample = found = _Sample(posts)
         return found
+
+    def sample(self) -> list[dict[str, str | None]]:
+        """The noted posts, to be handed to `note`."""
+        noted = self._sample.noted if self._sample is not None else []
+        return [{"id": p.id, "text": p.text, "lang": metadata_text(p, "lang")} for p in noted]
+
+    def forget(self) -> None:
+        """Note anew."""
+        self._sample = self._shares = None
+
+    def note(self, sample: Iterable[Mapping[str, Any]]) -> None:
+        """Add what another of these noted of other posts of the pool."""
+        self._sample = self._sample or _Sample(())
+        for row in sample:
+            self._sample.note(Post(row["id"], row["text"], {"lang": row["lang"]}))
 
     def of_post(self, post: Post) -> str | None:
         """The language that the platform gives for a post, else the one it seems to be in."""
@@ -130,18 +146,34 @@ def _plainly_english(posts: Sequence[Post]) -> bool:
 
 
 class _Sample:
-    """Every n-th post of a stream is noted, fewer than 1,000 in all; the last pass counts."""
+    """Fewer than 1,000 posts of a stream are noted; the last pass counts.
+
+    They are those whose ids have the least checksums, so it does not matter in which order the
+    posts come, and samples of two parts of a pool make one of the whole.
+    """
 
     def __init__(self, posts: Iterable[Post]) -> None:
         self._posts = posts
-        self.noted: list[Post] = []
+        self._noted: list[tuple[int, str, Post]] = []
+
+    @property
+    def noted(self) -> list[Post]:
+        self._cut()
+        return [post for _, _, post in self._noted]
+
+    def note(self, post: Post) -> None:
+        self._noted.append((crc32(post.id.encode("utf-8", "replace")), post.id, post))
+
+    def _cut(self) -> None:
+        self._noted.sort(key=lambda item: item[:2])
+        del self._noted[_SAMPLE:]
 
     def __iter__(self) -> Iterator[Post]:
-        step, self.noted = 1, []
-        for number, post in enumerate(self._posts):
-            if number % step == 0:
-                self.noted.append(post)
-                if len(self.noted) == 2 * _SAMPLE:
-                    self.noted = self.noted[::2]
-                    step *= 2
+        self._noted, bound = [], 1 << 32
+        for post in self._posts:
+            if crc32(post.id.encode("utf-8", "replace")) < bound:
+                self.note(post)
+                if len(self._noted) >= 2 * _SAMPLE:
+                    self._cut()
+                    bound = self._noted[-1][0] + 1
             yield post

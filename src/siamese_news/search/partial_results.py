@@ -150,13 +150,11 @@ class PartialResults:
                 f"{self.path}: an unfinished run left this; go on with --resume, or remove it "
                 f"and {self._state.name} to start over"
             )
-        for name, value in self._job.items():
-            if job.get(name) != value:
-                raise InputError(
-                    f"{self.path}: was made with other {name} ({_short(job.get(name))}) than this "
-                    f"run ({_short(value)}); resume with the same command, or remove it and "
-                    f"{self._state.name} to start over"
-                )
+        if said := difference(job, self._job):
+            raise InputError(
+                f"{self.path}: was made with other {said}; resume with the same command, or remove "
+                f"it and {self._state.name} to start over"
+            )
 
     def _cut(self) -> None:
         size = os.fstat(self._stream.fileno()).st_size
@@ -178,6 +176,14 @@ class PartialResults:
             raise InputError(
                 f"{self._state}: is damaged ({error}); remove it and {self.path.name} to start over"
             ) from error
+
+
+def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
+    """The first point in which an earlier job was another than this run's; empty for none."""
+    for name, value in mine.items():
+        if job.get(name) != value:
+            return f"{name} ({_short(job.get(name))}) than this run ({_short(value)})"
+    return ""
 
 
 def _short(value: Any) -> str:

@@ -1,15 +1,19 @@
 """What the first pass over a pool has read, in a temporary file, for the passes after it."""
 
+import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+import orjson
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.scoring import Content
 from siamese_news.text.token_ids import TokenIds
 
@@ -45,15 +49,18 @@ class Spool:
     Args:
         folder: where the file is; None for the folder of temporary files.
         watch: told of a pass over the blocks.
+        path: a file with a name instead, for other processes; a full disk is an error then.
 
     Attributes:
         complete: whether the spool has every block of the pool.
     """
 
-    def __init__(self, folder: Path | None = None, watch: Watch | None = None) -> None:
-        self._folder, self._watch = folder, watch
+    def __init__(
+        self, folder: Path | None = None, watch: Watch | None = None, path: Path | None = None
+    ) -> None:
+        self._folder, self._watch, self._path = folder, watch, path
         self._file: Any = None
-        self._places: list[tuple[int, int, list[int]]] = []
+        self._index: list[list[int]] = []
         self.complete = False
 
     def start(self) -> None:
@@ -62,39 +69,58 @@ class Spool:
 
         self.close()
         self._pack = ZstdCompressor(level=_LEVEL).compress
-        self._places, self.complete = [], False
-        try:
+        self._index = []
+        if self._path is not None:
+            self._file = self._path.open("w+b")
+            return
+        with suppress(OSError):
             self._file = tempfile.TemporaryFile(dir=self._folder)
-        except OSError:
-            self._file = None
 
     def add(self, block: Block) -> None:
-        """Keep a block whose content are token ids; another kind of block ends the spool."""
+        """Keep a block."""
         if self._file is None:
             return
-        if not isinstance(block.content, TokenIds):
-            self.close()
-            return
         posts = [(post.id, post.text, post.metadata) for post in block.posts]
-        parts = [
-            pickle.dumps(posts, pickle.HIGHEST_PROTOCOL),
-            block.content.flat.tobytes(),
-            block.content.lengths.astype(np.int32).tobytes(),
-        ]
+        # What others can write is not unpickled.
+        parts = [pickle.dumps(posts, 5) if self._path is None else orjson.dumps(posts)]
+        if isinstance(block.content, TokenIds):
+            lengths = block.content.lengths.astype(np.int32)
+            parts += [block.content.flat.tobytes(), lengths.tobytes()]
         try:
             ends = [self._file.tell()]
             for part in parts:
                 self._file.write(self._pack(part))
                 ends.append(self._file.tell())
         except OSError:
+            if self._path is not None:
+                raise
             self.close()
             return
-        self._places.append((block.number, len(block.posts), ends))
+        self._index.append([block.number, len(block.posts), *ends])
 
-    def finish(self) -> None:
-        """Every block was added."""
+    def finish(self) -> list[list[int]]:
+        """Every block was added; what `reopen` needs."""
         if self._file is not None:
             self.complete = True
+            if self._path is not None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        return self._index
+
+    def reopen(self, index: list[list[int]]) -> None:
+        """Go on with a file that another process finished.
+
+        Raises:
+            InputError: it is not there, or too short.
+        """
+        assert self._path is not None
+        size = self._path.stat().st_size if self._path.is_file() else 0
+        if index and size < index[-1][-1]:
+            raise InputError(
+                f"{self._path}: has {size:,} bytes, expected {index[-1][-1]:,}; it was changed or "
+                "removed: start over in another --out"
+            )
+        self._file, self._index, self.complete = self._path.open("rb"), index, True
 
     def close(self) -> None:
         """Give the file up."""
@@ -103,15 +129,18 @@ class Spool:
         self._file, self.complete = None, False
 
     def __iter__(self) -> Iterator[Block]:
-        total = sum(count for _, count, _ in self._places)
+        total = sum(row[1] for row in self._index)
         yield from self._watch(self._blocks(), total) if self._watch else self._blocks()
 
     def _blocks(self) -> Iterator[Block]:
-        for number, count, ends in self._places:
+        for number, count, *ends in self._index:
+            posts = _SpooledPosts(self, ends[0], ends[1], count)
+            if len(ends) == 2:
+                yield Block(number, posts, [post.text for post in posts])
+                continue
             flat = np.frombuffer(self._read(*ends[1:3]), np.int64)
             lengths = np.frombuffer(self._read(*ends[2:4]), np.int32)
             offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-            posts = _SpooledPosts(self, ends[0], ends[1], count)
             yield Block(number, posts, TokenIds(flat, offsets))
 
     def _read(self, start: int, end: int) -> bytearray:
@@ -123,7 +152,9 @@ class Spool:
 
     def posts(self, start: int, end: int) -> list[Post]:
         """The posts of a block by where they stand."""
-        return [Post(*values) for values in pickle.loads(self._read(start, end))]
+        data = self._read(start, end)
+        rows = pickle.loads(data) if self._path is None else orjson.loads(data)
+        return [Post(*values) for values in rows]
 
 
 class _SpooledPosts(Sequence[Post]):

@@ -1,6 +1,6 @@
 """Rows of a file into posts, a block at a time: what is no post is counted or kept as rejected."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -13,6 +13,7 @@ from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.rejected import Counts, Rejection, shown
+from siamese_news.data.readers.shares import Share, SharedLines
 from siamese_news.data.records import Post
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
@@ -22,9 +23,12 @@ Rows = Iterator[tuple[int, Record | BadRow, Any]]
 _BLOCK = 256
 
 
-def json_rows(stream: Any) -> Rows:
-    """Rows of JSON lines."""
-    for number, line in raw_lines(stream):
+def json_rows(stream: Any, share: Share | None) -> Rows:
+    """Rows of JSON lines, or this part of them."""
+    mine = None if share is None else SharedLines(stream, share)
+    for number, line in raw_lines(stream if mine is None else mine):
+        if mine is not None:
+            number += mine.skipped
         if isinstance(line, BadRow):
             yield number, line, b""
             continue
@@ -110,12 +114,22 @@ def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
 
 
 def without_duplicates(
-    posts: list[Post], lines: list[int], seen: SeenIds, source: Input
-) -> tuple[list[Post], list[Rejection]]:
-    """The posts whose ids are new, and the others as rejected."""
+    posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
+) -> tuple[Sequence[int], list[Rejection]]:
+    """Which of the posts have an id of their own, and the rejections of the others.
+
+    Args:
+        posts: the posts.
+        lines: where they stand.
+        seen: the ids of the posts before.
+        source: their file.
+        taken: ids that a post of another part has already.
+    """
     again = seen.add([post.id for post in posts])
+    if taken:
+        again = sorted({*again, *(n for n, post in enumerate(posts) if post.id in taken)})
     if not again:
-        return posts, []
+        return range(len(posts)), []
     rejections = []
     for index in again:
         post = posts[index]
@@ -125,4 +139,4 @@ def without_duplicates(
         row = shown({"id": post.id, "text": post.text})
         rejections.append(Rejection(source.name, lines[index], bad, row))
     gone = set(again)
-    return [post for index, post in enumerate(posts) if index not in gone], rejections
+    return [index for index in range(len(posts)) if index not in gone], rejections

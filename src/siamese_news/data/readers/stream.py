@@ -1,6 +1,6 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from siamese_news.data.readers.inputs import Input, find_inputs
 from siamese_news.data.readers.own import as_written
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
 from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
+from siamese_news.data.readers.shares import Share, owners
 from siamese_news.data.readers.tables import table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -37,6 +38,8 @@ class PostStream:
         total_bytes: of all files on disk; None where a pipe is among them.
         own: files that were passed over, because a command of ours wrote them.
         unknown: files of a folder that were passed over for their ending.
+        places: with a share, where each post of the present pass came from so far, as numbers that
+            are ordered as the posts are in the input; whoever takes them empties the list.
     """
 
     def __init__(
@@ -50,7 +53,10 @@ class PostStream:
         strict: bool = False,
         rejected: Path | None = None,
         first_rows: int | None = None,
+        share: Share | None = None,
+        taken: Collection[str] = (),
     ) -> None:
+        self._share_of, self._taken = share, frozenset(taken)
         self._first_rows = first_rows
         self._inputs = list(inputs)
         self._long_window = long_window
@@ -65,6 +71,7 @@ class PostStream:
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
             )
         self.counts = Counts()
+        self.places: list[int] = []
         self._done = 0
         self._raw: Any = None
         self._share = 0
@@ -92,10 +99,11 @@ class PostStream:
         seen = SeenIds()
         first: Rejection | None = None
         try:
-            for source, found in zip(self._inputs, self.detected, strict=True):
-                rows = islice(self._rows(source, found), self._first_rows)
+            for number, source, found, share in self._mine():
+                rows = islice(self._rows(source, found, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(rows, source, found, counts):
-                    good, again = without_duplicates(posts, lines, seen, source)
+                    kept_rows, again = without_duplicates(posts, lines, seen, source, self._taken)
+                    good = [posts[index] for index in kept_rows]
                     for rejection in sorted([*rejections, *again], key=lambda r: r.line):
                         first = first or rejection
                         if self._strict:
@@ -103,10 +111,12 @@ class PostStream:
                         reason = rejection.bad.reason
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
                         kept.write(rejection)
+                    if self._share_of is not None:
+                        self.places += [(number << 40) + lines[index] for index in kept_rows]
                     counts.read += len(good)
                     counts.empty += sum(not post.text.strip() for post in good)
                     yield from good
-            if not counts.read:
+            if not counts.read and self._share_of is None:
                 if first is not None:
                     raise InputError(f"{_words(first)} (no row could be used: {counts})")
                 raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
@@ -118,7 +128,22 @@ class PostStream:
         finally:
             seen.close()
 
-    def _rows(self, source: Input, found: Detected) -> Rows:
+    def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
+        """Number, input, what it is, and which part of its rows to read; None is all of them."""
+        share = self._share_of
+        whose: list[int | None] = [None] * len(self._inputs)
+        if share is not None:
+            whose = owners([source.size or 0 for source in self._inputs], share.count)
+        for number, (source, found) in enumerate(zip(self._inputs, self.detected, strict=True)):
+            if share is None or whose[number] == share.index:
+                yield number, source, found, None
+            elif whose[number] is None:
+                yield number, source, found, share
+
+    def _rows(self, source: Input, found: Detected, share: Share | None) -> Rows:
+        if share is not None and found.kind != "jsonl":
+            yield from share.rows(self._rows(source, found, None))
+            return
         if found.kind in ("parquet", "sheet"):
             from siamese_news.data.readers.parquet import parquet_rows
             from siamese_news.data.readers.sheets import sheet_rows
@@ -134,7 +159,7 @@ class PostStream:
                 stream = unpack(raw, source.name, long_window=self._long_window)
                 stream = as_utf8(stream, found.encoding)
                 if found.kind == "jsonl":
-                    yield from json_rows(stream)
+                    yield from json_rows(stream, share)
                 elif found.kind == "json":
                     context = found.known is not None and found.known.context
                     yield from document_rows(stream, found.prefix, context=context, skip=found.skip)
@@ -165,6 +190,8 @@ def open_posts(
     strict: bool = False,
     rejected: Path | None = None,
     first_rows: int | None = None,
+    share: Share | None = None,
+    taken: Collection[str] = (),
 ) -> PostStream:
     """Open dumps of posts of any known shape; what they look like is decided here.
 
@@ -182,6 +209,8 @@ def open_posts(
         strict: the first bad row is an error instead of being counted.
         rejected: file for the bad rows.
         first_rows: read only so many rows of each file.
+        share: read only this part of the rows; without a post it is no error then.
+        taken: ids that a post of another part has already.
 
     Raises:
         InputError: for what is not there or is no file of posts, and where no field fits. While
@@ -200,6 +229,8 @@ def open_posts(
         strict=strict,
         rejected=rejected,
         first_rows=first_rows,
+        share=share,
+        taken=taken,
     )
 
 

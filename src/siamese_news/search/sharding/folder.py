@@ -1,0 +1,152 @@
+"""The folder ``<out>.shards``: what the parts of a search leave for each other."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.search.partial_results import difference
+from siamese_news.search.work import Work
+from siamese_news.utils.files import atomic_write
+
+
+class ShardFolder:
+    """Files of a search in parts. Every file appears whole, or not at all.
+
+    ``work.json`` says what is done, and the job that every part must have. For part n there are
+    ``n.read.json`` (once its posts are read), ``n.observed-r`` (what it observed in pass r),
+    ``n.scored.json`` (once its rows are written), and the files that these speak of.
+    ``pool-r`` is what all parts observed in pass r together.
+
+    Args:
+        out: the results' file.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.path = out.with_name(out.name + ".shards")
+
+    def file(self, index: int, name: str) -> Path:
+        """A file of part `index`, from 0."""
+        return self.path / f"{index + 1:05}.{name}"
+
+    def start(self, work: Work, job: Mapping[str, Any]) -> None:
+        """Make the folder, or check that it is of the same job.
+
+        Raises:
+            InputError: it is of another job, or has another number of parts.
+        """
+        plain = json.loads(json.dumps({"job": dict(job), "work": work.plain()}))
+        path = self.path / "work.json"
+        if not path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as stream:
+                json.dump(plain, stream, ensure_ascii=False)
+        found = self._read(path)
+        plain["job"]["shards"] = work.shards
+        found["job"]["shards"] = found["work"]["shards"]
+        if said := difference(found["job"], plain["job"]):
+            raise InputError(
+                f"{self.path}: was made with other {said}; go on with the same command, model and "
+                "posts, or remove the folder to start over"
+            )
+
+    def work(self) -> Work:
+        """What is done here.
+
+        Raises:
+            InputError: there is no such folder, or it is damaged.
+        """
+        path = self.path / "work.json"
+        if not path.exists():
+            raise InputError(
+                f"{self.path}: is not there; run siamese-news filter … --out "
+                f"{self.path.name.removesuffix('.shards')} --shard 1/N and the others first"
+            )
+        try:
+            return Work.of(self._read(path)["work"])
+        except (KeyError, TypeError) as error:
+            raise self._damaged(path, error) from error
+
+    def has(self, index: int, name: str) -> bool:
+        """Whether part `index` has a file."""
+        return self.file(index, name).exists()
+
+    def read(self, index: int, name: str) -> dict[str, Any]:
+        """A JSON file of part `index`."""
+        return self._read(self.file(index, name))
+
+    def write(self, index: int, name: str, values: Mapping[str, Any]) -> None:
+        """Write a JSON file of part `index`."""
+        with atomic_write(self.file(index, name)) as stream:
+            json.dump(dict(values), stream, ensure_ascii=False)
+
+    def write_bytes(self, path: Path, data: bytes) -> None:
+        """Write any other file."""
+        with atomic_write(path, "wb") as stream:
+            stream.write(data)
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the pool all parts have done together."""
+        return len(list(self.path.glob("pool-*")))
+
+    def pool(self) -> bytes:
+        """What was observed in them."""
+        return (self.path / f"pool-{self.passes}").read_bytes() if self.passes else b""
+
+    def add_pool(self, state: bytes) -> None:
+        """Another pass is done."""
+        self.write_bytes(self.path / f"pool-{self.passes + 1}", state)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the parts can be scored."""
+        return (self.path / "settled").exists()
+
+    def settle(self) -> None:
+        """From now on they can."""
+        self.write_bytes(self.path / "settled", b"")
+
+    def missing(self, count: int, name: str) -> list[int]:
+        """The parts that lack a file."""
+        return [index for index in range(count) if not self.has(index, name)]
+
+    @contextmanager
+    def held(self, index: int) -> Iterator[None]:
+        """Hold part `index`, so that no other process works on it.
+
+        Raises:
+            InputError: another does.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.file(index, "lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise InputError(
+                f"{self.path}: another process works on shard {index + 1}; wait for it"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def remove(self) -> None:
+        """The results are written."""
+        shutil.rmtree(self.path)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return dict(found)
+        except (OSError, ValueError, TypeError) as error:
+            raise self._damaged(path, error) from error
+
+    def _damaged(self, path: Path, error: Exception) -> InputError:
+        return InputError(
+            f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
+        )

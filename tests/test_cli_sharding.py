@@ -1,0 +1,231 @@
+"""`filter` in parts gives what one process gives: the same rows, rejected rows and facts."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from siamese_news.cli import app
+from siamese_news.data.readers import shares
+from siamese_news.model import loading
+from siamese_news.search import scan, work
+
+WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "the", "洪水警報"]
+STORY = "Flood in the town\n\nThe river rose at night and took the old bridge of the town.\n"
+FUSIONS = [["--fusion", "reciprocal"], ["--fusion", "vectors"], ["--no-smooth"], []]
+
+
+def post(dice, number):
+    row = {"id": f"p{number}", "text": " ".join(dice.choices(WORDS, k=dice.randint(0, 9)))}
+    if dice.random() < 0.9:
+        row |= {"created_at": f"2020-01-{dice.randint(1, 28):02}T00:00:00Z", "lang": "en"}
+    return json.dumps(row)
+
+
+def corpus(folder: Path, seed: int, count: int) -> None:
+    """Files of several kinds, with bad rows, and ids that come again far away."""
+    dice = random.Random(seed)
+    lines = [post(dice, number) for number in range(count)]
+    for _ in range(3):
+        lines[dice.randrange(count)] = '{"id": broken'
+        lines[dice.randrange(count)] = post(dice, dice.randrange(count))
+    cut = count // 3
+    folder.mkdir(exist_ok=True)
+    (folder / "a.jsonl").write_text("\n".join(lines[:cut]) + "\n")
+    (folder / "b.jsonl").write_text("\n".join(lines[cut:]))
+    rows = [f'"c{n}","{" ".join(dice.choices(WORDS, k=5))}"' for n in range(cut)]
+    (folder / "c.csv").write_text("\n".join(["id,text", *rows, '"p0","the river"']) + "\n")
+    (folder.parent / "story.txt").write_text(STORY)
+
+
+def command(root, out, *more, threshold=0.05):
+    return list(map(str, [
+        "filter", "--articles", root / "story.txt", "--posts", root / "posts", "--threshold",
+        threshold, "--out", root / out, "--threads", 1, *more,
+    ]))  # fmt: skip
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def told(root, out):
+    """Everything that is written, but for how and when."""
+    meta = json.loads((root / f"{out}.meta.json").read_text())
+    rejected = root / f"{out}.rejected.jsonl"
+    return (
+        (root / out).read_bytes(),
+        {name: value for name, value in meta.items() if name not in ("command", "provenance")},
+        rejected.read_text() if rejected.exists() else "",
+    )
+
+
+def in_shards(root, out, count, *more):
+    """Each shard by its own command, with merges between them, as a cluster does it."""
+    for _ in range(9):
+        for index in range(count):
+            done = run(*command(root, out, "--shard", f"{index + 1}/{count}", *more))
+            assert done.exit_code == 0, done.output
+        done = run("merge", root / out, "--threads", 1)
+        assert done.exit_code in (0, 3), done.output
+        if (root / out).exists():
+            return
+    raise AssertionError("it goes on for ever")
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans())
+@settings(deadline=None, max_examples=8, phases=[Phase.explicit, Phase.generate])
+def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
+    root = tmp_path_factory.mktemp("cut")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "open_named", cache(loading.open_named))
+        patch.setattr(shares, "_BYTES", 500)
+        patch.setattr(shares, "_ROWS", 7)
+        patch.setattr(scan, "BLOCK", 50)
+        corpus(root / "posts", seed, 240)
+        options = [*options, *(["--after", "2020-01-05", "--dated-only"] if dated else [])]
+        done = run(*command(root, "one.jsonl", *options))
+        assert done.exit_code == 0, done.output
+        in_shards(root, "parts.jsonl", count, *options)
+    assert told(root, "parts.jsonl") == told(root, "one.jsonl")
+    assert not (root / "parts.jsonl.shards").exists()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A corpus that two workers really share, and what one process makes of it."""
+    root = tmp_path_factory.mktemp("large")
+    corpus(root / "posts", 1, 3000)
+    done = subprocess.run([sys.executable, "-m", "siamese_news", *command(root, "one.csv")])
+    assert done.returncode == 0
+    return root
+
+
+def test_workers_are_processes_and_give_the_same(large):
+    arguments = command(large, "two.csv", "--workers", "2")
+    done = subprocess.run(
+        [sys.executable, "-m", "siamese_news", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert told(large, "two.csv") == told(large, "one.csv")
+    assert "shard 2 of 2" in done.stderr
+    assert not (large / "two.csv.shards").exists()
+
+
+def children(pid):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            line = (path.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and b"spawn_main" in line:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_worker_that_dies_is_named_and_the_rest_goes_on(large):
+    arguments = [
+        sys.executable,
+        "-m",
+        "siamese_news",
+        *command(large, "dies.csv", "--workers", "2"),
+    ]
+    job = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    while not (workers := children(job.pid)) and job.poll() is None:
+        time.sleep(0.02)
+    os.kill(workers[0], signal.SIGKILL)
+    error = job.communicate(timeout=300)[1]
+    assert job.returncode == 2, error
+    assert f"(process {workers[0]}) was ended by signal 9" in error
+    assert not (large / "dies.csv").exists()
+    refused = subprocess.run(arguments, capture_output=True, text=True)
+    assert refused.returncode == 2 and "an unfinished run left this" in refused.stderr
+    again = subprocess.run([*arguments, "--resume"], capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert told(large, "dies.csv") == told(large, "one.csv")
+
+
+@pytest.fixture
+def small(tmp_path, tiny_model):
+    corpus(tmp_path / "posts", 2, 60)
+    tiny_model.save(tmp_path / "model", card="")
+    return tmp_path
+
+
+def test_a_shard_that_is_missing_is_named(small):
+    assert run(*command(small, "x.jsonl", "--shard", "1/3")).exit_code == 0
+    assert run(*command(small, "x.jsonl", "--shard", "3/3")).exit_code == 0
+    done = run("merge", small / "x.jsonl")
+    assert done.exit_code == 2
+    assert "of 3 shards these are not read yet: 2;" in done.output and "--shard 2/3" in done.output
+    assert not (small / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--model", "{model}"], "other model"),
+        (["--no-smooth"], "other options"),
+        (["--shard", "1/2"], "other shards (3) than this run (2)"),
+    ],
+)
+def test_a_shard_of_another_job_is_refused(small, change, said):
+    change = [value.format(model=small / "model") for value in change]
+    assert run(*command(small, "x.jsonl", "--shard", "1/3")).exit_code == 0
+    done = run(
+        *command(small, "x.jsonl", *([] if "--shard" in change else ["--shard", "2/3"]), *change)
+    )
+    assert done.exit_code == 2 and said in done.output
+
+
+def test_posts_that_changed_between_the_shards_are_refused(small):
+    assert run(*command(small, "x.jsonl", "--shard", "1/2")).exit_code == 0
+    with (small / "posts" / "a.jsonl").open("a") as stream:
+        stream.write('{"id": "new", "text": "river"}\n')
+    done = run(*command(small, "x.jsonl", "--shard", "2/2"))
+    assert done.exit_code == 2 and "other posts" in done.output
+
+
+def test_rows_and_spools_that_were_changed_are_refused(small):
+    for index in (1, 2):
+        assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
+    folder = small / "x.jsonl.shards"
+    while run("merge", small / "x.jsonl").exit_code == 3:
+        for index in (1, 2):
+            assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
+    spool = (folder / "00001.spool").read_bytes()
+    (folder / "00001.spool").write_bytes(spool[:-1])
+    done = run(*command(small, "x.jsonl", "--shard", "1/2"))
+    assert done.exit_code == 2 and "00001.spool: has" in done.output
+    (folder / "00001.spool").write_bytes(spool)
+    for index in (1, 2):
+        assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
+    (folder / "00002.rows").write_bytes(b"{}")
+    done = run("merge", small / "x.jsonl")
+    assert done.exit_code == 2 and "run shard 2 again" in done.output
+    assert not (small / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "x", "1", "1/0"])
+def test_what_is_no_shard(small, shard):
+    done = run(*command(small, "x.jsonl", "--shard", shard))
+    assert done.exit_code == 2 and "expected I/N" in done.output
+
+
+def test_merge_where_nothing_was_done(tmp_path):
+    done = run("merge", tmp_path / "x.jsonl")
+    assert done.exit_code == 2 and "is not there" in done.output
