@@ -161,7 +161,11 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
             raise KeyboardInterrupt
 
     calls = [None] * 100
-    monkeypatch.setattr(scoring, "open_scorer", lambda model, texts, **_: Learning(model, texts))
+    monkeypatch.setattr(
+        scoring,
+        "open_scorer",
+        lambda model, texts, **_: Learning(model, model.encode_articles(texts)),
+    )
     assert run(files, out="whole_out.jsonl").exit_code == 0
     lines = filter_module._lines
     calls.clear()

@@ -236,7 +236,9 @@ def test_a_dense_model_has_cosines(tiny_model):
     scorer = open_scorer(tiny_model, ARTICLES)
     assert isinstance(scorer, CosineScorer)
     expected = tiny_model.encode_articles(ARTICLES) @ tiny_model.encode_posts(POSTS).T
-    np.testing.assert_array_equal(scorer.scores(POSTS), expected)
+    np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)
+    one_by_one = np.hstack([scorer.scores([post]) for post in POSTS])
+    np.testing.assert_array_equal(scorer.scores(POSTS), one_by_one)
     assert not scorer.observing
     assert scorer.settle() == ""
 

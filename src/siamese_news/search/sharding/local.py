@@ -41,9 +41,8 @@ class LocalWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, pipe in self._workers:
+        for process, pipe in self._workers:
             pipe.close()
-        for process, _ in self._workers:
             process.terminate()
         for process, _ in self._workers:
             process.join(_END)
@@ -63,8 +62,8 @@ class LocalWorkers:
                 with suppress(OSError):  # a dead one is seen below
                     self._workers[number][1].send(busy[number])
             pipes: dict[Any, int] = {self._workers[number][1]: number for number in busy}
-            for pipe in wait(list(pipes)):
-                number = pipes[pipe]
+            for ready in wait(list(pipes)):
+                number = pipes[ready]
                 part = busy.pop(number)
                 yield part, self._answer(number, part)
                 idle.append(number)
