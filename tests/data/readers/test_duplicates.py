@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siamese_news.data.readers import duplicates
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.errors import InputError
 
@@ -28,6 +29,28 @@ def expected(blocks):
 def test_it_is_a_set_even_where_hashes_collide(hasher, blocks):
     seen = SeenIds(hasher)
     assert [seen.add(block) for block in blocks] == list(expected(blocks))
+    seen.close()
+
+
+@pytest.mark.parametrize("hasher", [hash, len, lambda value: -(2**60) * len(value)])
+@given(blocks=st.lists(ids, max_size=6))
+def test_it_is_a_set_where_most_hashes_are_on_the_disk(hasher, blocks):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "_SLOTS", 2**13)
+        patch.setattr(duplicates, "_STEP", 2)
+        seen = SeenIds(hasher)
+        assert [seen.add(block) for block in blocks] == list(expected(blocks))
+        seen.close()
+
+
+def test_what_is_in_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(duplicates, "_SLOTS", 2**14)
+    seen = SeenIds()
+    for start in range(0, 100_000, 4000):
+        assert seen.add([f"id-{n}" for n in range(start, start + 4000)]) == []
+    assert len(seen._hashes) == 2**14 and len(seen._runs) >= 8
+    assert sum(run._bits.nbytes + run._marks.nbytes for run in seen._runs) < 2.2 * 100_000
+    assert seen.add(["id-0", "new", "id-99999", "id-50000", "new"]) == [0, 2, 3, 4]
     seen.close()
 
 

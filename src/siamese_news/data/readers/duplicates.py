@@ -1,8 +1,9 @@
-"""Which ids came before: exact, in 12 bytes of memory a slot."""
+"""Which ids came before: exact, in memory that hardly grows."""
 
 import tempfile
 from array import array
 from collections.abc import Callable, Sequence
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,90 @@ _EMPTY = 0
 _LOAD = 0.7  # share of the slots in use before the table doubles
 _MARK = 16  # every so many ids, where it stands in the file
 _CHUNK = 2**20
+_SLOTS = 2**23  # of the table in memory, at most
+_STEP = 256  # of a run every so many hashes are in memory
+_BITS = 8  # for each hash of a run, to tell at once that most others are not in it
+_ROW = np.dtype([("hash", "<i8"), ("number", "<u4")])
+
+
+def temporary(data: bytes | memoryview) -> IO[bytes]:
+    """A file without a name that holds the data.
+
+    Raises:
+        InputError: the disk is full.
+    """
+    file = tempfile.TemporaryFile(buffering=0)
+    append(file, data)
+    return file
+
+
+def append(file: IO[bytes], data: bytes | memoryview) -> None:
+    """Write all of the data where the file stands.
+
+    Raises:
+        InputError: the disk is full.
+    """
+    left = memoryview(data)
+    try:
+        while left:  # an unbuffered file may take less than it is given
+            left = left[file.write(left) :]
+    except OSError as error:
+        raise InputError(
+            f"{tempfile.gettempdir()}: the ids of the posts cannot be kept there ({error}); "
+            "free some space, or set TMPDIR to a folder that has some"
+        ) from error
+
+
+class SortedRun:
+    """Hashes with their numbers, sorted, in a file; a look-up reads 3 KB of it, if anything.
+
+    Args:
+        hashes: (N,) different ones.
+        numbers: (N,) one for each.
+    """
+
+    def __init__(self, hashes: Integers, numbers: NDArray[np.uint32]) -> None:
+        rows = np.empty(len(hashes), _ROW)
+        order = np.argsort(hashes)
+        rows["hash"], rows["number"] = hashes[order], numbers[order]
+        self._marks = rows["hash"][::_STEP].copy()
+        # The bits are those of the multiplied hash, for the table has used the lowest ones.
+        self._shift = np.uint64(64 - max(3, int(len(hashes) * _BITS - 1).bit_length()))
+        self._bits = np.zeros(1 << (64 - int(self._shift) - 3), np.uint8)
+        places = self._places(hashes)
+        np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
+        self._file = temporary(rows.view(np.uint8).data)
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+
+    def find(self, hashes: Integers, numbers: Integers) -> None:
+        """Set the numbers (N,) of those of the hashes (N,) that are here."""
+        places = self._places(hashes)
+        maybe = np.flatnonzero((self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1)
+        marks = np.searchsorted(self._marks, hashes[maybe], side="right") - 1
+        for index, mark in zip(maybe.tolist(), marks.tolist(), strict=True):
+            if mark < 0:
+                continue
+            self._file.seek(mark * _STEP * _ROW.itemsize)
+            rows = np.frombuffer(self._file.read(_STEP * _ROW.itemsize), _ROW)
+            at = int(np.searchsorted(rows["hash"], hashes[index]))
+            if at < len(rows) and rows["hash"][at] == hashes[index]:
+                numbers[index] = rows["number"][at]
+
+    def _places(self, hashes: Integers) -> Integers:
+        mixed = hashes.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        places: Integers = (mixed >> self._shift).astype(np.int64)
+        return places
 
 
 class SeenIds:
     """A growing set of ids (strings without white space) that keeps the strings on disk.
 
-    The table is open addressing over 64-bit hashes, filled a block at a time by numpy: 10 million
-    ids take 201 MB, where a Python set of them takes over a gigabyte. Two ids may have one hash, so
+    The table is open addressing over 64-bit hashes, filled a block at a time by numpy. It has 100
+    MB at most; then its hashes go to a file (`SortedRun`), which takes 2 bytes of memory an id, and
+    an empty one is begun. Two ids may have one hash, so
     a hit is compared with the real id: its number stands beside the hash, and a temporary file has
     all ids in the order of their numbers. An id whose hash belongs to another one goes into a small
     ordinary set.
@@ -39,10 +117,13 @@ class SeenIds:
         self._total = 0
         self._end = 0
         self._marks = array("q")
+        self._runs: list[SortedRun] = []
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Remove the temporary files."""
         self._file.close()
+        for run in self._runs:
+            run.close()
 
     def add(self, ids: Sequence[str]) -> list[int]:
         """Add ids; the indexes of those that came before, in this call or an earlier one."""
@@ -52,11 +133,16 @@ class SeenIds:
         hashes[hashes == _EMPTY] = 1
         own = self._write(ids)
         unique, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        self._grow(len(unique))
-        slots, new = self._insert(unique)
-        self._numbers[slots[new]] = own[first[new]]
+        self._grow(len(unique))  # first, for it may make a run of what is in the table
+        held = np.full(len(unique), -1, np.int64)
+        for run in self._runs:
+            run.find(unique, held)
+        here = np.flatnonzero(held < 0)
+        slots, new = self._insert(unique[here])
+        self._numbers[slots[new]] = own[first[here[new]]]
         self._used += int(new.sum())
-        holders = self._numbers[slots][inverse]
+        held[here] = self._numbers[slots]
+        holders = held[inverse]
         return [
             index
             for index in np.flatnonzero(holders != own).tolist()
@@ -83,16 +169,8 @@ class SeenIds:
         ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n")) + 1 + self._end
         starts = np.concatenate(([self._end], ends[:-1]))
         self._marks.extend(starts[-self._total % _MARK :: _MARK].tolist())
-        data = memoryview(joined)
-        try:
-            self._file.seek(self._end)
-            while data:  # an unbuffered file may take less than it is given
-                data = data[self._file.write(data) :]
-        except OSError as error:
-            raise InputError(
-                f"{tempfile.gettempdir()}: the ids of the posts cannot be kept there ({error}); "
-                "free some space, or set TMPDIR to a folder that has some"
-            ) from error
+        self._file.seek(self._end)
+        append(self._file, joined)
         self._end = int(ends[-1])
         self._total += len(ids)
         return np.arange(self._total - len(ids), self._total, dtype=np.uint32)
@@ -118,6 +196,13 @@ class SeenIds:
         size = len(self._hashes)
         while self._used + more > _LOAD * size:
             size *= 2
+        if size > _SLOTS and self._used:
+            used = self._hashes != _EMPTY
+            self._runs.append(SortedRun(self._hashes[used], self._numbers[used]))
+            self._allocate(len(self._hashes))
+            self._used = 0
+            self._grow(more)
+            return
         if size == len(self._hashes):
             return
         hashes, numbers = self._hashes, self._numbers

@@ -62,8 +62,9 @@ class LocalWorkers:
                 with suppress(OSError):  # a dead one is seen below
                     self._workers[number][1].send(busy[number])
             pipes: dict[Any, int] = {self._workers[number][1]: number for number in busy}
-            for ready in wait(list(pipes)):
-                number = pipes[ready]
+            ready: list[Any] = wait(list(pipes))
+            for pipe in ready:
+                number = pipes[pipe]
                 part = busy.pop(number)
                 yield part, self._answer(number, part)
                 idle.append(number)

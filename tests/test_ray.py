@@ -1,0 +1,82 @@
+"""`filter --engine ray` on a real Ray: the same rows, also where a process is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("ray")
+    words = ["flood", "river", "town", "bridge", "vote", "mayor", "the", "cellar"]
+    with (root / "posts.jsonl").open("w") as stream:
+        for n in range(6000):
+            text = " ".join(words[n * k % 8] for k in range(1, 2 + n % 7))
+            stream.write(json.dumps({"id": f"p{n % 5990}", "text": f"{text} {n % 31}"}) + "\n")
+    (root / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    done = subprocess.run(command(root, "one.jsonl"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+def command(root, out, *more):
+    return [
+        sys.executable, "-m", "siamese_news", "filter", "--articles", str(root / "story.txt"),
+        "--posts", str(root / "posts.jsonl"), "--threshold", "0.05", "--out", str(root / out),
+        "--threads", "1", *more,
+    ]  # fmt: skip
+
+
+def actors():
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(b"ray::_Actor"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_the_same_rows_and_an_actor_that_dies(root):
+    ray = ["--engine", "ray", "--workers", "2"]
+    job = subprocess.Popen(command(root, "ray.jsonl", *ray), stderr=subprocess.PIPE, text=True)
+    while not (found := actors()) and job.poll() is None:
+        time.sleep(0.05)
+    os.kill(found[0], signal.SIGKILL)
+    error = job.communicate(timeout=600)[1]
+    assert job.returncode == 0, error
+    assert (root / "ray.jsonl").read_bytes() == (root / "one.jsonl").read_bytes()
+
+
+def test_a_driver_that_dies_goes_on_with_what_is_done(root):
+    ray = ["--engine", "ray", "--workers", "1"]
+    folder = root / "dies.jsonl.shards"
+    job = subprocess.Popen(command(root, "dies.jsonl", *ray), stderr=subprocess.DEVNULL)
+    while not list(folder.glob("*.read.json")) and job.poll() is None:
+        time.sleep(0.05)
+    os.kill(job.pid, signal.SIGKILL)
+    job.wait()
+    assert not (root / "dies.jsonl").exists()
+    while actors():
+        time.sleep(0.2)
+    again = [*command(root, "dies.jsonl", *ray), "--resume"]
+    done = subprocess.run(again, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "posts read\n" in done.stderr and "shard 1 of 1: 5," not in done.stderr
+    assert (root / "dies.jsonl").read_bytes() == (root / "one.jsonl").read_bytes()
+
+
+def test_an_address_where_nothing_is(root):
+    ray = ["--engine", "ray", "--address", "127.0.0.1:1"]
+    done = subprocess.run(command(root, "x.jsonl", *ray), capture_output=True, text=True)
+    assert done.returncode == 2 and "there is no Ray cluster" in done.stderr
