@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.decide.descent import UNKNOWN, descend, first_look, likely_labels
+from siamese_news.decide.descent import UNKNOWN, Step, descend, first_look, likely_labels
 from siamese_news.decide.design import Order, least_errors, nested_sets
 from siamese_news.decide.replay import replay
 from siamese_news.decide.tables import Tables, turn_of
@@ -141,6 +141,9 @@ def test_first_look_and_estimate():
     outcome, _, _ = label_one_at_a_time(tables, order, relevant, 100)
     step = outcome.steps[-1]
     assert likely_labels(tables, step, budget=300) > step.labels
+    # A few labels without an error are no sign that more will not help; many errors are.
+    assert likely_labels(tables, Step(0, 200, 1, 0, False), budget=300) < 100
+    assert likely_labels(tables, Step(0, 200, 40, 9, False), budget=300) is None
 
 
 @pytest.mark.parametrize("target", [".9", ".95"])

@@ -191,7 +191,9 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
         errors come about as often as the target allows, or more often.
     """
     most = min(step.size, max(_BEYOND * budget, 2 * step.labels))
-    rate = (step.errors + 0.5) / (step.labels + 1)
+    # As if one label more had shown half of what the target allows: few labels tell little.
+    allowed = tables.nulls[step.number] / step.size
+    rate = (step.errors + 0.5 * allowed) / (step.labels + 1)
     upto = 2 * step.labels + 256
     while True:
         upto = min(upto, most)
@@ -202,6 +204,6 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
         if len(passed):
             return int(looks[passed[0]])
         # No table is above its ceiling, so a rate that never comes below it never passes.
-        if upto == most or rate * step.size > tables.nulls[step.number]:
+        if upto == most or rate > allowed:
             return None
         upto *= 2
