@@ -44,7 +44,7 @@ class LocalWorkers:
         for process, pipe in self._workers:
             pipe.close()
             process.terminate()
-        for process, _ in self._workers:
+        for process, _pipe in self._workers:
             process.join(_END)
             if process.is_alive():
                 process.kill()
