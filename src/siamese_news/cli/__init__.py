@@ -12,6 +12,7 @@ from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.feedback import feedback
 from siamese_news.cli.filter import filter
+from siamese_news.cli.index import index
 from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
@@ -48,7 +49,7 @@ def _root(
 
 
 for command in (
-    rank, filter, explain, keywords, rerank, report,
+    rank, filter, explain, index, keywords, rerank, report,
     sample, annotate, certify, audit, feedback, simulate, desk,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)

@@ -66,6 +66,20 @@ PostsOption = Annotated[
         "or -; several may follow."
     ),
 ]
+OptionalPostsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--posts",
+        help="Posts: dumps of any known platform, JSON lines, CSV, Parquet; files, folders, globs, "
+        "or -; several may follow.",
+    ),
+]
+IndexOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--index", help="In place of --posts: an index of them that siamese-news index wrote."
+    ),
+]
 ModelOption = Annotated[
     Path | None,
     typer.Option(

@@ -13,6 +13,7 @@ from siamese_news.cli.common import (
     Aggregate,
     ArticlesOption,
     IdFieldOption,
+    IndexOption,
     LongWindowOption,
     ModelOption,
     SmoothOption,
@@ -23,6 +24,7 @@ from siamese_news.cli.common import (
     use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
+from siamese_news.cli.pool import index_files, open_index_of
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.seeds import read_seeds
 
@@ -48,6 +50,7 @@ def explain(
         list[str] | None,
         typer.Option(help="Where the posts are: what was searched, or the file that it wrote."),
     ] = None,
+    index: IndexOption = None,
     post: Annotated[
         list[str] | None, typer.Option(help="Id of a post in --posts. Several may follow.")
     ] = None,
@@ -93,15 +96,21 @@ def explain(
         from siamese_news.search.explain.neighbors import name_neighbors
         from siamese_news.search.explain.output import write_explained
         from siamese_news.search.languages import SearchLanguages
+        from siamese_news.search.scan import observe
         from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
         if not post and not text:
             raise InputError("there is nothing to explain; name a post with --post or --text")
-        if bool(post) != bool(posts):
-            raise InputError("--posts says where the posts are and --post which; expected both")
+        if posts and index:
+            raise InputError("--posts and --index both say where the posts are; expected one")
+        if bool(post) != bool(posts or index):
+            raise InputError(
+                "--posts or --index says where the posts are and --post which; expected both"
+            )
         sources = posts or []
-        claim(out, files_read(posts=sources, articles=articles, model=model), force=force)
+        read = files_read(posts=sources, articles=articles, model=model, others=index_files(index))
+        claim(out, read, force=force)
         seeds = read_seeds(articles, None, over=True, aggregate=Aggregate.max, posts=sources)
         encoder = own_model(model)
         stop_words = SearchLanguages(seeds.articles).stop_words(encoder)
@@ -120,12 +129,20 @@ def explain(
         pool: Iterable[Post] = ()
         if len(sources) == 1 and Path(f"{sources[0]}.meta.json").is_file():
             found, before = _results(Path(sources[0]), set(wanted))
+        elif index is not None:
+            asked = open_index_of(index, encoder)
+            found = asked.find(wanted)
+            for _ in observe(scorer, asked, again=_say):
+                pass
+            pool = asked.read_again()
         elif sources:
             pool = _searched(scorer, sources, set(wanted), text_field, id_field, long_window)
             found = pool.found
         missing = [id for id in wanted if id not in found]
         if missing:
-            raise InputError(f"{sources[0]}: there is no post {missing[0]!r}; check the id")
+            raise InputError(
+                f"{index or sources[0]}: there is no post {missing[0]!r}; check the id"
+            )
         explained = explain_nearest(
             encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer, stop_words
         )

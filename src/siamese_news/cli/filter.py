@@ -24,11 +24,12 @@ from siamese_news.cli.common import (
     FusionOption,
     IdFieldOption,
     IdsOnlyOption,
+    IndexOption,
     LongWindowOption,
     MapOption,
     ModelOption,
     NotOption,
-    PostsOption,
+    OptionalPostsOption,
     PseudonymiseOption,
     SmoothOption,
     StrictOption,
@@ -39,15 +40,9 @@ from siamese_news.cli.common import (
     format_of,
     use_threads,
 )
-from siamese_news.cli.outputs import (
-    ForceOption,
-    claim,
-    files_read,
-    rejected_file,
-    spool_beside,
-)
-from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_dates, say_empty, say_posts
+from siamese_news.cli.outputs import ForceOption, claim, files_read
+from siamese_news.cli.pool import Pool, index_files
+from siamese_news.cli.say import say_dates
 from siamese_news.cli.seeds import read_seeds
 from siamese_news.cli.sharding import (
     AddressOption,
@@ -61,7 +56,6 @@ from siamese_news.cli.sharding import (
 from siamese_news.cli.timing import TimingOption, told
 
 if TYPE_CHECKING:
-    from siamese_news.data.readers import PostStream
     from siamese_news.search.filter import Filtered
     from siamese_news.search.partial_results import PartialResults
     from siamese_news.search.work import OpenWork
@@ -69,11 +63,12 @@ if TYPE_CHECKING:
 
 def filter(
     articles: ArticlesOption,
-    posts: PostsOption,
     threshold: Annotated[
         float, typer.Option(min=-4, max=4, help="Keep posts with this score or a higher one.")
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
+    posts: OptionalPostsOption = None,
+    index: IndexOption = None,
     model: ModelOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")
@@ -129,11 +124,11 @@ def filter(
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         read = files_read(
-            posts=posts, articles=[*articles, *(negatives or [])], model=model,
-            others=[pseudonymise],
+            posts=posts or (), articles=[*articles, *(negatives or [])], model=model,
+            others=[pseudonymise, *index_files(index)],
         )  # fmt: skip
         claim(out, read, force=force)
-        seeds = read_seeds(articles, negatives, over=True, aggregate=aggregate, posts=posts,
+        seeds = read_seeds(articles, negatives, over=True, aggregate=aggregate, posts=posts or [],
                            strict=strict)  # fmt: skip
         fields = {
             "text_field": text_field, "id_field": id_field, "date_field": date_field,
@@ -141,12 +136,17 @@ def filter(
         }  # fmt: skip
         work = Work(
             list(seeds.articles), list(seeds.negatives), list(seeds.set_aside), seeds.aggregate,
-            None if model is None else str(model), posts, fields, threshold, about.value,
+            None if model is None else str(model), posts or [], fields, threshold, about.value,
             fusion.value if fusion else None, expand, smooth, window.after, window.before,
             dated_only, chosen, dedupe, bom, threads, share,
         )  # fmt: skip
         if address is not None and engine is not Engine.ray:
             raise InputError("--address is of a Ray cluster; expected --engine ray beside it")
+        if index is not None and (shard is not None or workers > 1 or engine is Engine.ray):
+            raise InputError(
+                "--index answers in seconds, in one process; expected no --shard, --workers or "
+                "--engine ray beside it"
+            )
         if shard is not None:
             filter_shard(work, out, shard)
             return
@@ -156,27 +156,27 @@ def filter(
             return
         with output_lock(out):
             opened = OpenWork(work)
-            stream = work.stream(rejected_file(out))
-            if resume and stream.total_bytes is None:
+            pool = Pool(posts, index, out, fields)
+            if resume and pool.stream is not None and pool.stream.total_bytes is None:
                 raise InputError(
                     "--resume: the posts come through a pipe, which cannot be checked to be the "
                     "same; save them to a file and start over"
                 )
-            part = PartialResults(out, work.job(stream, opened.which), resume=resume)
+            part = PartialResults(out, pool.job(work, opened.which), resume=resume)
             if part.progress.blocks:
                 typer.echo(f"{part.path}: goes on after block {part.progress.blocks}", err=True)
             try:
-                remarks, found = _alone(opened, stream, part, out)
+                remarks, found = _alone(opened, pool, part, out)
                 part.remove()
             finally:
                 part.close()
         for remark in remarks:
             typer.echo(remark, err=True)
-        typer.echo(f"{out}: {found.kept:,} of {found.scored:,} posts", err=True)
+        typer.echo(f"{out}: {found.kept:,} of {pool.size(found.scored):,} posts", err=True)
 
 
 def _alone(
-    opened: "OpenWork", stream: "PostStream", part: "PartialResults", out: Path
+    opened: "OpenWork", pool: Pool, part: "PartialResults", out: Path
 ) -> "tuple[list[str], Filtered]":
     """The whole work in this process."""
     from siamese_news.search.filter import filter_posts
@@ -184,26 +184,24 @@ def _alone(
     from siamese_news.search.seeds import decided
 
     work, window = opened.work, opened.work.window()
-    say_posts(stream)
-    stream.spool()
-    watched = Watched(stream)
+    source = pool.open(opened.model, opened.languages)
     scorer = opened.scorer()
     before = part.progress.scored
     found = filter_posts(
         scorer,
         work.seeds,
-        opened.languages.watch(watched),
+        source,
         part,
         threshold=work.threshold,
         share=work.share,
         window=window,
-        again=watched.again,
-        spool=spool_beside(out, watched.blocks),
+        again=pool.again,
+        spool=pool.spool(),
     )
-    watched.finish(max(found.scored - before, 0))
+    pool.finish(max(found.scored - before, 0))
     say_dates(window)
-    say_empty(stream.counts)
+    pool.say_empty()
     if said := decided(scorer.decisions()):
         typer.echo(said, err=True)
-    counts = {**watched.counts(), **window.counts()}
-    return write_filtered(out, part.path, opened, scorer, found, counts), found
+    counts = {**pool.counts(), **window.counts()}
+    return write_filtered(out, part.path, opened, scorer, found, counts, pool.remarks()), found

@@ -26,11 +26,12 @@ from siamese_news.cli.common import (
     FusionOption,
     IdFieldOption,
     IdsOnlyOption,
+    IndexOption,
     LongWindowOption,
     MapOption,
     ModelOption,
     NotOption,
-    PostsOption,
+    OptionalPostsOption,
     PseudonymiseOption,
     SmoothOption,
     StrictOption,
@@ -42,20 +43,13 @@ from siamese_news.cli.common import (
     load_model,
     use_threads,
 )
-from siamese_news.cli.outputs import (
-    ForceOption,
-    claim,
-    files_read,
-    rejected_file,
-    spool_beside,
-)
-from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_dates, say_empty, say_posts
+from siamese_news.cli.outputs import ForceOption, claim, files_read
+from siamese_news.cli.pool import Pool, index_files
+from siamese_news.cli.say import say_dates
 from siamese_news.cli.seeds import read_seeds
 from siamese_news.cli.timing import TimingOption, told
 
 if TYPE_CHECKING:
-    from siamese_news.data.readers.stream import PostStream
     from siamese_news.scoring import Scorer
     from siamese_news.search.languages import SearchLanguages
     from siamese_news.search.seeds import Seeds
@@ -64,7 +58,8 @@ if TYPE_CHECKING:
 
 def rank(
     articles: ArticlesOption,
-    posts: PostsOption,
+    posts: OptionalPostsOption = None,
+    index: IndexOption = None,
     model: ModelOption = None,
     top: Annotated[int, typer.Option(min=1, help="Posts to list for each article.")] = 100,
     over_seeds: Annotated[
@@ -118,7 +113,6 @@ def rank(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits(), told(timing), ExitStack() as held:
-        from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
         from siamese_news.scoring import open_scorer
         from siamese_news.search.export import ranking_rows, write_meta
@@ -140,29 +134,22 @@ def rank(
         share = export_options(ids_only, author, pseudonymise, map)
         window = Window.of(after, before, dated_only=dated_only)
         read = files_read(
-            posts=posts, articles=[*articles, *(negatives or [])], model=model,
-            others=[pseudonymise],
+            posts=posts or (), articles=[*articles, *(negatives or [])], model=model,
+            others=[pseudonymise, *index_files(index)],
         )  # fmt: skip
         claim(out, read, force=force)
         seeds = read_seeds(articles, negatives, over=over_seeds, aggregate=aggregate,
-                           posts=posts, strict=strict)  # fmt: skip
+                           posts=posts or [], strict=strict)  # fmt: skip
         if out is not None:
             held.enter_context(output_lock(out))
         encoder, which = load_model(model)
         languages = SearchLanguages(seeds.articles, seeds.negatives)
-        stream = open_posts(
-            posts,
-            text_field=text_field,
-            id_field=id_field,
-            date_field=date_field,
-            encoding=encoding,
-            long_window=long_window,
-            strict=strict,
-            rejected=rejected_file(out),
-        )
-        say_posts(stream)
-        stream.spool()
-        watched = Watched(stream)
+        fields = {
+            "text_field": text_field, "id_field": id_field, "date_field": date_field,
+            "encoding": encoding, "long_window": long_window, "strict": strict,
+        }  # fmt: skip
+        pool = Pool(posts, index, out, fields)
+        source = pool.open(encoder, languages)
         scorer = open_scorer(
             encoder,
             seeds.texts,
@@ -178,16 +165,16 @@ def rank(
             assert out is not None
             with atomic_write(out, "wb") as stream_out:
                 scored = write_scores(
-                    stream_out, scorer, seeds, languages.watch(watched), window=window,
-                    again=watched.again, spool=spool_beside(out, watched.blocks),
+                    stream_out, scorer, seeds, source, window=window,
+                    again=pool.again, spool=pool.spool(),
                 )  # fmt: skip
-            watched.finish(scored.scanned)
-            about_pool = _say(window, stream, languages, scorer, seeds, [])
+            pool.finish(scored.scanned)
+            about_pool = _say(window, pool, languages, scorer, seeds, [])
             write_meta(
                 out,
                 kind=scorer.kind,
                 model=which,
-                counts={**watched.counts(), **window.counts(), "scored": scored.scanned},
+                counts={**pool.counts(), **window.counts(), "scored": scored.scanned},
                 histogram=scored.scores.histogram(),
                 titles={article.id: article.title for article in seeds.articles},
                 **about_pool,
@@ -198,15 +185,15 @@ def rank(
         ranking = search(
             scorer,
             seeds,
-            languages.watch(watched),
+            source,
             top=top,
             window=window,
             texts=not bare or dedupe,
-            again=watched.again,
-            spool=spool_beside(out, watched.blocks),
+            again=pool.again,
+            spool=pool.spool(),
         )
-        watched.finish(ranking.scanned)
-        about_pool = _say(window, stream, languages, scorer, seeds, ranking.remarks())
+        pool.finish(ranking.scanned)
+        about_pool = _say(window, pool, languages, scorer, seeds, ranking.remarks())
         rows = ranking_rows(
             ranking,
             share,
@@ -236,7 +223,7 @@ def rank(
             kind=scorer.kind,
             model=which,
             counts={
-                **watched.counts(), **window.counts(), "scored": ranking.scanned, "kept": kept,
+                **pool.counts(), **window.counts(), "scored": ranking.scanned, "kept": kept,
             },
             histogram=ranking.scores.histogram(),
             titles=options["titles"],
@@ -247,7 +234,7 @@ def rank(
 
 def _say(
     window: "Window",
-    stream: "PostStream",
+    pool: "Pool",
     languages: "SearchLanguages",
     scorer: "Scorer",
     seeds: "Seeds",
@@ -257,8 +244,8 @@ def _say(
     from siamese_news.search.seeds import decided
 
     say_dates(window)
-    say_empty(stream.counts)
-    remarks = [*languages.remarks(), *more]
+    pool.say_empty()
+    remarks = [*languages.remarks(), *pool.remarks(), *more]
     for remark in remarks:
         typer.echo(remark, err=True)
     remarks = [*seeds.remarks(), *remarks]

@@ -113,18 +113,38 @@ class TermWeights:
         weights = self.of(ids)
         if factors is not None:
             weights *= factors
-        pivot = self.options.pivot
-        paired = ids >= FIRST_BIGRAM
-        for group, typical in zip((~paired, paired), self.typical, strict=True):
-            own = rows[group]
-            lengths = np.sqrt(np.bincount(own, weights=weights[group] ** 2, minlength=posts))
-            scale = (1 - pivot) * typical + pivot * lengths
-            scale[scale == 0] = 1.0
-            weights[group] /= scale[own]
+        scales = self.scales(rows, ids, weights, posts)
+        for group, scale in zip(_words_and_pairs(ids), scales, strict=True):
+            weights[group] /= scale[rows[group]]
         place = np.searchsorted(columns, ids)
         hit = place < len(columns)
         hit[hit] = columns[place[hit]] == ids[hit]
         return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
+
+    def scales(self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int) -> list[NDArray[Any]]:
+        """What the weights of posts' words, and those of their pairs, are divided by.
+
+        Args:
+            rows: see `distinct`.
+            ids: see `distinct`.
+            weights: of the same, factors included.
+            posts: how many, P.
+
+        Returns:
+            Twice (P,).
+        """
+        found = []
+        for group, typical in zip(_words_and_pairs(ids), self.typical, strict=True):
+            squares = np.bincount(rows[group], weights=weights[group] ** 2, minlength=posts)
+            scale = (1 - self.options.pivot) * typical + self.options.pivot * np.sqrt(squares)
+            scale[scale == 0] = 1.0
+            found.append(scale)
+        return found
+
+
+def _words_and_pairs(ids: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
+    paired = ids >= FIRST_BIGRAM
+    return ~paired, paired
 
 
 def _csr(

@@ -10,6 +10,8 @@ from siamese_news.utils.extras import needs
 
 with needs("model", "siamese_news.scoring"):
     from siamese_news.scoring.cosine import CosineScorer
+    from siamese_news.scoring.features import PostReader
+    from siamese_news.scoring.form import ScoreForm
     from siamese_news.scoring.mixture import MixtureScorer
     from siamese_news.scoring.opening import Fusion, observe_all, open_scorer
     from siamese_news.scoring.parts import ScoreParts
@@ -22,7 +24,9 @@ __all__ = [
     "CosineScorer",
     "Fusion",
     "MixtureScorer",
+    "PostReader",
     "ReciprocalScorer",
+    "ScoreForm",
     "ScoreParts",
     "Scorer",
     "observe_all",

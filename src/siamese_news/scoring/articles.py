@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import PoolCounts, TermWeights, mean_vectors
+from siamese_news.lexical_head import PoolCounts, TermWeights, bigram_ids, mean_vectors
 from siamese_news.model.siamese import Model
 from siamese_news.scoring.features import PostReader, Posts
 
@@ -91,6 +91,7 @@ class ArticleVectors:
             for own, stop in zip(lists, self._stop, strict=True)
         ]
         posts = [post for own in lists for post in own]
+        self._posts = posts
         features = [self._terms.features(post) for post in posts]
         self.columns = np.unique(np.concatenate([self.columns, *features]))
         owner = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
@@ -141,6 +142,25 @@ class ArticleVectors:
         moved = moved + sparse.diags_array(1 - kept) @ (spread @ means)
         return Group(weights, rows, own, sparse.csr_matrix(moved, dtype=np.float32))
 
+    def form(self) -> tuple[sparse.csr_matrix, Ids, NDArray[np.float64]] | None:
+        """What the scores of both heads are sums of, where all articles have background weights.
+
+        Returns:
+            (A, C) what a feature adds to a lexical score, times the scale of the post
+            (`TermWeights.scales`); (3, n) the pairs of words that may be among the features: their
+            ids, left and right word; (A, D) the vectors. None where weights follow the pool, or a
+            word's weight depends on its text.
+        """
+        if self._factors is not None or any(g.weights is not self._background for g in self.groups):
+            return None
+        (group,) = self.groups
+        values = sparse.diags_array(self._background.of(self.columns))
+        texts = [*self._ids, *self._posts]
+        pairs = np.stack(
+            [np.concatenate([part(text) for text in texts]) for part in (bigram_ids, _left, _right)]
+        )
+        return sparse.csr_matrix(group.vectors @ values), np.unique(pairs, axis=1), self._moved
+
     def group_of(self, article: int) -> tuple[Group, int]:
         """The group of an article, and its row there."""
         group = next(group for group in self.groups if article in group.rows)
@@ -171,6 +191,18 @@ class ArticleVectors:
                 lexical[place[group.rows[some]]] = (mine @ vectors.T).toarray()
         if posts.vectors is None:
             return lexical, None
+        return lexical, self.cosines(posts.vectors, wanted)
+
+    def cosines(self, vectors: NDArray[np.float32], articles: Ids) -> NDArray[np.float32]:
+        """(a, P) the cosines of P posts' vectors with a of the articles."""
         # In double precision a cosine does not depend on which articles are asked for with it.
-        dense = self._moved[wanted] @ posts.vectors.T.astype(np.float64)
-        return lexical, dense.astype(np.float32)
+        found = self._moved[articles] @ vectors.T.astype(np.float64)
+        return found.astype(np.float32)
+
+
+def _left(ids: Ids) -> Ids:
+    return ids[:-1]
+
+
+def _right(ids: Ids) -> Ids:
+    return ids[1:]

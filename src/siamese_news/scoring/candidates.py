@@ -144,6 +144,12 @@ class Candidates:
         self._cut(article)
         return self._keys[article], self._scores[article]
 
+    def least(self) -> NDArray[np.int64]:
+        """(A,) the scores in millionths below which a post is none of an article's best now."""
+        for article in range(self.articles):
+            self._cut(article)
+        return self._least.copy()
+
     def text(self, key: int) -> NDArray[np.int64]:
         """The word ids of a text by its key."""
         return np.frombuffer(self._texts[key], np.int64)

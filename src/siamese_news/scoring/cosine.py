@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import sparse
 
+from siamese_news.model.siamese import Model
 from siamese_news.scoring.encoder import Encodes
+from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.scoring.protocol import Content
 from siamese_news.text.checks import check_texts
@@ -23,7 +26,9 @@ class CosineScorer:
     kind = "cosine"
 
     def __init__(self, model: Encodes, articles: np.ndarray) -> None:
-        self._model, self._articles = model, articles
+        self._model = model
+        # In double precision a cosine does not depend on which posts are asked for with it.
+        self._articles = articles.astype(np.float64)
 
     def token_ids(self, posts: Sequence[str]) -> None:
         """See `Scorer`: there is one pass, so nothing is to be kept."""
@@ -31,10 +36,29 @@ class CosineScorer:
     @timed("scoring")
     def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
-        assert not isinstance(posts, TokenIds)
-        vectors = self._model.encode_posts(posts).astype(np.float64)
-        # In double precision a cosine does not depend on which posts are scored with it.
-        return (self._articles.astype(np.float64) @ vectors.T).astype(np.float32)
+        if isinstance(posts, TokenIds):
+            assert isinstance(self._model, Model)
+            vectors = self._model.encode_ids(posts, "post", 4096)
+        else:
+            vectors = self._model.encode_posts(posts)
+        return (self._articles @ vectors.T.astype(np.float64)).astype(np.float32)
+
+    def form(self) -> ScoreForm:
+        """A cosine and nothing else."""
+        count = len(self._articles)
+        nothing = np.zeros(count)
+        return ScoreForm(
+            columns=np.zeros(0, np.int64),
+            terms=sparse.csr_matrix((count, 0)),
+            pairs=np.zeros((3, 0), np.int64),
+            vectors=self._articles,
+            lexical=nothing,
+            cosine=np.ones(count),
+            excess=nothing,
+            quantiles=nothing,
+            about=1.0,
+            quantile=None,
+        )
 
     @property
     def observing(self) -> bool:

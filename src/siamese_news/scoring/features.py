@@ -62,6 +62,11 @@ class PostReader:
         self._encoder = encoder if dense else None
         self._heads = TextHeads(model)
 
+    @property
+    def whole_texts(self) -> bool:
+        """Whether vectors are of whole texts, and not of word ids."""
+        return self._encoder is not None
+
     def articles(
         self, texts: Sequence[str], stop_words: Sequence[Collection[str]]
     ) -> tuple[list[Ids], NDArray[np.float32], Any]:

@@ -10,6 +10,7 @@ from siamese_news.model.siamese import Model
 from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.protocol import About, Content
@@ -132,23 +133,88 @@ class MixtureScorer:
         """See `Scorer`."""
         if self._settled:
             return ""
-        self._decide()
+        self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
         return self._apply()
 
-    def _decide(self) -> None:
-        """How much an article's question is about itself (`FocusedPool`), by the pool."""
-        rule, posts = self._options.focused_pool, self._pool.counts.posts
-        if posts < rule.posts:
-            self._degrees[:] = 0.0
-        elif self._about == "article":
-            self._degrees[:] = 1.0
-        elif self._about == "event":
-            self._degrees[:] = 0.0
-        else:
-            place = (self._pool.about / posts - rule.share) / (rule.full - rule.share)
-            self._degrees = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
-            if self._one_story and self._positives > 1:
-                self._degrees[: self._positives] = 0.0
+    def _decided(self, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
+        """How much an article's question is about itself (`FocusedPool`), by the pool: (A,)."""
+        rule = self._options.focused_pool
+        if posts < rule.posts or self._about == "event":
+            return np.zeros(len(about))
+        if self._about == "article":
+            return np.ones(len(about))
+        place = (about / posts - rule.share) / (rule.full - rule.share)
+        degrees: NDArray[np.float64] = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
+        if self._one_story and self._positives > 1:
+            degrees[: self._positives] = 0.0
+        return degrees
+
+    def form(self) -> ScoreForm | None:
+        """What the scores before smoothing are sums of now; see `ScoreForm`.
+
+        None where a post's words weigh differently in one pool than in another, and where its
+        vector is of more than its words.
+        """
+        found = None if self._read.whole_texts else self._articles.form()
+        if found is None:
+            return None
+        terms, pairs, vectors = found
+        excess = self._excess
+        return ScoreForm(
+            columns=self._articles.columns,
+            terms=terms,
+            pairs=pairs,
+            vectors=vectors,
+            lexical=1 - self._share - self._excesses.astype(np.float64),
+            cosine=np.full(len(self._articles), float(self._share)),
+            excess=self._excesses.astype(np.float64),
+            quantiles=self._quantiles.astype(np.float64),
+            about=self._options.focused_pool.score,
+            quantile=excess.quantile if excess.weight and not self._settled else None,
+        )
+
+    def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
+        """Instead of `observe`: take note of posts that may be among an article's best.
+
+        Args:
+            posts: P posts.
+
+        Returns:
+            (A,) the least score in millionths that is still of use.
+        """
+        step = max(1, _CELLS // max(len(self._articles), 1))
+        for start in range(0, len(posts), step):
+            read = self._read(posts[start : start + step])
+            self._pool.candidates.add(self._unsmoothed(read), read.ids)
+        return self._pool.candidates.least()
+
+    def cosines(self, posts: TokenIds, article: int) -> NDArray[np.float32]:
+        """(P,) the cosines of P posts with an article."""
+        vectors, _ = self._read.of_best(posts, None)
+        found: NDArray[np.float32] = self._articles.cosines(vectors, np.array([article]))[0]
+        return found
+
+    def conclude(
+        self, posts: int, about: NDArray[np.int64], cosines: NDArray[np.int32] | None
+    ) -> bool:
+        """Instead of `observe`: what is known of the whole pool after `candidates`.
+
+        Args:
+            posts: how many there are.
+            about: (A,) at most so many are about an article's story.
+            cosines: (A, bins) how many have which cosine, as `PoolState` counts them; only the
+                place of the quantile has to be right. None where no quantile counts.
+
+        Returns:
+            Whether this is enough. If not, nothing has changed but the candidates, and the pool has
+            to be observed.
+        """
+        if self._decided(about, posts).any():
+            return False
+        self._pool.counts.posts, self._pool.about = posts, about
+        if cosines is not None:
+            self._pool.cosines = cosines
+        return True
 
     def _apply(self) -> str:
         """Score by what the pool has taught from now on."""

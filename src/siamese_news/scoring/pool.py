@@ -10,8 +10,14 @@ from numpy.typing import NDArray
 from siamese_news.lexical_head import PoolCounts
 from siamese_news.scoring.candidates import Candidates
 
-# Bins of an article's cosines over the pool, from -1 to 1.
-_BINS = 1000
+BINS = 1000
+"""Bins of an article's cosines over the pool, from -1 to 1."""
+
+
+def cosine_bins(cosines: NDArray[np.floating]) -> NDArray[np.int64]:
+    """The bin of each cosine; a bin's upper bound belongs to it."""
+    bins = np.ceil((cosines.astype(np.float64) + 1) * (BINS / 2)).astype(np.int64) - 1
+    return np.clip(bins, 0, BINS - 1)
 
 
 class PoolState:
@@ -35,14 +41,13 @@ class PoolState:
     def __init__(self, words: int, articles: int, candidates: int) -> None:
         self.counts = PoolCounts(words)
         self.about = np.zeros(articles, np.int64)
-        self.cosines = np.zeros((articles, _BINS), np.int32)
+        self.cosines = np.zeros((articles, BINS), np.int32)
         self.candidates = Candidates(articles, candidates)
 
     def add_cosines(self, cosines: NDArray[np.floating]) -> None:
         """Count the cosines (A, P) of P posts."""
-        bins = np.ceil((cosines.astype(np.float64) + 1) * (_BINS / 2)).astype(np.int64) - 1
-        for row, own in zip(self.cosines, np.clip(bins, 0, _BINS - 1), strict=True):
-            row += np.bincount(own, minlength=_BINS).astype(np.int32)
+        for row, own in zip(self.cosines, cosine_bins(cosines), strict=True):
+            row += np.bincount(own, minlength=BINS).astype(np.int32)
 
     def cosine_quantiles(self, quantile: float) -> NDArray[np.float32]:
         """(A,) the least bin bound from 0 that this share of an article's cosines keeps below.
@@ -52,7 +57,7 @@ class PoolState:
         """
         below = self.cosines.cumsum(axis=1)
         reached = below >= np.ceil(quantile * below[:, -1:])
-        bounds: NDArray[np.float32] = ((reached.argmax(axis=1) + 1) / (_BINS / 2) - 1).astype(
+        bounds: NDArray[np.float32] = ((reached.argmax(axis=1) + 1) / (BINS / 2) - 1).astype(
             np.float32
         )
         return np.maximum(bounds, 0)
@@ -101,7 +106,7 @@ class PoolState:
         for place, counts in enumerate(self.counts.counts):
             counts[:] = 0
             counts[saved[f"places{place}"]] = saved[f"counts{place}"]
-        cosines = np.zeros((len(saved["about"]), _BINS), np.int32)
+        cosines = np.zeros((len(saved["about"]), BINS), np.int32)
         cosines.ravel()[saved["bins"]] = saved["in_bins"]
         which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)
         self.about, self.cosines = saved["about"][which], cosines[which]

@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.text.token_ids import TokenIds
 
@@ -49,6 +50,9 @@ class Scorer(Protocol):
 
     def scores(self, posts: Content) -> np.ndarray:
         """(A, P) float32 for P posts; they depend on the articles, the post and the pool alone."""
+
+    def form(self) -> ScoreForm | None:
+        """What the scores before smoothing are sums of now; None where that is not known."""
 
     def decisions(self) -> list[str]:
         """What each article's scores ask for, ``event``, ``article`` or ``between``; or nothing."""

@@ -76,6 +76,10 @@ class ReciprocalScorer:
         fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
         return fused * np.float32((K + 1) / 2)
 
+    def form(self) -> None:
+        """None: a rank depends on all posts."""
+        return None
+
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         return self._mixture.decisions()

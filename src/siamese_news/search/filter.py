@@ -77,7 +77,7 @@ def filter_posts(
         scorer, seeds, posts, threshold=threshold, share=share, window=window, done=done,
         spool=spool,
     ):  # fmt: skip
-        counts.add(scores)
+        counts.add(scores, of_all=block.rows is None)
         part.append(lines)
         part.progress.scored += len(block.posts)
         if block.last:
@@ -116,9 +116,14 @@ def kept_rows(
         Block, (1, P) scores in millionths, and the lines.
     """
     least = round(threshold * MILLION)
+
+    def wanted(most: np.ndarray, lowest: np.ndarray) -> np.ndarray:
+        return np.asarray(seeds.at_most(most, lowest)[0] >= least)
+
     for block in scored(
-        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool
-    ):
+        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool,
+        wanted=wanted,
+    ):  # fmt: skip
         scores, best = seeds.combine(block.scores)
         yield block, scores, _lines(scorer, seeds, block, scores[0], best, least, share)
 

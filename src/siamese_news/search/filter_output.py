@@ -1,6 +1,6 @@
 """The results of a `filter`, from its file of partial results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from siamese_news.scoring import Scorer
@@ -20,6 +20,7 @@ def write_filtered(
     scorer: Scorer,
     found: Filtered,
     counts: Mapping[str, int],
+    remarks: Sequence[str] = (),
 ) -> list[str]:
     """Write the results, best first, and what is known beside them; what a user should know.
 
@@ -30,6 +31,7 @@ def write_filtered(
         scorer: that observed the pool.
         found: what came of it.
         counts: of the posts that were read.
+        remarks: what a user should know of these.
     """
     work = opened.work
     titles = {article.id: article.title for article in work.articles}
@@ -50,7 +52,7 @@ def write_filtered(
             titles=titles,
             bom=work.bom,
         )
-    remarks = opened.languages.remarks()
+    remarks = [*opened.languages.remarks(), *remarks]
     remarks += order_remarks(found.scores, {"the seeds": found.scores.highest})
     if found.kept > CLUSTERED and not work.dedupe:
         remarks.append(

@@ -13,15 +13,20 @@ class ScoreCounts:
 
     Args:
         counts: of an earlier `plain`.
+
+    Attributes:
+        of_all: whether the scores of all posts of a search were counted.
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
         self._counts = np.zeros(_HIGH - _LOW, np.int64)
+        self.of_all = True
         for place, count in (counts or {}).items():
             self._counts[int(place)] = count
 
-    def add(self, millionths: np.ndarray) -> None:
-        """Count scores in millionths, of any shape."""
+    def add(self, millionths: np.ndarray, *, of_all: bool = True) -> None:
+        """Count scores in millionths, of any shape; not `of_all` posts, if some are left out."""
+        self.of_all &= of_all
         places = np.clip(millionths.ravel() // 1000, _LOW, _HIGH - 1) - _LOW
         self._counts += np.bincount(places, minlength=_HIGH - _LOW)
 

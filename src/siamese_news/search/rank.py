@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
@@ -133,11 +135,19 @@ def search(
     for _ in observe(scorer, posts, window=window, again=again, spool=spool):
         pass
     found, counts = TopPosts(seeds.lists, top), ScoreCounts()
-    for block in scored(scorer, posts, articles=len(seeds.texts), window=window, spool=spool):
+
+    def wanted(most: np.ndarray, least: np.ndarray) -> np.ndarray:
+        reached = seeds.at_most(most, least) >= found.least()[:, None]
+        return np.asarray(reached.any(axis=0))
+
+    for block in scored(
+        scorer, posts, articles=len(seeds.texts), window=window, spool=spool, wanted=wanted
+    ):
         scores, best = seeds.combine(block.scores)
-        counts.add(scores)
-        kept = block.posts if texts else [Post(post.id, "") for post in block.posts]
-        found.add(kept, scores, best)
+        counts.add(scores, of_all=block.rows is None)
+        bare = block.rows is None and not texts
+        kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
+        found.add(kept, scores, best, block.rows)
     spool.close()
     if not found.seen:
         dates = window.counts() if window else {}

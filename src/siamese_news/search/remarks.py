@@ -18,7 +18,9 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
         best: the best score of each list, by the name of its seed.
     """
     found = []
-    if scores.total == 1:
+    if not scores.of_all:
+        pass  # of an index only posts that can matter are scored
+    elif scores.total == 1:
         found.append("There is one post, which is ranked against nothing.")
     elif scores.different == 1:
         found.append(

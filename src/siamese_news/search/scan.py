@@ -13,6 +13,8 @@ from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
+from siamese_news.search.index.pool import PostIndex
+from siamese_news.search.index.scoring import Wanted
 from siamese_news.search.spool import Block, Spool
 from siamese_news.search.window import Window
 
@@ -26,15 +28,17 @@ class Scored:
 
     Attributes:
         number: see `Block`.
-        posts: P posts, those within the window.
+        posts: P posts, those within the window (of an index, those that can matter).
         scores: (A, P).
         last: whether the block has no further part.
+        rows: (P,) places of the posts in the pool; None where all posts come in its order.
     """
 
     number: int
     posts: Sequence[Post]
     scores: np.ndarray
     last: bool = True
+    rows: np.ndarray | None = None
 
 
 def observe(
@@ -59,6 +63,9 @@ def observe(
     Yields:
         After each block how many blocks of its pass are done; 0 after the end of a pass.
     """
+    if isinstance(posts, PostIndex):
+        posts.observe(scorer, window or Window(), again)
+        yield 0
     while scorer.observing:
         for block in _pass(scorer, posts, window or Window(), done, spool):
             scorer.observe(block.content)
@@ -78,6 +85,7 @@ def scored(
     window: Window | None = None,
     done: int = 0,
     spool: Spool | None = None,
+    wanted: Wanted | None = None,
 ) -> Iterator[Scored]:
     """The posts with their scores, a block at a time.
 
@@ -88,11 +96,18 @@ def scored(
         window: which posts by date; None for all.
         done: blocks that are left out.
         spool: the one that `observe` had.
+        wanted: which posts can matter, by bounds on their scores: of an index only these come. None
+            for all.
 
     Yields:
         The blocks; one of which the window leaves nothing does not come, and one with very many
         scores comes in parts.
     """
+    if isinstance(posts, PostIndex):
+        # An index is one block: it is asked anew rather than gone on with.
+        for part in posts.parts(scorer, articles, window or Window(), wanted) if not done else ():
+            yield Scored(0, part.posts, part.scores, last=False, rows=part.rows)
+        return
     rows = max(1, _CELLS // articles)
     for block in _pass(scorer, posts, window or Window(), done, spool):
         count = len(block.posts)

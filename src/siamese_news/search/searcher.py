@@ -16,6 +16,7 @@ from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.export import ExportOptions, ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
+from siamese_news.search.index.pool import PostIndex, open_index
 from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.languages import SearchLanguages
@@ -63,6 +64,17 @@ class Searcher:
         self.model: AnyModel = model
         self.progress = progress
 
+    def open_index(self, path: str | PathLike[str]) -> PostIndex:
+        """An index of posts that ``siamese-news index`` wrote: it takes the place of posts.
+
+        Args:
+            path: its folder.
+
+        Raises:
+            InputError: it was built with another model, is damaged or of another version.
+        """
+        return open_index(path, self.model)
+
     def rank(
         self,
         articles: Articles,
@@ -87,7 +99,8 @@ class Searcher:
 
         Args:
             articles: the seeds.
-            posts: any number of posts; an iterator is read once and kept on disk meanwhile.
+            posts: any number of posts; an iterator is read once and kept on disk meanwhile. Or an
+                index of them (`open_index`).
             top: how many posts of each article.
             negatives: articles of stories that are not meant: they push away.
             over_seeds: one list over all seeds, not one for each.
@@ -129,7 +142,8 @@ class Searcher:
             stop_words=languages.stop_words(self.model),
         )
         window = Window.of(after, before, dated_only=dated_only)
-        ranking = search(scorer, seeds, self._posts(posts), top=top, window=window)
+        source = self._pool(posts, languages)
+        ranking = search(scorer, seeds, source, top=top, window=window)
         share = ExportOptions(map=map)
         rows = ranking_rows(
             ranking,
@@ -189,7 +203,7 @@ class Searcher:
             raise InputError(f"threshold is {threshold}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
         languages = SearchLanguages(seeds.articles, seeds.negatives)
-        source, share = self._posts(posts), ExportOptions(map=map)
+        source, share = self._pool(posts, languages), ExportOptions(map=map)
         window = Window.of(after, before, dated_only=dated_only)
         with TemporaryDirectory() as folder:
             part = PartialResults(Path(folder) / "found", {}, resume=False)
@@ -208,7 +222,7 @@ class Searcher:
                 found = filter_posts(
                     scorer, seeds, source, part, threshold=threshold, share=share, window=window
                 )
-                if not found.scored:
+                if not found.scored and not isinstance(source, PostIndex):
                     raise InputError("there is no post to filter: expected at least one")
                 rows = filtered_rows(
                     part.path,
@@ -237,6 +251,11 @@ class Searcher:
             InputError: see `rank`; the model is another library's, which cannot be explained.
         """
         seeds = _seeds(articles, (), True, "max")
+        if isinstance(posts, PostIndex):
+            raise InputError(
+                "explain takes a few posts, not an index; take them out of it by their ids "
+                "(PostIndex.find)"
+            )
         model = explainable(self.model)
         stop_words = SearchLanguages(seeds.articles).stop_words(model)
         scorer = open_scorer(model, seeds.texts, stop_words=stop_words)
@@ -283,8 +302,15 @@ class Searcher:
                 write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
             write_report(Path(out), read_results(results, title=title or None))
 
+    def _pool(self, posts: Posts, languages: SearchLanguages) -> Iterable[Post]:
+        if isinstance(posts, PostIndex):
+            languages.note(posts.sample())
+        return self._posts(posts)
+
     def _posts(self, posts: Posts) -> Iterable[Post]:
         """The posts, checked, and counted where a person watches."""
+        if isinstance(posts, PostIndex):
+            return posts
         found = ReplayablePosts(posts_of(posts))
         return CountedPosts(found) if self.progress else found
 

@@ -31,22 +31,31 @@ class TopPosts:
         self._limit = 2 * _SLACK
         self.seen = 0
 
-    def add(self, posts: Sequence[Post], scores: NDArray[np.int64], best: NDArray[np.intp]) -> None:
+    def add(
+        self,
+        posts: Sequence[Post],
+        scores: NDArray[np.int64],
+        best: NDArray[np.intp],
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
         """Take a block.
 
         Args:
-            posts: P posts.
+            posts: P posts; only those that are kept are looked at.
             scores: (lists, P) whole numbers.
             best: (P,) number of the seed each post is nearest to.
+            rows: (P,) their places in the pool, where they do not come in its order.
         """
+        if rows is None:
+            rows = np.arange(self.seen, self.seen + len(posts))
         wanted = np.zeros(len(posts), bool)
         for number, line in enumerate(scores):
             columns = self._candidates(number, line)
             wanted[columns] = True
             self._scores[number] = np.concatenate([self._scores[number], line[columns]])
-            self._rows[number] = np.concatenate([self._rows[number], columns + self.seen])
+            self._rows[number] = np.concatenate([self._rows[number], rows[columns]])
         for column in np.flatnonzero(wanted).tolist():
-            self._posts[self.seen + column] = (posts[column], int(best[column]))
+            self._posts[int(rows[column])] = (posts[column], int(best[column]))
         self.seen += len(posts)
         for number, kept in enumerate(self._scores):
             if len(kept) > 2 * self._top + _SLACK:
@@ -54,10 +63,20 @@ class TopPosts:
         if len(self._posts) > self._limit:
             self._forget()
 
+    def least(self) -> NDArray[np.int64]:
+        """(lists,) the score below which a post has no place in a list any more."""
+        for number in range(len(self._scores)):
+            self._cut(number)
+        lowest = np.iinfo(np.int64).min
+        full = [len(scores) >= self._top for scores in self._scores]
+        return np.array(
+            [s.min() if f else lowest for s, f in zip(self._scores, full, strict=True)], np.int64
+        )
+
     def lists(self) -> Iterator[list[tuple[int, Post, int]]]:
         """(score, post, number of the nearest seed) of each list, best first."""
         self._forget()
-        live = np.array(list(self._posts), np.int64)  # ascending: rows came in order
+        live = np.array(list(self._posts), np.int64)  # ascending
         ranks = id_ranks([post.id for post, _ in self._posts.values()])
         for scores, rows in zip(self._scores, self._rows, strict=True):
             order = np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
@@ -71,7 +90,7 @@ class TopPosts:
         return [int(scores.max()) for scores in self._scores]
 
     def posts(self) -> list[Post]:
-        """The different posts in the lists, in the order in which they came."""
+        """The different posts in the lists, in the order of the pool."""
         self._forget()
         return [post for post, _ in self._posts.values()]
 

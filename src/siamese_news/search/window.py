@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from siamese_news.data.readers.dates import iso_date
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -82,6 +85,26 @@ class Window:
                     continue
             kept.append(post)
         return kept
+
+    def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of P posts lie within, by their dates in seconds since 1970.
+
+        Args:
+            seconds: (P,); the least whole number of 64 bits stands for no date.
+        """
+        if not self.asked:
+            return np.ones(len(seconds), bool)
+        moments = seconds.astype("datetime64[s]")
+        undated = np.isnat(moments)
+        outside = np.zeros(len(seconds), bool)
+        if self.after:
+            outside |= moments < np.datetime64(self.after.removesuffix("Z"), "s")
+        if self.before:
+            outside |= moments >= np.datetime64(self.before.removesuffix("Z"), "s")
+        self.undated += int(undated.sum())
+        self.dated += int((~undated).sum())
+        self.outside += int(outside.sum())
+        return ~outside & ~undated if self.dated_only else ~outside
 
     def counts(self) -> dict[str, int]:
         """In plain values; nothing where every post is welcome."""

@@ -105,16 +105,16 @@ class Work:
         """The posts, or one part of them."""
         return open_posts(self.posts, rejected=rejected, share=share, taken=taken, **self.fields)
 
-    def job(self, stream: PostStream, which: Mapping[str, str]) -> dict[str, Any]:
+    def job(self, stream: PostStream | None, which: Mapping[str, str]) -> dict[str, Any]:
         """What must be the same to go on with a run: by the name that a message has for it.
 
         Args:
-            stream: the posts.
+            stream: the posts; None where they come from an index.
             which: the model, as `open_named` says.
         """
         import torch
 
-        files = [Path(found.source) for found in stream.detected]
+        files = [Path(found.source) for found in stream.detected] if stream else []
         stats = [(path, path.stat()) for path in files if path.is_file()]
         key = hashlib.sha256(b"job" + self.share.key).hexdigest() if self.share.key else None
         articles = [[a.id, a.full_text] for a in (*self.articles, *self.negatives)]

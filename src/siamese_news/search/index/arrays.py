@@ -1,0 +1,69 @@
+"""The arrays of a segment: written row by row in the .npy format, read as memory maps."""
+
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+UNDATED = np.iinfo(np.int64).min
+"""The date of a post without one that can be read."""
+
+
+class ArrayWriter:
+    """A .npy file that grows along its first axis.
+
+    Args:
+        path: of the file.
+        dtype: of the numbers.
+        columns: shape of a row; nothing where it is a number.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
+        self._dtype, self._columns, self._rows = np.dtype(dtype), columns, 0
+        self._stream: IO[bytes] = path.open("wb")
+        self._header()
+        self._start = self._stream.tell()
+
+    def _header(self) -> None:
+        # Numpy leaves room in the header for the length to grow.
+        shape = (self._rows, *self._columns)
+        header = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self._stream, header)
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Add rows, of the type and shape that were said."""
+        assert rows.dtype == self._dtype and rows.shape[1:] == self._columns
+        self._stream.write(np.ascontiguousarray(rows).data)
+        self._rows += len(rows)
+
+    def close(self) -> None:
+        """Write the length; the file is on the disk then."""
+        self._stream.seek(0)
+        self._header()
+        assert self._stream.tell() == self._start
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+
+
+def ragged(starts: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Where the items of some rows lie, one row after the other, and how many each row has.
+
+    Args:
+        starts: (P + 1,) where each row's items begin.
+        rows: (n,) which rows.
+    """
+    first = starts[rows].astype(np.int64)
+    lengths = starts[rows + 1].astype(np.int64) - first
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(first - (ends - lengths), lengths) + np.arange(total), lengths
+
+
+def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
+    """The least 16-bit numbers that are not below these."""
+    found = values.astype(np.float16)
+    return np.where(found < values, np.nextafter(found, np.float16(np.inf)), found)

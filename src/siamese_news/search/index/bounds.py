@@ -1,0 +1,166 @@
+"""What each post of a segment scores at most, from the little that is kept of it.
+
+The lexical score of a post is a sum over its different words and pairs of words, divided by a
+length that is kept. First every token of the post is looked up in a table: it adds what its word
+gives to the article, and the most that a pair beginning with it could give. That is one pass of
+`embedding_bag` over all tokens. `Bounds.refined` looks at the pairs that are really there, and
+counts each word once; it is for the posts that are left.
+
+The cosine lies at most as far from the product of the article's vector with the rounded one as
+the rounded vector from the true one (Cauchy and Schwarz); that distance is kept.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from siamese_news.lexical_head.features import FIRST_BIGRAM
+from siamese_news.scoring import ScoreForm
+from siamese_news.search.index.arrays import ragged
+from siamese_news.search.index.segment import Codes, Segment, in_steps
+
+# Sums in single precision come in another order than those of the scorer.
+_SLACK = np.float32(1e-4)
+_LEAST = np.float32(3e-6)
+
+
+class Bounds:
+    """Upper bounds for the scores of a scorer as it is now.
+
+    Args:
+        form: of the scorer.
+        codes: of the tokens of the index.
+    """
+
+    def __init__(self, form: ScoreForm, codes: Codes) -> None:
+        self.form, self.articles = form, form.terms.shape[0]
+        width = codes.words + codes.buckets
+        self._width = width
+        terms = np.asarray(form.terms.T.toarray(), np.float32)  # (C, A)
+        words = form.columns < FIRST_BIGRAM
+        self._words = np.zeros((width, self.articles), np.float32)
+        # Words that share a bucket, and pairs whose words do, count as the one that gives most.
+        np.maximum.at(self._words, codes(form.columns[words]), terms[words])
+        ids, left, right = form.pairs
+        place = np.searchsorted(form.columns, ids)
+        found = place < len(form.columns)
+        found[found] = np.equal(form.columns[place[found]], ids[found])
+        keys = codes(left[found]) * width + codes(right[found])
+        self._keys, group = np.unique(keys, return_inverse=True)
+        self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
+        np.maximum.at(self._pairs, group, terms[place[found]])
+        begins = np.zeros_like(self._words)
+        np.maximum.at(begins, self._keys // width, self._pairs)
+        self._counts = np.asarray(self._words.any(axis=1))
+        self._table = torch.from_numpy(np.concatenate([self._words, begins], axis=1))
+        self._vectors, self._away = _halves(form.vectors)
+
+    def lexical(self, segment: Segment, start: int, end: int) -> NDArray[np.float32]:
+        """(A, n) at most the lexical scores of the rows from `start` to `end`."""
+        starts = segment.starts[start : end + 1].astype(np.int64)
+        codes = segment.codes[starts[0] : starts[-1]].astype(np.int32)
+        sums = torch.nn.functional.embedding_bag(
+            torch.from_numpy(codes),
+            self._table,
+            torch.from_numpy((starts[:-1] - starts[0]).astype(np.int32)),
+            mode="sum",
+        ).numpy()
+        scales = segment.scales[start:end].astype(np.float32)
+        most = sums[:, : self.articles] * scales[:, :1] + sums[:, self.articles :] * scales[:, 1:]
+        return np.ascontiguousarray(most.T) * (1 + _SLACK)
+
+    def refined(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(A, n) at most the lexical scores of some rows, closer."""
+        places, lengths = ragged(segment.starts, rows)
+        codes = segment.codes[places].astype(np.int64)
+        owner = np.repeat(np.arange(len(rows)), lengths)
+        scales = segment.scales[rows].astype(np.float32)
+        counts = self._counts[codes]
+        most = self._summed(owner[counts], codes[counts], self._words, len(rows)) * scales[:, 0]
+        keys = codes[:-1] * self._width + codes[1:]
+        place = np.searchsorted(self._keys, keys)
+        known = np.append(self._keys, -1)  # a key that is none of them
+        hit = (known[place] == keys) & (owner[:-1] == owner[1:])
+        pairs = self._summed(owner[:-1][hit], place[hit], self._pairs, len(rows))
+        most += pairs * scales[:, 1]
+        return most * (1 + _SLACK)
+
+    def _summed(
+        self, owner: NDArray[np.int64], codes: NDArray[np.int64], table: NDArray[np.float32], n: int
+    ) -> NDArray[np.float32]:
+        """(A, n) what the different codes of each owner add up to."""
+        pairs = np.unique(owner * len(table) + codes)
+        owners, places = np.divmod(pairs, max(len(table), 1))
+        rows = table[places]
+        sums = [np.bincount(owners, weights=rows[:, a], minlength=n) for a in range(self.articles)]
+        return np.stack(sums).astype(np.float32)
+
+    def cosines(
+        self, segment: Segment, start: int, end: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The cosines of the rows from `start` to `end`, and how far off they are at most.
+
+        Returns:
+            (A, n) and (n,).
+        """
+        rounded = torch.from_numpy(np.array(segment.vectors[start:end]))
+        products = _products(rounded, self._vectors[0]).numpy()
+        fine = _products(rounded, self._vectors[1]).numpy()
+        steps = segment.steps[start:end].astype(np.float32)
+        sizes = self._vectors[2]
+        found = (products * sizes[:, 0] + fine * sizes[:, 1]) * steps[:, None]
+        # A vector has at most length 1, rounded a little more.
+        errors = segment.errors[start:end].astype(np.float32) * (1 + _SLACK)
+        return np.ascontiguousarray(found.T), errors + np.float32(2 * self._away) + _LEAST
+
+    def scores(
+        self,
+        lexical: NDArray[np.float32],
+        cosines: NDArray[np.float32],
+        errors: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """(A, n) at most the scores, from bounds on their parts."""
+        form = self.form
+        most = cosines + errors
+        found = form.lexical[:, None].astype(np.float32) * lexical
+        found += form.cosine[:, None].astype(np.float32) * most
+        if form.excess.any():
+            over = np.maximum(most - form.quantiles[:, None].astype(np.float32), 0)
+            found += form.excess[:, None].astype(np.float32) * over
+        found += _SLACK * np.abs(found) + _LEAST
+        return found
+
+    def least(
+        self, cosines: NDArray[np.float32], errors: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """(A, n) at least the scores; words only add."""
+        found = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
+        lowest: NDArray[np.float32] = found - _SLACK * np.abs(found) - _LEAST
+        return lowest
+
+
+def _halves(
+    vectors: NDArray[np.float64],
+) -> tuple[tuple[torch.Tensor, torch.Tensor, NDArray[np.float32]], float]:
+    """Vectors (A, D) as two sums of steps, the second of what the first leaves.
+
+    Returns:
+        Twice (D, A) int8 and (A, 2) the steps; and how far from them the vectors are at most.
+    """
+    first, size, _ = in_steps(vectors.astype(np.float32))
+    left = vectors - first * size.astype(np.float64)[:, None]
+    second, fine, _ = in_steps(left.astype(np.float32))
+    left -= second * fine.astype(np.float64)[:, None]
+    away = float(np.linalg.norm(left, axis=1).max(initial=0.0)) + 1e-6
+    steps = np.stack([size, fine], axis=1).astype(np.float32)
+    halves = [torch.from_numpy(np.ascontiguousarray(part.T)) for part in (first, second)]
+    return (halves[0], halves[1], steps), away
+
+
+def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+    """The product of two matrices of bytes, exactly: (n, D) by (D, A)."""
+    # Torch multiplies bytes on the CPU ten times as fast as it makes floats of them; as floats
+    # the sums are whole numbers below 2^24 for up to 1,024 dimensions, and so the same.
+    if hasattr(torch, "_int_mm"):
+        return torch._int_mm(rows, columns).float()
+    return rows.float() @ columns.float()

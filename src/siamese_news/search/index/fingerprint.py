@@ -1,0 +1,76 @@
+"""Which model an index was made with: a hash of all that decides how posts are read."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from siamese_news.errors import InputError
+from siamese_news.model.external import ExternalModel
+from siamese_news.model.siamese import Model
+from siamese_news.search.index.segment import Segment
+from siamese_news.search.index.writing import RowMaker
+
+_PROBES = 16  # posts of a segment that are read again
+
+
+def fingerprint(model: Model) -> str:
+    """SHA-256 of a model's options, words and numbers; its folder and its card do not count."""
+    digest = hashlib.sha256()
+    for part in _parts(model):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(model: Model) -> Iterator[bytes]:
+    terms = None if model.terms is None else model.terms.config()
+    options = {
+        "tokenizer": model.tokenizer.config(), "unknown": model.vocabulary.unknown,
+        "embedding": model.embedding.config(), "encoder": model.config, "limits": model.limits,
+        "terms": terms,
+    }  # fmt: skip
+    yield json.dumps(options, sort_keys=True, default=str).encode()
+    yield "\n".join(model.vocabulary.words).encode()
+    for name, tensor in sorted(model.state_dict().items()):
+        yield name.encode()
+        yield tensor.detach().cpu().contiguous().numpy().tobytes()
+
+
+def indexable(model: object) -> Model:
+    """A model that an index can be made with.
+
+    Raises:
+        InputError: it is another library's.
+    """
+    if isinstance(model, ExternalModel) or not isinstance(model, Model):
+        raise InputError(
+            "an index keeps the tokens of a model of this package, and this model is another "
+            "library's; search with --posts instead of --index, or take a model that was trained "
+            "here"
+        )
+    return model
+
+
+def check_reading(segment: Segment, model: Model, name: str) -> None:
+    """Read a few posts again, and compare with what the index has of them.
+
+    Raises:
+        InputError: the model, or what it stands on, reads them in another way today.
+    """
+    rows = np.flatnonzero(segment.live)[:_PROBES]
+    if not len(rows):
+        return
+    made = RowMaker(model)([segment.post(row) for row in rows.tolist()])
+    words = segment.token_ids(rows)
+    again = model.token_ids([segment.post(row).text for row in rows.tolist()])
+    away = made.vectors.astype(np.float32) * made.steps.astype(np.float32)[:, None]
+    away -= segment.vectors[rows] * segment.steps[rows].astype(np.float32)[:, None]
+    errors = made.errors.astype(np.float64) + segment.errors[rows]
+    same = np.array_equal(words.flat, again.flat) and np.array_equal(words.offsets, again.offsets)
+    if not same or (np.linalg.norm(away, axis=1) > errors + 1e-5).any():
+        raise InputError(
+            f"{name}: its posts are read in another way today than when the index was built "
+            "(another version of this package or of torch); build the index again"
+        )

@@ -1,0 +1,189 @@
+"""An index, opened: posts to search that were read before."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.model.loading import AnyModel
+from siamese_news.model.siamese import Model
+from siamese_news.scoring import CosineScorer, MixtureScorer, Scorer
+from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
+from siamese_news.search.index.learning import Chosen, learn
+from siamese_news.search.index.manifest import Manifest
+from siamese_news.search.index.scoring import (
+    Part,
+    Wanted,
+    all_scores,
+    best_scores,
+    row_blocks,
+)
+from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.window import Window
+
+_SAMPLE = 1000
+
+
+class PostIndex:
+    """The posts of an index, in the place of a stream of posts.
+
+    Open it with `open_index`. Iterating gives the posts in their order.
+
+    Attributes:
+        path: its folder.
+        manifest: what it holds.
+        scored: how many posts the last search had to score.
+    """
+
+    def __init__(self, path: Path, model: Model) -> None:
+        self.path, self.manifest, self.scored = path, Manifest.read(path), 0
+        if self.manifest.model["fingerprint"] != fingerprint(model):
+            raise InputError(
+                f"{path}: was built with another model ({self.manifest.model['folder']}, "
+                f"{self.manifest.model['fingerprint'][:12]}) than that of this search "
+                f"({fingerprint(model)[:12]}); name that model with --model, or build another index"
+            )
+        self._codes = Codes.of(self.manifest.words)
+        self._segments = [
+            Segment(path / entry.name, self._codes, self._deleted(entry.deleted))
+            for entry in self.manifest.segments
+        ]
+        self._first = np.zeros(0, np.int64)
+        self._pruned = False
+        for segment in self._segments:
+            check_reading(segment, model, str(path))
+
+    def __len__(self) -> int:
+        return int(sum(segment.live.sum() for segment in self._segments))
+
+    def __iter__(self) -> Iterator[Post]:
+        for segment in self._segments:
+            for row in np.flatnonzero(segment.live).tolist():
+                yield segment.post(row)
+
+    def find(self, ids: Iterable[str]) -> dict[str, Post]:
+        """Posts by id; one that is not there is not in the result."""
+        return {id: self._segments[s].post(row) for id, (s, row) in self.places(ids).items()}
+
+    def places(self, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Segment and row of posts by id."""
+        return places(self._segments, ids)
+
+    def sample(self) -> list[Post]:
+        """Posts at equal distances, fewer than 1,000."""
+        count, step = len(self), 1
+        while -(-count // step) >= _SAMPLE:
+            step *= 2
+        found, first = [], 0
+        for segment in self._segments:
+            live = np.flatnonzero(segment.live)
+            found += [segment.post(row) for row in live[-first % step :: step].tolist()]
+            first += len(live)
+        return found
+
+    def observe(self, scorer: Scorer, window: Window, again: Callable[[str], None] | None) -> None:
+        """Let a scorer learn of the posts what it needs; see `siamese_news.search.scan.observe`."""
+        posts = self._chosen(window)
+        self._first, self._pruned = np.zeros(0, np.int64), False
+        form = scorer.form()
+        self._pruned = form is not None and isinstance(scorer, CosineScorer)
+        if form is not None and isinstance(scorer, MixtureScorer) and scorer.observing:
+            found = learn(scorer, form, posts)
+            if found is not None:
+                self._first, self._pruned = found, True
+                self._settle(scorer, again)
+        while scorer.observing:
+            for segment, mask in zip(posts.segments, posts.masks, strict=True):
+                for rows in row_blocks(mask):
+                    scorer.observe(segment.token_ids(rows))
+            self._settle(scorer, again)
+
+    def read_again(self) -> Iterator[Post]:
+        """The posts that the last search scored for learning, or all."""
+        if not self._pruned:
+            yield from self
+            return
+        firsts = np.cumsum([0, *map(len, self._segments)])
+        for row in self._first.tolist():
+            number = int(np.searchsorted(firsts, row, side="right")) - 1
+            yield self._segments[number].post(row - int(firsts[number]))
+
+    def parts(
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None
+    ) -> Iterator[Part]:
+        """The scores of the posts that can matter, or of all; see `best_scores`.
+
+        Args:
+            scorer: one that has observed the posts.
+            articles: how many it has.
+            window: which posts by date.
+            wanted: which can matter, by bounds on their scores; None for all.
+        """
+        posts, self.scored = self._chosen(window), 0
+        form = scorer.form() if wanted is not None and self._pruned else None
+        if form is None or wanted is None:
+            found = all_scores(scorer, posts, articles)
+        else:
+            found = best_scores(scorer, Bounds(form, self._codes), posts, self._first, wanted)
+        for part in found:
+            self.scored += len(part.posts)
+            yield part
+
+    def _chosen(self, window: Window) -> Chosen:
+        window.start()
+        masks = [segment.live.copy() for segment in self._segments]
+        for segment, mask in zip(self._segments, masks, strict=True):
+            mask[mask] = window.mask(segment.dates[mask])
+        window.check()
+        return Chosen(self._segments, masks, self._codes)
+
+    @staticmethod
+    def _settle(scorer: Scorer, again: Callable[[str], None] | None) -> None:
+        reason = scorer.settle()
+        if reason and again is not None:
+            again(reason)
+
+    def _deleted(self, name: str | None) -> NDArray[np.int64]:
+        return deleted_rows(self.path, name)
+
+
+def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
+    """Open an index that ``siamese-news index`` wrote.
+
+    Args:
+        path: its folder.
+        model: the model that it was built with.
+
+    Raises:
+        InputError: there is no index, it is damaged, half there or of another version, or the
+            model is another one or reads posts in another way than it did.
+    """
+    return PostIndex(Path(path), indexable(model))
+
+
+def deleted_rows(folder: Path, name: str | None) -> NDArray[np.int64]:
+    """The rows of a deletion file; none without one."""
+    if name is None:
+        return np.zeros(0, np.int64)
+    found: NDArray[np.int64] = np.load(folder / name)
+    return found
+
+
+def places(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Segment and row of the posts with these ids that are not deleted."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
+    found: dict[str, tuple[int, int]] = {}
+    for number, segment in enumerate(segments):
+        for first, own in segment.ids():
+            for within in np.flatnonzero(pc.is_in(own, value_set=wanted)).tolist():
+                if segment.live[first + within]:
+                    found[own[within].as_py()] = (number, first + within)
+    return found

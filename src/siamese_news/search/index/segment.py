@@ -1,0 +1,224 @@
+"""A segment of an index: some posts in their order, read where they lie."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.search.index.arrays import ArrayWriter, ragged, rounded_up
+from siamese_news.text.token_ids import TokenIds
+
+POSTS = "posts.arrow"
+_FEWEST_BUCKETS = 1 << 12
+_BUCKETS = 1 << 20
+_STEPS = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Token ids as small numbers.
+
+    A word of the vocabulary is its id. An unknown word is one of a number of buckets, by its hash;
+    its id stands in a list beside.
+
+    Attributes:
+        words: V.
+        buckets: of unknown words.
+    """
+
+    words: int
+    buckets: int
+
+    @classmethod
+    def of(cls, words: int) -> "Codes":
+        """Two bytes are enough for a vocabulary of up to 61,440 words."""
+        left = (1 << 16) - words
+        return cls(words, left if left >= _FEWEST_BUCKETS else _BUCKETS)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
+
+    def __call__(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The codes of ids."""
+        return np.where(ids < self.words, ids, self.words + (ids - self.words) % self.buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """P posts as a segment holds them.
+
+    Attributes:
+        ids, texts: strings.
+        metadata: JSON objects.
+        codes: of all tokens, see `Codes`.
+        lengths: (P,) how many tokens each post has.
+        unknown: ids of the unknown words among them.
+        unknown_lengths: (P,).
+        vectors: (P, D) int8, the dense vectors in steps.
+        steps: (P,) float16.
+        errors: (P,) float16, at most so far is a vector from what its steps say.
+        scales: (P, 2) float16, at most: one over what the words and the pairs are divided by.
+        dates: (P,) seconds since 1970, or `UNDATED`.
+    """
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    metadata: Sequence[bytes]
+    codes: NDArray[Any]
+    lengths: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    unknown_lengths: NDArray[np.int64]
+    vectors: NDArray[np.int8]
+    steps: NDArray[np.float16]
+    errors: NDArray[np.float16]
+    scales: NDArray[np.float16]
+    dates: NDArray[np.int64]
+
+
+def in_steps(
+    vectors: NDArray[np.float32],
+) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
+    """Vectors (P, D) in steps of their own, and how far from them these are at most."""
+    wide = vectors.astype(np.float64)
+    steps = rounded_up(np.abs(wide).max(axis=1, initial=0.0) / _STEPS)
+    size = steps.astype(np.float64)[:, None]
+    counts = np.rint(wide / np.where(size > 0, size, 1.0)).clip(-_STEPS, _STEPS)
+    away = np.linalg.norm(wide - counts * size, axis=1)
+    return counts.astype(np.int8), steps, rounded_up(away * (1 + 1e-6))
+
+
+class SegmentWriter:
+    """Writes the files of a segment.
+
+    Args:
+        folder: an empty folder.
+        codes: of the tokens.
+        dimensions: D.
+    """
+
+    def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
+        import pyarrow as pa
+
+        self._pa, self.posts, self.tokens = pa, 0, 0
+        self._folder = folder
+        kinds: dict[str, tuple[Any, ...]] = {
+            "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.int64,),
+            "unknown_starts": (np.uint32,), "vectors": (np.int8, dimensions),
+            "steps": (np.float16,), "errors": (np.float16,), "scales": (np.float16, 2),
+            "dates": (np.int64,),
+        }  # fmt: skip
+        self._arrays = {
+            name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
+        }
+        self._schema = pa.schema(
+            [("id", pa.string()), ("text", pa.string()), ("metadata", pa.binary())]
+        )
+        self._stream = (folder / POSTS).open("wb")
+        self._table = pa.ipc.new_file(self._stream, self._schema)
+        self._ends = {"starts": 0, "unknown_starts": 0}
+        for name in self._ends:
+            self._arrays[name].append(np.zeros(1, np.uint32))
+
+    def append(self, rows: Rows) -> None:
+        """Add posts."""
+        if not len(rows.ids):
+            return
+        for name, lengths in (("starts", rows.lengths), ("unknown_starts", rows.unknown_lengths)):
+            ends = self._ends[name] + np.cumsum(lengths)
+            self._arrays[name].append(ends.astype(np.uint32))
+            self._ends[name] = int(ends[-1])
+        for name in ("codes", "unknown", "vectors", "steps", "errors", "scales", "dates"):
+            self._arrays[name].append(getattr(rows, name))
+        columns = [rows.ids, rows.texts, rows.metadata]
+        self._table.write_batch(self._pa.record_batch(columns, schema=self._schema))
+        self.posts += len(rows.ids)
+        self.tokens = self._ends["starts"]
+
+    def close(self) -> None:
+        """All is on the disk after this."""
+        self._table.close()
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+        for array in self._arrays.values():
+            array.close()
+
+
+class Segment:
+    """The posts of a segment, by row.
+
+    Args:
+        folder: of the segment.
+        codes: of the tokens.
+        deleted: rows that are deleted.
+
+    Attributes:
+        live: (P,) which rows are not deleted.
+    """
+
+    def __init__(self, folder: Path, codes: Codes, deleted: NDArray[np.int64]) -> None:
+        import pyarrow as pa
+
+        try:
+            arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+            self._table = pa.ipc.open_file(pa.memory_map(str(folder / POSTS)))
+        except (ValueError, OSError, pa.ArrowInvalid) as error:
+            raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
+        self.codes, self.vectors, self.errors = arrays["codes"], arrays["vectors"], arrays["errors"]
+        self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
+        self.dates = arrays["dates"]
+        self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
+        self._of = codes
+        batches = [self._table.get_batch(n) for n in range(self._table.num_record_batches)]
+        self._batches = batches
+        self._firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+        self.live = np.ones(len(self), bool)
+        self.live[deleted] = False
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def token_ids(
+        self, rows: NDArray[np.int64], left_out: NDArray[np.int64] | None = None
+    ) -> TokenIds:
+        """The token ids of some rows, as `Model.token_ids` gave them, without those `left_out`."""
+        places, lengths = ragged(self.starts, rows)
+        ids = self.codes[places].astype(np.int64)
+        ids[ids >= self._of.words] = self._unknown[ragged(self._unknown_starts, rows)[0]]
+        found = TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]))
+        return found if left_out is None else found.where(~np.isin(ids, left_out))
+
+    def post(self, row: int) -> Post:
+        """The post of a row."""
+        place = int(np.searchsorted(self._firsts, row, side="right")) - 1
+        batch, within = self._batches[place], row - int(self._firsts[place])
+        id, text, metadata = (column[within].as_py() for column in batch.columns)
+        return Post(id, text, orjson.loads(metadata))
+
+    def ids(self) -> Iterator[tuple[int, Any]]:
+        """The first row and the ids of one batch after the other."""
+        for first, batch in zip(self._firsts[:-1].tolist(), self._batches, strict=True):
+            yield first, batch.column(0)
+
+    def rows(self) -> Iterator[Rows]:
+        """The rows that are not deleted, to be written again."""
+        for first, batch in zip(self._firsts[:-1].tolist(), self._batches, strict=True):
+            kept = np.flatnonzero(self.live[first : first + batch.num_rows])
+            rows = kept + first
+            places, lengths = ragged(self.starts, rows)
+            unknown, unknown_lengths = ragged(self._unknown_starts, rows)
+            ids, texts, metadata = (column.take(kept) for column in batch.columns)
+            yield Rows(
+                ids, texts, metadata, self.codes[places], lengths, self._unknown[unknown],
+                unknown_lengths, self.vectors[rows], self.steps[rows], self.errors[rows],
+                self.scales[rows], self.dates[rows],
+            )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Posts into segments: as the model reads them, or as another segment has them."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.records import Post
+from siamese_news.model.siamese import Model
+from siamese_news.scoring import PostReader
+from siamese_news.search.index.arrays import rounded_up
+from siamese_news.search.index.manifest import FileEntry, SegmentEntry
+from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
+from siamese_news.text.token_ids import TokenIds
+
+# A segment is ended by either: places in it are 32-bit numbers, and what is made of it at one time
+# stays small.
+_POSTS = 1 << 22
+_TOKENS = 1 << 31
+
+
+class RowMaker:
+    """Reads posts with a model.
+
+    Args:
+        model: any model of this package.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.codes = Codes.of(len(model.vocabulary))
+        self._reader = PostReader(model, dense=True) if model.terms is not None else None
+        self._weights = model.terms.background() if model.terms is not None else None
+
+    def __call__(self, posts: Sequence[Post]) -> Rows:
+        """P posts as rows."""
+        ids = self._model.token_ids([post.text for post in posts])
+        vectors, scales = self._read(ids)
+        counts, steps, errors = in_steps(vectors)
+        unknown = ids.flat >= self.codes.words
+        return Rows(
+            ids=[post.id for post in posts],
+            texts=[post.text for post in posts],
+            metadata=[_json(post.metadata) for post in posts],
+            codes=self.codes(ids.flat).astype(self.codes.dtype),
+            lengths=ids.lengths,
+            unknown=ids.flat[unknown],
+            unknown_lengths=ids.where(unknown).lengths,
+            vectors=counts,
+            steps=steps,
+            errors=errors,
+            scales=scales,
+            dates=_seconds(posts),
+        )
+
+    def _read(self, ids: TokenIds) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+        """Dense vectors (P, D), and one over the scales (P, 2) of the lexical ones."""
+        if self._reader is None or self._weights is None:
+            return self._model.encode_ids(ids, "post", 4096), np.zeros((len(ids), 2), np.float16)
+        read = self._reader.of_ids(ids)
+        assert read.vectors is not None
+        weights = self._weights.of(read.terms)
+        if read.factors is not None:
+            weights *= read.factors
+        scales = self._weights.scales(read.rows, read.terms, weights, len(ids))
+        return read.vectors, rounded_up(1 / np.stack(scales, axis=1))
+
+
+class IndexWriter:
+    """Writes rows into new segments of an index, each of a bounded size.
+
+    Args:
+        folder: the index.
+        codes: of the tokens.
+        dimensions: D.
+        generation: of the index after this change; part of the segments' names.
+        most: posts of a segment.
+    """
+
+    def __init__(
+        self, folder: Path, codes: Codes, dimensions: int, generation: int, most: int = _POSTS
+    ) -> None:
+        self._folder, self._codes, self._dimensions = folder, codes, dimensions
+        self._generation, self._most = generation, most
+        self._writer: SegmentWriter | None = None
+        self._done: list[SegmentEntry] = []
+
+    def append(self, rows: Rows) -> None:
+        """Add rows."""
+        if self._writer is None:
+            self._path().mkdir()
+            self._writer = SegmentWriter(self._path(), self._codes, self._dimensions)
+        self._writer.append(rows)
+        if self._writer.posts >= self._most or self._writer.tokens >= _TOKENS - (1 << 30):
+            self._end()
+
+    def finish(self) -> list[SegmentEntry]:
+        """The new segments; all is on the disk."""
+        self._end()
+        sync(self._folder)
+        return self._done
+
+    def _path(self) -> Path:
+        return self._folder / f"segment-{self._generation}-{len(self._done)}"
+
+    def _end(self) -> None:
+        if self._writer is None:
+            return
+        self._writer.close()
+        path = self._path()
+        sync(path)
+        files = {item.name: FileEntry.of(item) for item in sorted(path.iterdir())}
+        self._done.append(SegmentEntry(path.name, self._writer.posts, files))
+        self._writer = None
+
+
+def sync(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def in_blocks(
+    posts: Iterable[Post], size: int, keep: Callable[[list[Post]], list[Post]]
+) -> Iterator[list[Post]]:
+    """The posts in blocks, each as `keep` leaves it."""
+    block: list[Post] = []
+    for post in posts:
+        block.append(post)
+        if len(block) == size:
+            yield keep(block)
+            block = []
+    yield keep(block)
+
+
+def _json(metadata: Any) -> bytes:
+    return orjson.dumps(dict(metadata), default=_plain, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no name for; orjson refuses whole numbers beyond 64 bits as well."""
+    return float(value) if isinstance(value, Decimal) else str(value)
+
+
+def _seconds(posts: Sequence[Post]) -> NDArray[np.int64]:
+    dates = (iso_date(post.metadata.get("created_at")) for post in posts)
+    moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
+    return np.array(moments, "datetime64[s]").astype(np.int64)

@@ -1,0 +1,87 @@
+"""An invented pool, and an index of it."""
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news import Model
+from siamese_news.cli import app
+
+SEEDS = {
+    "flood.txt": "River floods the old town\n\nThe river rose at night and took the stone bridge. "
+    "Rescue boats carried families from flooded streets in Harlowton, the mayor said.",
+    "fire.txt": "Warehouse fire near the harbour\n\nFirefighters fought a warehouse blaze near the "
+    "harbour all night. Smoke closed the railway, and two workers were treated in hospital.",
+    "vote.txt": "Council votes on the budget\n\nThe council passed a budget that raises taxes for "
+    "schools. The opposition walked out before the vote, and the mayor called it childish.",
+}
+WORDS = (
+    "river flood town bridge night rescue boats families streets harlowton mayor warehouse fire "
+    "harbour smoke railway workers hospital council votes budget taxes schools opposition walked "
+    "childish music football phone summer coffee today people game love happy weather train market "
+    "film song dinner garden winter doctor teacher history science travel money computer question "
+    "unbekannteswort kjhgfd #flood #fire2020 123 don't 🔥 the of and a"
+).split()
+
+
+def posts(count: int, seed: int = 0) -> list[dict]:
+    """Posts of all lengths; some without words, some copies, some without a date."""
+    dice = random.Random(seed)
+    found = []
+    for number in range(count):
+        text = " ".join(dice.choices(WORDS, k=dice.randint(0, 14)))
+        if number % 9 == 0 and found:
+            text = dice.choice(found)["text"]
+        row = {"id": f"p{seed}-{number}", "text": text, "author": f"user{number % 7}"}
+        if number % 5:
+            row["created_at"] = f"2020-01-{number % 28 + 1:02}T03:04:05Z"
+        if number % 3:
+            row["lang"] = "en"
+        found.append(row)
+    return found
+
+
+def write(path, rows) -> None:
+    """As JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def run(*arguments, exit=0):
+    """A command, which has to end with this exit code."""
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == exit, done.output + str(done.exception)
+    return done
+
+
+def rows_of(path) -> list[dict]:
+    """The rows of a result."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Model:
+    """The model that ships, which scores by words and by vectors."""
+    return Model.pretrained()
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Blocks, chunks and segments so small that a small pool has several of each."""
+    from siamese_news.search.index import changing, learning, writing
+
+    monkeypatch.setattr(learning, "CHUNK", 100)
+    monkeypatch.setattr(learning, "_TOGETHER", 16)
+    monkeypatch.setattr(changing, "BLOCK", 64)
+    monkeypatch.setattr(writing, "_POSTS", 300)
+
+
+@pytest.fixture
+def pool(tmp_path, small_pieces):
+    """A folder with the seeds, ``posts.jsonl`` of 900 posts and ``posts.index`` of them."""
+    for name, text in SEEDS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    write(tmp_path / "posts.jsonl", posts(900))
+    run("index", "--posts", tmp_path / "posts.jsonl", "--out", tmp_path / "posts.index")
+    return tmp_path

@@ -1,0 +1,131 @@
+"""rank, filter and explain with --index give what they give with --posts, to the byte."""
+
+import json
+
+import pytest
+
+from siamese_news import Searcher
+from siamese_news.data.records import Article
+from siamese_news.search.index.pool import PostIndex
+
+from .conftest import SEEDS, posts, rows_of, run, write
+
+OPTIONS = [
+    [],
+    ["--over-seeds"],
+    ["--over-seeds", "--aggregate", "mean"],
+    ["--over-seeds", "--aggregate", "softmax", "--dedupe"],
+    ["--no-smooth"],
+    ["--no-expand", "--top", "3"],
+    ["--top", "2000"],
+    ["--about", "event"],
+    ["--about", "article"],
+    ["--fusion", "words"],
+    ["--fusion", "vectors"],
+    ["--fusion", "reciprocal"],
+    ["--after", "2020-01-10", "--before", "2020-01-20"],
+    ["--after", "2020-01-10", "--dated-only"],
+    ["--author", "--ids-only"],
+]
+
+
+def seeds(pool, *names):
+    return ["--articles", *(pool / name for name in names or SEEDS)]
+
+
+def both(pool, command, *options, exit=0):
+    """The rows by scanning and by asking the index, and what the second said."""
+    found = []
+    for where, out in (("--posts", "a.jsonl"), ("--index", "b.jsonl")):
+        source = pool / ("posts.jsonl" if where == "--posts" else "posts.index")
+        done = run(command, where, source, *options, "--out", pool / out, "--force", exit=exit)
+        found.append((pool / out).read_bytes())
+    assert found[0] == found[1]
+    return rows_of(pool / "b.jsonl"), done
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+def test_rank_is_the_same(pool, options):
+    rows, _ = both(pool, "rank", *seeds(pool), *options)
+    assert rows
+
+
+@pytest.mark.parametrize("threshold", ["0.3", "0.05", "-1"])
+@pytest.mark.parametrize("options", [[], ["--aggregate", "mean"], ["--dedupe", "--no-smooth"]])
+def test_filter_is_the_same(pool, options, threshold):
+    both(pool, "filter", *seeds(pool), *options, "--threshold", threshold)
+
+
+@pytest.mark.parametrize("command", ["rank", "filter"])
+def test_a_negative_seed_is_the_same(pool, command):
+    options = ["--threshold", "0.02"] if command == "filter" else []
+    pushed = ["--not", pool / "vote.txt"]
+    rows, _ = both(pool, command, *seeds(pool, "flood.txt", "fire.txt"), *pushed, *options)
+    assert rows
+
+
+def test_seeds_of_another_language_are_read_with_its_stop_words_left_out(pool):
+    german = "Hochwasser in der Stadt\n\nDer Fluss stieg in der Nacht und die Brücke ist weg. "
+    (pool / "de.txt").write_text(german * 4, encoding="utf-8")
+    text = "der Fluss und die Brücke {} ist in der Stadt"
+    rows = [{"id": f"d{n}", "text": text.format(n)} for n in range(99)]
+    write(pool / "posts.jsonl", rows)
+    run("index", "--posts", pool / "posts.jsonl", "--out", pool / "posts.index", "--force")
+    rows, done = both(pool, "rank", *seeds(pool, "de.txt"))
+    assert rows and "'de'" in done.stderr
+
+
+def test_only_posts_that_can_matter_are_scored(pool):
+    options = ["--threshold", "0.3", "--about", "event", "--no-smooth"]
+    both(pool, "filter", *seeds(pool, "flood.txt"), *options)
+    meta = json.loads((pool / "b.jsonl.meta.json").read_text())
+    assert meta["counts"]["scored"] < meta["counts"]["read"] == 900
+    assert any("could be in the results" in remark for remark in meta["remarks"])
+
+
+def test_all_scores_can_be_written(pool):
+    import pyarrow.parquet as pq
+
+    found = []
+    for where, name in (("--posts", "posts.jsonl"), ("--index", "posts.index")):
+        out = pool / f"{where[2:]}.parquet"
+        run("rank", where, pool / name, *seeds(pool), "--over-seeds", "--scores-only", "--out", out)
+        found.append(pq.read_table(out))
+    assert found[0].equals(found[1]) and len(found[0]) == 900
+
+
+def test_explain_is_the_same(pool):
+    top = both(pool, "rank", *seeds(pool), "--over-seeds", "--top", "4")[0]
+    ids = [row["post"] for row in top]
+    options = ["--over-seeds", "--format", "jsonl", "--post", *ids]
+    rows, _ = both(pool, "explain", *seeds(pool), *options)
+    assert [row["post"] for row in rows] == ids
+
+
+def test_explain_names_a_post_that_is_not_there(pool):
+    done = run("explain", "--index", pool / "posts.index", *seeds(pool), "--post", "nobody", exit=2)
+    assert "there is no post 'nobody'" in done.stderr
+
+
+def test_a_searcher_takes_an_index_for_posts(pool):
+    searcher = Searcher()
+    index = searcher.open_index(pool / "posts.index")
+    articles = [Article(name, text) for name, text in SEEDS.items()]
+    rows = posts(900)
+    assert searcher.rank(articles, index) == searcher.rank(articles, rows)
+    found = searcher.filter(articles, index, threshold=0.1)
+    assert found == searcher.filter(articles, rows, threshold=0.1)
+    assert searcher.filter(articles, index, threshold=3) == []
+    some = index.find(["p0-3", "p0-4", "nobody"])
+    assert [some[id].text for id in ("p0-3", "p0-4")] == [rows[3]["text"], rows[4]["text"]]
+    assert len(searcher.explain(articles[:1], some.values())) == 2
+    assert isinstance(index, PostIndex) and [post.id for post in index] == [r["id"] for r in rows]
+
+
+def test_a_dense_model_is_the_same(pool, tiny_model):
+    tiny_model.save(pool / "model", card="")
+    build = ["--posts", pool / "posts.jsonl", "--out", pool / "posts.index", "--force"]
+    run("index", *build, "--model", pool / "model")
+    rows, _ = both(pool, "rank", *seeds(pool), "--model", pool / "model", "--top", "5")
+    assert rows
+    both(pool, "filter", *seeds(pool), "--model", pool / "model", "--threshold", "0.9")
