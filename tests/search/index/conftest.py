@@ -6,9 +6,9 @@ import random
 import pytest
 from typer.testing import CliRunner
 
-from siamese_news import Model
 from siamese_news.cli import app
 
+POSTS = 500
 SEEDS = {
     "flood.txt": "River floods the old town\n\nThe river rose at night and took the stone bridge. "
     "Rescue boats carried families from flooded streets in Harlowton, the mayor said.",
@@ -60,28 +60,25 @@ def rows_of(path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.fixture(scope="session")
-def shipped() -> Model:
-    """The model that ships, which scores by words and by vectors."""
-    return Model.pretrained()
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
+@pytest.fixture(scope="module")
+def small_pieces():
     """Blocks, chunks and segments so small that a small pool has several of each."""
     from siamese_news.search.index import changing, learning, writing
 
-    monkeypatch.setattr(learning, "CHUNK", 100)
-    monkeypatch.setattr(learning, "_TOGETHER", 16)
-    monkeypatch.setattr(changing, "BLOCK", 64)
-    monkeypatch.setattr(writing, "_POSTS", 300)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "CHUNK", 60)
+        patch.setattr(learning, "_TOGETHER", 16)
+        patch.setattr(changing, "BLOCK", 64)
+        patch.setattr(writing, "_POSTS", 200)
+        yield
 
 
-@pytest.fixture
-def pool(tmp_path, small_pieces):
-    """A folder with the seeds, ``posts.jsonl`` of 900 posts and ``posts.index`` of them."""
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory, small_pieces):
+    """A folder with the seeds, ``posts.jsonl`` of 500 posts and ``posts.index`` of them."""
+    folder = tmp_path_factory.mktemp("pool")
     for name, text in SEEDS.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    write(tmp_path / "posts.jsonl", posts(900))
-    run("index", "--posts", tmp_path / "posts.jsonl", "--out", tmp_path / "posts.index")
-    return tmp_path
+        (folder / name).write_text(text, encoding="utf-8")
+    write(folder / "posts.jsonl", posts(POSTS))
+    run("index", "--posts", folder / "posts.jsonl", "--out", folder / "posts.index")
+    return folder

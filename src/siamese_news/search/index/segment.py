@@ -1,6 +1,5 @@
 """A segment of an index: some posts in their order, read where they lie."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.search.index.arrays import ArrayWriter, ragged, rounded_up
+from siamese_news.search.index.tables import Table, TableRows
 from siamese_news.text.token_ids import TokenIds
 
-POSTS = "posts.arrow"
+TEXTS, FIELDS = "texts.arrow", "fields.arrow"
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
 _STEPS = 127
@@ -108,8 +108,7 @@ class SegmentWriter:
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         import pyarrow as pa
 
-        self._pa, self.posts, self.tokens = pa, 0, 0
-        self._folder = folder
+        self.posts, self.tokens = 0, 0
         kinds: dict[str, tuple[Any, ...]] = {
             "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.int64,),
             "unknown_starts": (np.uint32,), "vectors": (np.int8, dimensions),
@@ -119,11 +118,10 @@ class SegmentWriter:
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
         }
-        self._schema = pa.schema(
-            [("id", pa.string()), ("text", pa.string()), ("metadata", pa.binary())]
-        )
-        self._stream = (folder / POSTS).open("wb")
-        self._table = pa.ipc.new_file(self._stream, self._schema)
+        self._texts = Table(folder / TEXTS, {"text": pa.string()}, packed=False)
+        # What is seldom looked at is packed, in pieces that are small enough for one post.
+        fields = {"id": pa.string(), "metadata": pa.binary()}
+        self._fields = Table(folder / FIELDS, fields, packed=True)
         self._ends = {"starts": 0, "unknown_starts": 0}
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
@@ -138,17 +136,15 @@ class SegmentWriter:
             self._ends[name] = int(ends[-1])
         for name in ("codes", "unknown", "vectors", "steps", "errors", "scales", "dates"):
             self._arrays[name].append(getattr(rows, name))
-        columns = [rows.ids, rows.texts, rows.metadata]
-        self._table.write_batch(self._pa.record_batch(columns, schema=self._schema))
+        self._texts.append([rows.texts])
+        self._fields.append([rows.ids, rows.metadata])
         self.posts += len(rows.ids)
         self.tokens = self._ends["starts"]
 
     def close(self) -> None:
         """All is on the disk after this."""
-        self._table.close()
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
+        self._texts.close()
+        self._fields.close()
         for array in self._arrays.values():
             array.close()
 
@@ -170,7 +166,7 @@ class Segment:
 
         try:
             arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
-            self._table = pa.ipc.open_file(pa.memory_map(str(folder / POSTS)))
+            self._texts, self._fields = TableRows(folder / TEXTS), TableRows(folder / FIELDS)
         except (ValueError, OSError, pa.ArrowInvalid) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self.codes, self.vectors, self.errors = arrays["codes"], arrays["vectors"], arrays["errors"]
@@ -178,9 +174,6 @@ class Segment:
         self.dates = arrays["dates"]
         self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
         self._of = codes
-        batches = [self._table.get_batch(n) for n in range(self._table.num_record_batches)]
-        self._batches = batches
-        self._firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
         self.live = np.ones(len(self), bool)
         self.live[deleted] = False
 
@@ -199,26 +192,25 @@ class Segment:
 
     def post(self, row: int) -> Post:
         """The post of a row."""
-        place = int(np.searchsorted(self._firsts, row, side="right")) - 1
-        batch, within = self._batches[place], row - int(self._firsts[place])
-        id, text, metadata = (column[within].as_py() for column in batch.columns)
+        (text,) = self._texts[row]
+        id, metadata = self._fields[row]
         return Post(id, text, orjson.loads(metadata))
 
     def ids(self) -> Iterator[tuple[int, Any]]:
-        """The first row and the ids of one batch after the other."""
-        for first, batch in zip(self._firsts[:-1].tolist(), self._batches, strict=True):
+        """The first row and the ids of one piece after the other."""
+        for first, batch in self._fields.pieces():
             yield first, batch.column(0)
 
     def rows(self) -> Iterator[Rows]:
         """The rows that are not deleted, to be written again."""
-        for first, batch in zip(self._firsts[:-1].tolist(), self._batches, strict=True):
-            kept = np.flatnonzero(self.live[first : first + batch.num_rows])
+        for first, fields in self._fields.pieces():
+            kept = np.flatnonzero(self.live[first : first + fields.num_rows])
             rows = kept + first
             places, lengths = ragged(self.starts, rows)
             unknown, unknown_lengths = ragged(self._unknown_starts, rows)
-            ids, texts, metadata = (column.take(kept) for column in batch.columns)
+            ids, metadata = (column.take(kept) for column in fields.columns)
             yield Rows(
-                ids, texts, metadata, self.codes[places], lengths, self._unknown[unknown],
-                unknown_lengths, self.vectors[rows], self.steps[rows], self.errors[rows],
-                self.scales[rows], self.dates[rows],
+                ids, [self._texts[row][0] for row in rows.tolist()], metadata, self.codes[places],
+                lengths, self._unknown[unknown], unknown_lengths, self.vectors[rows],
+                self.steps[rows], self.errors[rows], self.scales[rows], self.dates[rows],
             )  # fmt: skip

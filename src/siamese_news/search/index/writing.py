@@ -80,24 +80,23 @@ class IndexWriter:
         codes: of the tokens.
         dimensions: D.
         generation: of the index after this change; part of the segments' names.
-        most: posts of a segment.
     """
 
-    def __init__(
-        self, folder: Path, codes: Codes, dimensions: int, generation: int, most: int = _POSTS
-    ) -> None:
+    def __init__(self, folder: Path, codes: Codes, dimensions: int, generation: int) -> None:
         self._folder, self._codes, self._dimensions = folder, codes, dimensions
-        self._generation, self._most = generation, most
+        self._generation = generation
         self._writer: SegmentWriter | None = None
         self._done: list[SegmentEntry] = []
 
     def append(self, rows: Rows) -> None:
         """Add rows."""
+        if not len(rows.ids):
+            return
         if self._writer is None:
             self._path().mkdir()
             self._writer = SegmentWriter(self._path(), self._codes, self._dimensions)
         self._writer.append(rows)
-        if self._writer.posts >= self._most or self._writer.tokens >= _TOKENS - (1 << 30):
+        if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
             self._end()
 
     def finish(self) -> list[SegmentEntry]:

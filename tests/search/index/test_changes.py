@@ -1,0 +1,220 @@
+"""Adding, deleting, compacting: the answers are those of a scan of what is left."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siamese_news import InputError, Model
+from siamese_news.data.records import Article, Post
+from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.index.changing import IndexChange, build
+from siamese_news.search.index.pool import open_index
+from siamese_news.search.rank import search
+from siamese_news.search.seeds import Seeds
+from siamese_news.search.window import Window
+
+from .conftest import SEEDS, posts, rows_of, run, write
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return Model.pretrained()
+
+
+@pytest.fixture
+def index(tmp_path, small_pieces):
+    for name, text in SEEDS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    write(tmp_path / "posts.jsonl", posts(150))
+    run("index", "--posts", tmp_path / "posts.jsonl", "--out", tmp_path / "x.index")
+    return tmp_path
+
+
+def answer(folder, *where):
+    articles = [folder / name for name in SEEDS]
+    out = ["--out", folder / "r.jsonl", "--force"]
+    run("rank", "--articles", *articles, *where, "--top", 300, *out)
+    return rows_of(folder / "r.jsonl")
+
+
+def scan(folder, rows):
+    write(folder / "now.jsonl", rows)
+    return answer(folder, "--posts", folder / "now.jsonl")
+
+
+def test_a_day_in_the_life_of_an_index(index):
+    ask = "--index", index / "x.index"
+    old, new = posts(150), posts(80, seed=1)
+    write(index / "new.jsonl", [*old[:10], *new])
+    done = run("index", "--posts", index / "new.jsonl", "--out", ask[1], "--add")
+    assert "230 posts (80 added, 10 there already)" in done.stderr
+    assert answer(index, *ask) == scan(index, [*old, *new])
+
+    gone = {"p0-3", "p0-149", "p1-0"}
+    (index / "ids.txt").write_text("p0-149\np1-0\nnobody\n")
+    change = ["--delete", "p0-3", "--delete-from", index / "ids.txt"]
+    done = run("index", "--out", ask[1], *change)
+    assert "227 posts (3 deleted, 1 not there)" in done.stderr and "'nobody'" in done.stderr
+    left = [row for row in [*old, *new] if row["id"] not in gone]
+    assert answer(index, *ask) == scan(index, left)
+    assert run("index", "--out", ask[1], "--delete", "p0-3", exit=2)
+
+    text = b"a sentence that nobody else has written"
+    write(index / "one.jsonl", [{"id": "p0-3", "text": text.decode()}])
+    run("index", "--posts", index / "one.jsonl", "--out", ask[1], "--add")
+    assert holds(ask[1], text)
+    run("index", "--out", ask[1], "--delete", "p0-3", "--compact")
+    assert not holds(ask[1], text) and not holds(ask[1], b"p0-149")
+    assert answer(index, *ask) == scan(index, left)
+    run("index", "--out", ask[1], "--check")
+    assert len([p for p in ask[1].iterdir() if p.is_dir()]) == 2  # 227 posts, 200 a segment
+
+
+def holds(folder, text):
+    return any(text in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 60)),
+        st.tuples(st.just("delete"), st.lists(st.integers(0, 400), min_size=1, max_size=40)),
+        st.tuples(st.just("compact"), st.none()),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=12)
+@given(changes=CHANGES, start=st.integers(1, 120), top=st.integers(1, 50))
+def test_any_changes_leave_what_a_scan_of_the_rest_finds(
+    changes, start, top, shipped, small_pieces, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("any") / "x.index"
+    source = iter(posts(1000, seed=start))
+
+    def some(count):
+        return [Post(row["id"], row["text"]) for row, _ in zip(source, range(count), strict=False)]
+
+    live = some(start)
+    build(path, live, shipped, name="x")
+    for kind, what in changes:
+        if kind == "add":
+            new = some(what)
+            IndexChange(path).add(new, shipped)
+            live += new
+        elif kind == "delete":
+            ids = {live[place].id for place in what if place < len(live)}
+            if len(ids) in (0, len(live)):
+                continue
+            IndexChange(path).delete(ids)
+            live = [post for post in live if post.id not in ids]
+        else:
+            IndexChange(path).compact()
+    index = open_index(path, shipped)
+    assert [post.id for post in index] == [post.id for post in live]
+    seeds = Seeds([Article(name, text) for name, text in SEEDS.items()])
+
+    def ranked(pool):
+        scorer = open_scorer(shipped, seeds.texts)
+        found = search(scorer, seeds, pool, top=top)
+        return [[(row.post.id, row.score) for row in part] for part in found], scorer
+
+    (ours, pruned), (theirs, whole) = ranked(index), ranked(live)
+    assert ours == theirs
+    assert pruned.decisions() == whole.decisions()
+
+
+def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
+    shipped, small_pieces, tmp_path
+):
+    pool = [Post(row["id"], row["text"]) for row in posts(400, seed=5)]
+    build(tmp_path / "x.index", pool, shipped, name="x")
+    ours, theirs = (open_scorer(shipped, list(SEEDS.values()), about="event") for _ in "ab")
+    index = open_index(tmp_path / "x.index", shipped)
+    index.observe(ours, Window(), None)
+    observe_all(theirs, [post.text for post in pool])
+    texts = [post.text for post in pool]
+    assert np.array_equal(ours.scores(texts), theirs.scores(texts))
+    assert len(list(index.read_again())) < len(pool)
+
+
+DIES = """
+import os, signal, sys
+from siamese_news.search.index import changing, writing
+changing.BLOCK, writing._POSTS = 16, 40
+sync, step = {where}, [0]
+def dying(*rest, **more):
+    step[0] += 1
+    if step[0] == {dies}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sync(*rest, **more)
+{where} = dying
+from siamese_news.cli import app
+app(sys.argv[1:])
+"""
+AT = "writing.RowMaker.__call__", "writing.sync", "changing.sync", "changing.Manifest.write"
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "dies"),
+    [
+        ("build", AT[0], 3), slow("build", AT[1], 1), slow("build", AT[3], 1), ("build", AT[2], 2),
+        slow("add", AT[0], 3), slow("add", AT[1], 1), ("add", AT[3], 1), slow("add", AT[2], 2),
+    ],
+)  # fmt: skip
+def test_a_process_that_dies_leaves_the_index_as_it_was(index, change, where, dies):
+    path = index / ("new.index" if change == "build" else "x.index")
+    write(index / "new.jsonl", posts(100, seed=2))
+    command = ["index", "--posts", index / "new.jsonl", "--out", path]
+    command += ["--add"] if change == "add" else []
+    code = DIES.format(where=where, dies=dies)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, command)], timeout=300)
+    assert done.returncode in (-signal.SIGKILL, 0)
+    if change == "build":
+        assert not path.exists() or done.returncode == 0 or where == AT[2]
+    else:
+        run("index", "--out", path, "--check")
+    if not path.exists() or change == "add":
+        run(*command)
+    expected = posts(100, seed=2) if change == "build" else [*posts(150), *posts(100, seed=2)]
+    assert answer(index, "--index", path) == scan(index, expected)
+    assert not [item for item in index.iterdir() if item.name.endswith((".part", ".old"))]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(index):
+    """Twenty times: the old index answers as before, and the next change goes through."""
+    write(index / "new.jsonl", posts(3000, seed=2))
+    before = answer(index, "--index", index / "x.index")
+    add = ["index", "--posts", index / "new.jsonl", "--out", index / "x.index", "--add"]
+    command = [sys.executable, "-m", "siamese_news", *map(str, add)]
+    dice = np.random.default_rng(0)
+    for _ in range(20):
+        job = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0, 12))
+        job.kill()
+        if job.wait() == 0:
+            break
+        now = answer(index, "--index", index / "x.index")
+        if now != before:  # the kill came after the manifest
+            break
+    run(*add)
+    rows = [*posts(150), *posts(3000, seed=2)]
+    assert answer(index, "--index", index / "x.index") == scan(index, rows)
+
+
+def test_an_index_is_not_left_without_posts(index):
+    with pytest.raises(InputError, match="every post is deleted"):
+        change = IndexChange(index / "x.index")
+        change.delete([f"p0-{n}" for n in range(150)])
+        IndexChange(index / "x.index").compact()
