@@ -59,20 +59,17 @@ class Part:
     scores: NDArray[np.float32]
 
 
-def all_scores(
-    scorer: Scorer, posts: Chosen, left_out: NDArray[np.int64], articles: int
-) -> Iterator[Part]:
+def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Part]:
     """The scores of all posts, in their order.
 
     Args:
         scorer: one that has observed them.
         posts: the posts.
-        left_out: token ids that the model does not read.
         articles: how many the scorer has.
     """
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
-            part = _part(scorer, posts, number, rows, left_out)
+            part = _part(scorer, posts, number, rows)
             yield replace(part, rows=None)
 
 
@@ -124,8 +121,7 @@ def _part(
     posts: Chosen,
     number: int,
     rows: NDArray[np.int64],
-    left_out: NDArray[np.int64] | None = None,
 ) -> Part:
     segment = posts.segments[number]
-    scores = scorer.scores(segment.token_ids(rows, left_out))
+    scores = scorer.scores(segment.token_ids(rows))
     return Part(StoredPosts(segment, rows), rows + posts.firsts[number], scores)

@@ -180,15 +180,12 @@ class Segment:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def token_ids(
-        self, rows: NDArray[np.int64], left_out: NDArray[np.int64] | None = None
-    ) -> TokenIds:
-        """The token ids of some rows, as `Model.token_ids` gave them, without those `left_out`."""
+    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
+        """The token ids of some rows, as `Model.token_ids` gave them."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
         ids[ids >= self._of.words] = self._unknown[ragged(self._unknown_starts, rows)[0]]
-        found = TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]))
-        return found if left_out is None else found.where(~np.isin(ids, left_out))
+        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]))
 
     def post(self, row: int) -> Post:
         """The post of a row."""
