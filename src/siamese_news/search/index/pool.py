@@ -55,6 +55,7 @@ class PostIndex:
         ]
         self._first = np.zeros(0, np.int64)
         self._pruned = False
+        self._sample: list[Post] | None = None
         for segment in self._segments:
             check_reading(segment, model, str(path))
 
@@ -76,6 +77,11 @@ class PostIndex:
 
     def sample(self) -> list[Post]:
         """Posts at equal distances, fewer than 1,000."""
+        if self._sample is None:
+            self._sample = self._sampled()
+        return self._sample
+
+    def _sampled(self) -> list[Post]:
         count, step = len(self), 1
         while -(-count // step) >= _SAMPLE:
             step *= 2
