@@ -29,7 +29,7 @@ class LocalWorkers:
     def __init__(self, count: int, work: Work, out: Path) -> None:
         # A fresh process: a fork of one with threads may never get its locks.
         context: Any = multiprocessing.get_context("spawn")
-        self._workers: list[tuple[Any, Connection]] = []
+        self._workers: list[tuple[Any, Any]] = []
         for _ in range(count):
             mine, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, work, out), daemon=True)

@@ -1,0 +1,84 @@
+"""Where the time of `filter` goes: python -m benchmarks.stages --posts 100000.
+
+CPU time of one thread for each stage of the two passes over the posts of `benchmarks.scan`, which
+depends less on what else the machine does than seconds of the wall clock do. The stages are run one
+after the other over the same blocks, by the same functions that the command calls.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import machine
+from benchmarks.scan import SHIPPED, invented
+from siamese_news.data.readers import open_posts
+from siamese_news.model import Model
+from siamese_news.scoring import open_scorer
+from siamese_news.search.scan import blocks, observe, scored
+from siamese_news.search.spool import Block, Spool
+
+STORY = "A flood in the town\n\nThe river rose at night and took the bridge.\n"
+
+
+def measured(posts: int) -> dict[str, float]:
+    """CPU microseconds a post of each stage."""
+    spent: defaultdict[str, float] = defaultdict(float)
+
+    def clocked(stage: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        found = work()
+        spent[stage] += time.process_time() - start
+        return found
+
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "posts.jsonl"
+        words = (SHIPPED / "vocab.txt").read_text(encoding="utf-8").splitlines()
+        with corpus.open("wb") as stream:
+            stream.writelines(invented(posts, words))
+        model = Model.pretrained()
+        assert model.terms is not None
+        scorer: Any = open_scorer(model, [STORY], one_story=True)
+        spool = Spool(Path(folder))
+        spool.start()
+        rows = blocks(open_posts([corpus]))
+        kept = []
+        for number in range(-(-posts // 8192)):
+            block = clocked("reading and duplicates", lambda: next(rows))
+            texts = [post.text for post in block]
+            ids = clocked("tokenising and ids", lambda t=texts: scorer.token_ids(t))
+            whole = Block(number, block, ids)
+            clocked("keeping them for the second pass", lambda w=whole: spool.add(w))
+            clocked("features (words and pairs)", lambda i=ids: model.terms.distinct(i))
+            clocked("vectors", lambda i=ids: model.encode_ids(i, "post"))
+            kept.append(block)
+        spool.finish()
+        for block in spool:
+            clocked("first pass, from the ids", lambda b=block: scorer.observe(b.content))
+        clocked("feedback and smoothing", scorer.settle)
+        second = scored(scorer, (), articles=1, spool=spool)
+        clocked("second pass, from the spool", lambda: list(second))
+        fresh: Any = open_scorer(model, [STORY], one_story=True)
+        again = [post for block in kept for post in block]
+        clocked("for comparison: a pass that tokenises anew",
+                lambda: list(observe(fresh, again)))  # fmt: skip
+    return {stage: seconds / posts * 1e6 for stage, seconds in spent.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--posts", type=int, default=100_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    arguments = parser.parse_args()
+    runs = [measured(arguments.posts) for _ in range(arguments.repeat)]
+    print(f"{machine()}; {arguments.posts:,} posts, best of {arguments.repeat}\n")
+    print("| stage | µs of CPU a post |\n|---|---:|")
+    for stage in runs[0]:
+        print(f"| {stage} | {min(run[stage] for run in runs):.1f} |")
+
+
+if __name__ == "__main__":
+    main()
