@@ -38,7 +38,7 @@ def pool(tmp_path):
     return tmp_path
 
 
-def search(*more, out="out.jsonl", threshold="0.15"):
+def search(*more, out="out.jsonl", threshold="0.03"):
     return (
         *CLI, "filter", "--articles", "seed.txt", "--posts", "posts.jsonl",
         "--threshold", threshold, "--out", out, *more,
@@ -225,10 +225,10 @@ def limited(size):
 
 def test_a_full_disk_leaves_the_old_output_whole(pool):
     with (pool / "posts.jsonl").open() as stream:
-        few = [next(stream) for _ in range(3000)]
+        few = [next(stream) for _ in range(1000)]
     (pool / "posts.jsonl").write_text("".join(few))
     commands = {
-        "filter": lambda out, more: search(*more, out=out, threshold="0.05"),
+        "filter": lambda out, more: search(*more, out=out, threshold="-0.5"),
         "rank": lambda out, more: (
             *CLI, "rank", "--articles", "seed.txt", "--posts", "posts.jsonl", "--top", "2000",
             "--out", out, *more,
@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
         "report": lambda out, more: (*CLI, "report", "--results", "old.jsonl", "--out", out),
     }  # fmt: skip
     dice = random.Random(0)
-    done = subprocess.run([sys.executable, *search(out="old.jsonl", threshold="0.1")], cwd=pool,
+    done = subprocess.run([sys.executable, *search(out="old.jsonl", threshold="-0.5")], cwd=pool,
                           env=ENV, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     for name, command in commands.items():
@@ -248,14 +248,15 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
             assert done.returncode == 0, done.stderr
         before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
         size = len(before[old.name])
-        for number in range(7):
+        for number in range(5):
             most = 0 if number == 0 else dice.randrange(size)
             done = subprocess.run([sys.executable, *command(old.name, [])], cwd=pool, env=ENV,
                                   capture_output=True, text=True,
                                   preexec_fn=limited(most))  # fmt: skip
-            assert done.returncode == 1, (name, most, done.stderr)
+            # 2 where the copy of what was read has no room, which is not the output.
+            assert done.returncode in (1, 2), (name, most, done.stderr)
             assert "Traceback" not in done.stderr, done.stderr
-            assert "cannot be written" in done.stderr
+            assert "cannot be written" in done.stderr or "cannot be kept" in done.stderr
             for file, content in before.items():
                 assert (pool / file).read_bytes() == content, (name, most, file)
             assert not list(pool.glob(f".{old.name}*"))

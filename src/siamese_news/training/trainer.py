@@ -1,5 +1,6 @@
 """The Lightning trainer of a configuration, on one device or on several."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from siamese_news.errors import InputError
 from siamese_news.training.checkpoints import WholeCheckpoints
 from siamese_news.training.launch import launched_processes
+
+log = logging.getLogger(__name__)
 
 
 def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
@@ -44,6 +47,27 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
             "trainer.num_nodes=<nodes>"
         )
     return trainer
+
+
+def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **arguments: Any) -> None:
+    """`Trainer.fit`, which ends the process with 130 after Ctrl-C and with 143 after SIGTERM.
+
+    Lightning would end with 1 and with 0, so that a job that was stopped looked finished.
+
+    Args:
+        trainer: the trainer.
+        module: what is fitted.
+        go_on: what a user does to go on, for the log.
+        arguments: of `Trainer.fit`.
+
+    Raises:
+        SystemExit: the process was asked to stop.
+    """
+    try:
+        trainer.fit(module, **arguments)
+    except SystemExit as end:
+        log.error("training stopped; %s", go_on)
+        raise SystemExit(143 if trainer.received_sigterm else 130) from end
 
 
 def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:

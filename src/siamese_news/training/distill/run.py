@@ -31,7 +31,7 @@ from siamese_news.training.distill.teacher import teacher_vectors
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import ranking_figures
 from siamese_news.training.linking.run import remember_training
-from siamese_news.training.trainer import make_trainer, refuse_several_devices
+from siamese_news.training.trainer import fit, make_trainer, refuse_several_devices
 
 log = logging.getLogger(__name__)
 
@@ -272,7 +272,8 @@ def _fit(
         enable_checkpointing=False,
         enable_model_summary=False,
     )
-    trainer.fit(module, batches)
+    go_on = "the same command begins anew, with what the teacher has said so far"
+    fit(trainer, module, go_on=go_on, train_dataloaders=batches)
     return student.cpu().eval()
 
 

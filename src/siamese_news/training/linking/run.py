@@ -25,7 +25,7 @@ from siamese_news.training.linking.module import LinkModule, ranking_figures
 from siamese_news.training.patience import Patience
 from siamese_news.training.rank_monitor import RankMonitor
 from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
-from siamese_news.training.trainer import make_trainer
+from siamese_news.training.trainer import fit, make_trainer
 
 log = logging.getLogger(__name__)
 # Hide messages about devices, tips and life cycles; warnings are shown.
@@ -181,14 +181,12 @@ def _fit(
         resume = str(folder / "last.ckpt")
         log.info("the job was restarted; going on from %s", resume)
     try:
-        trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+        go_on = f"go on with resume={folder}/last.ckpt hydra.run.dir={out}"
+        fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
     except Requeued:
         if is_first_process():
             requeue()
         return None
-    except SystemExit:  # Lightning's answer to Ctrl-C
-        log.error("training stopped; go on with resume=%s/last.ckpt hydra.run.dir=%s", folder, out)
-        raise
     if not is_first_process():
         return None
     if best.best_model_path:

@@ -37,7 +37,7 @@ from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
 from siamese_news.training.rerank.words import words_of_collection
-from siamese_news.training.trainer import make_trainer, refuse_several_devices
+from siamese_news.training.trainer import fit, make_trainer, refuse_several_devices
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -230,9 +230,8 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
         # Lightning fetches the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
     _write_json(folder / _BEGUN, _same_on_resume(config))
-    trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
-    if trainer.interrupted:
-        raise KeyboardInterrupt(f"training stopped; the same command goes on from {last}")
+    go_on = f"the same command goes on from {last}"
+    fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
     saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
     module.load_state_dict(saved["state_dict"])
     module.to("cpu")
