@@ -18,7 +18,7 @@ from siamese_news.text.languages import (
     stop_tokens,
 )
 
-_SAMPLE = 999
+SAMPLE = 999
 _FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
 # Of the posts of an English pool at least so many have an English function word.
@@ -170,14 +170,14 @@ class _Sample:
 
     def _cut(self) -> None:
         self._noted.sort(key=lambda item: item[:2])
-        del self._noted[_SAMPLE:]
+        del self._noted[SAMPLE:]
 
     def __iter__(self) -> Iterator[Post]:
         self._noted, bound = [], 1 << 32
         for post in self._posts:
             if crc32(post.id.encode("utf-8", "replace")) < bound:
                 self.note(post)
-                if len(self._noted) >= 2 * _SAMPLE:
+                if len(self._noted) >= 2 * SAMPLE:
                     self._cut()
                     bound = self._noted[-1][0] + 1
             yield post

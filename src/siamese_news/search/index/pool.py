@@ -24,9 +24,9 @@ from siamese_news.search.index.scoring import (
     row_blocks,
 )
 from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.languages import SAMPLE
+from siamese_news.search.output import metadata_text
 from siamese_news.search.window import Window
-
-_SAMPLE = 1000
 
 
 class PostIndex:
@@ -55,7 +55,7 @@ class PostIndex:
         ]
         self._first = np.zeros(0, np.int64)
         self._pruned = False
-        self._sample: list[Post] | None = None
+        self._sample: list[dict[str, str | None]] | None = None
         for segment in self._segments:
             check_reading(segment, model, str(path))
 
@@ -75,22 +75,15 @@ class PostIndex:
         """Segment and row of posts by id."""
         return places(self._segments, ids)
 
-    def sample(self) -> list[Post]:
-        """Posts at equal distances, fewer than 1,000."""
+    def sample(self) -> list[dict[str, str | None]]:
+        """Posts from which `SearchLanguages` takes note of those of a scan."""
         if self._sample is None:
-            self._sample = self._sampled()
+            posts = [post for one in self._segments for post in one.sample(SAMPLE)]
+            self._sample = [
+                {"id": post.id, "text": post.text, "lang": metadata_text(post, "lang")}
+                for post in posts
+            ]
         return self._sample
-
-    def _sampled(self) -> list[Post]:
-        count, step = len(self), 1
-        while -(-count // step) >= _SAMPLE:
-            step *= 2
-        found, first = [], 0
-        for segment in self._segments:
-            live = np.flatnonzero(segment.live)
-            found += [segment.post(row) for row in live[-first % step :: step].tolist()]
-            first += len(live)
-        return found
 
     def observe(self, scorer: Scorer, window: Window, again: Callable[[str], None] | None) -> None:
         """Let a scorer learn of the posts what it needs; see `siamese_news.search.scan.observe`."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import orjson
@@ -15,7 +16,8 @@ from siamese_news.search.index.arrays import ArrayWriter, ragged, rounded_up
 from siamese_news.search.index.tables import Table, TableRows
 from siamese_news.text.token_ids import TokenIds
 
-TEXTS, FIELDS = "texts.arrow", "fields.arrow"
+TEXTS, FIELDS, SAMPLE = "texts.arrow", "fields.arrow", "sample.npy"
+_SAMPLED = 2000  # twice what a search notes of its pool: some may be deleted
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
 _STEPS = 127
@@ -122,6 +124,8 @@ class SegmentWriter:
         # What is seldom looked at is packed, in pieces that are small enough for one post.
         fields = {"id": pa.string(), "metadata": pa.binary()}
         self._fields = Table(folder / FIELDS, fields, packed=True)
+        self._sample = np.zeros((0, 2), np.int64)
+        self._path = folder / SAMPLE
         self._ends = {"starts": 0, "unknown_starts": 0}
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
@@ -138,6 +142,10 @@ class SegmentWriter:
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([rows.texts])
         self._fields.append([rows.ids, rows.metadata])
+        sums = [crc32(id.encode("utf-8", "replace")) for id in rows.ids]
+        places = np.arange(self.posts, self.posts + len(sums))
+        self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
+        self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:_SAMPLED]]
         self.posts += len(rows.ids)
         self.tokens = self._ends["starts"]
 
@@ -145,6 +153,7 @@ class SegmentWriter:
         """All is on the disk after this."""
         self._texts.close()
         self._fields.close()
+        np.save(self._path, self._sample[:, 1])
         for array in self._arrays.values():
             array.close()
 
@@ -171,7 +180,7 @@ class Segment:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self.codes, self.vectors, self.errors = arrays["codes"], arrays["vectors"], arrays["errors"]
         self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
-        self.dates = arrays["dates"]
+        self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
         self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
         self._of = codes
         self.live = np.ones(len(self), bool)
@@ -198,6 +207,13 @@ class Segment:
         for first, batch in self._fields.pieces():
             yield first, batch.column(0)
 
+    def sample(self, count: int) -> list[Post]:
+        """The `count` posts whose ids have the least checksums, and perhaps more."""
+        rows = self._sampled[self.live[self._sampled]]
+        if len(rows) < min(count, int(self.live.sum())):
+            rows = np.flatnonzero(self.live)
+        return [self.post(row) for row in rows.tolist()]
+
     def rows(self) -> Iterator[Rows]:
         """The rows that are not deleted, to be written again."""
         for first, fields in self._fields.pieces():
@@ -205,7 +221,7 @@ class Segment:
             rows = kept + first
             places, lengths = ragged(self.starts, rows)
             unknown, unknown_lengths = ragged(self._unknown_starts, rows)
-            ids, metadata = (column.take(kept) for column in fields.columns)
+            ids, metadata = (column.take(kept).to_pylist() for column in fields.columns)
             yield Rows(
                 ids, [self._texts[row][0] for row in rows.tolist()], metadata, self.codes[places],
                 lengths, self._unknown[unknown], unknown_lengths, self.vectors[rows],
