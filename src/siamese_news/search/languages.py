@@ -71,7 +71,7 @@ class SearchLanguages:
         return found
 
     def sample(self) -> list[dict[str, str | None]]:
-        """The noted posts, as plain values for `note_sample`."""
+        """The noted posts, as plain values for `note`."""
         noted = self._sample.noted if self._sample is not None else []
         return [{"id": p.id, "text": p.text, "lang": metadata_text(p, "lang")} for p in noted]
 
@@ -79,15 +79,11 @@ class SearchLanguages:
         """Note anew."""
         self._sample = self._shares = None
 
-    def note(self, posts: Iterable[Post]) -> None:
-        """Note posts of the pool that were sampled elsewhere."""
+    def note(self, sample: Iterable[Mapping[str, Any]]) -> None:
+        """Add what was noted elsewhere of posts of the pool (`sample`)."""
         self._sample = self._sample or _Sample(())
-        for post in posts:
-            self._sample.note(post)
-
-    def note_sample(self, sample: Iterable[Mapping[str, Any]]) -> None:
-        """Add what another of these noted of other posts of the pool (`sample`)."""
-        self.note(Post(row["id"], row["text"], {"lang": row["lang"]}) for row in sample)
+        for row in sample:
+            self._sample.note(Post(row["id"], row["text"], {"lang": row["lang"]}))
 
     def of_post(self, post: Post) -> str | None:
         """The language that the platform gives for a post, else the one it seems to be in."""

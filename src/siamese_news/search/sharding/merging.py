@@ -137,7 +137,7 @@ def _counted(opened: OpenWork, folder: ShardFolder) -> tuple[Counts, Window]:
         window.outside += outside
         window.undated += undated
         window.dated += dated
-        opened.languages.note_sample(part["sample"])
+        opened.languages.note(part["sample"])
     return total, window
 
 
