@@ -41,6 +41,8 @@ def reproduce(config: DictConfig, out: Path) -> Path:
     from siamese_news.reproduction.run import reproduce as run
 
     plain: Any = OmegaConf.to_container(config, resolve=True)
+    if plain["paper"] is None:
+        raise InputError("no paper is named; say paper=ast or paper=samcnn")
     chosen = choose(str(plain["paper"]), figure=plain["figure"], table=plain["table"])
     store = Store(
         saved=Path(plain["saved"]),

@@ -104,14 +104,9 @@ def _train(store: Store, setting: Setting, jobs: Sequence[Job]) -> None:
     started = time.monotonic()
     for place, job in enumerate(store.make(setting, jobs), start=1):
         minutes -= job.minutes
-        log.info(
-            "%d/%d %s done after %s; about %s left",
-            place,
-            len(waiting),
-            job.name,
-            duration((time.monotonic() - started) / 60),
-            duration(minutes),
-        )
+        left = f"about {duration(minutes)} left" if place < len(waiting) else "all of them"
+        took = duration((time.monotonic() - started) / 60)
+        log.info("%d/%d %s done after %s; %s", place, len(waiting), job.name, took, left)
 
 
 def duration(minutes: float) -> str:
