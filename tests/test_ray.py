@@ -56,27 +56,3 @@ def test_the_same_rows_and_an_actor_that_dies(root):
     error = job.communicate(timeout=600)[1]
     assert job.returncode == 0, error
     assert (root / "ray.jsonl").read_bytes() == (root / "one.jsonl").read_bytes()
-
-
-def test_a_driver_that_dies_goes_on_with_what_is_done(root):
-    ray = ["--engine", "ray", "--workers", "1"]
-    folder = root / "dies.jsonl.shards"
-    job = subprocess.Popen(command(root, "dies.jsonl", *ray), stderr=subprocess.DEVNULL)
-    while not list(folder.glob("*.read.json")) and job.poll() is None:
-        time.sleep(0.05)
-    os.kill(job.pid, signal.SIGKILL)
-    job.wait()
-    assert not (root / "dies.jsonl").exists()
-    while actors():
-        time.sleep(0.2)
-    again = [*command(root, "dies.jsonl", *ray), "--resume"]
-    done = subprocess.run(again, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "posts read\n" in done.stderr and "shard 1 of 1: 5," not in done.stderr
-    assert (root / "dies.jsonl").read_bytes() == (root / "one.jsonl").read_bytes()
-
-
-def test_an_address_where_nothing_is(root):
-    ray = ["--engine", "ray", "--address", "127.0.0.1:1"]
-    done = subprocess.run(command(root, "x.jsonl", *ray), capture_output=True, text=True)
-    assert done.returncode == 2 and "there is no Ray cluster" in done.stderr
