@@ -1,6 +1,7 @@
 """Fixtures shared by every room."""
 
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,18 @@ def _folder(variable: str) -> Path:
     if not value or not Path(value).is_dir():
         pytest.skip(f"{variable} does not name a folder; see docs/data.md")
     return Path(value)
+
+
+@pytest.fixture(autouse=True)
+def torch_threads():
+    """A test that trains in this process leaves the others their number of threads."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

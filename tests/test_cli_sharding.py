@@ -111,6 +111,7 @@ def large(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_workers_are_processes_and_give_the_same(large):
     arguments = command(large, "two.csv", "--workers", "2")
     done = subprocess.run(

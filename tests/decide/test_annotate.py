@@ -168,7 +168,7 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
     relevant = scored(folder / "scored.jsonl", size=400, cut=200)
     start(folder, "--budget", "40")
     arguments = ("--plan", "sheet.plan.json", "--labels", "mine.jsonl", "--recall", ".8",
-                 "--positives", "30", "--find", "100")  # fmt: skip
+                 "--positives", "30", "--find", "100", "--seed", "1")  # fmt: skip
     child = spawn(folder, *arguments)
     asked = []
     while True:
@@ -183,6 +183,8 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
     assert list(rows) == asked and len(set(asked)) == len(asked)
     # Every goal is reached: the posts, the recall, and a certificate that all labels speak for.
     assert sum(rows.values()) >= 100
+    # A recall is promised for 19 of 20 orders at least: 8 of the first 300 seeds miss it here, and
+    # the default seed is one of them.
     assert sum(rows.values()) >= 0.8 * len(relevant)
     alone = run("certify", "--plan", folder / "sheet.plan.json", "--labels", folder / "mine.jsonl")
     assert alone.exit_code == 0, alone.stderr

