@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
+from siamese_news.lexical_head import TermOptions
 from siamese_news.model import Model
 from siamese_news.model.convert import convert
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
@@ -100,6 +101,41 @@ def test_a_config_without_a_part_is_refused(folder, key):
     _rewrite_config(folder, lambda c: c.pop(key))
     with pytest.raises(InputError, match="do not fit"):
         Model.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"limits": {}}, "do not fit"),
+        ({"limits": {"article_tokens": "a", "post_tokens": 9, "keep": "first"}}, "tokens is 'a'"),
+        ({"limits": {"article_tokens": 9, "post_tokens": True, "keep": "first"}}, "is True"),
+        ({"terms": "a"}, "do not fit"),
+        ({"terms": {"texts": 1.5, "typical": [1, 1]}}, "texts=1.5"),
+        ({"terms": {"texts": 1, "typical": [0, 1]}}, r"typical=\[0, 1\]"),
+        ({"encoder": {"class": "BagEncoder", "weighting": 5}}, "BagEncoder|do not fit"),
+        ({"unknown": 3}, "do not fit|unknown"),
+    ],
+)
+def test_values_of_another_form_are_refused(folder, change, message):
+    _rewrite_config(folder, lambda c: c.update(change))
+    with pytest.raises(InputError, match=message) as refused:
+        Model.load(folder)
+    assert str(folder) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"power": "a"}, "power='a'; expected a number"),
+        ({"power": float("nan")}, "power=nan; expected a number"),
+        ({"feedback": {"score": 1e308}}, r"feedback.score=1e\+308; expected a number up to"),
+        ({"smoothing": {"posts": 2.5}}, "smoothing.posts=2.5; expected a whole number"),
+        ({"article_tokens": True}, "article_tokens=True; expected a whole number"),
+    ],
+)
+def test_options_of_the_lexical_head_are_numbers(values, message):
+    with pytest.raises(InputError, match=message):
+        TermOptions.of({"focused_pool": {"full": 0.2}, **values})
 
 
 def test_weights_of_another_shape_are_refused(folder, tiny_model):

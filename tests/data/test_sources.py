@@ -92,7 +92,7 @@ def test_configurations_are_there():
     [
         ({"colour": 1}, "data has unknown: colour"),
         ({"limits": {"article_tokens": 1, "post_tokens": 1}}, "data.limits has missing: keep"),
-        ({"limits.keep": "middle"}, "expected first or last"),
+        ({"limits.keep": "middle"}, "expected 'first' or 'last'"),
         ({"limits.post_tokens": 0}, "post_tokens is 0"),
         ({"batching.kind": "words"}, "expected articles or pairs"),
         ({"dev": {"folder": "x"}}, "data.dev has missing: split"),

@@ -18,7 +18,7 @@ def main() -> None:
 
     target, options = sys.argv[1], sys.argv[2:]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if target in ("model", "sealed"):
+    if target in ("model", "reranker", "sealed"):
         import torch  # noqa: F401  not to be instrumented
     with atheris.instrument_imports(include=["siamese_news"]):
         import targets

@@ -161,16 +161,43 @@ def _tokenizer(kind: Any) -> Any:
 
 def model(data: bytes) -> None:
     """A model folder, of which one file is another, and the checksums fit."""
+    from siamese_news.model import Model
+    from siamese_news.scoring import observe_all, open_scorer
+
+    target = _strange_folder(data, _model_folder())
+    with suppress(InputError):
+        loaded = Model.load(target)
+        loaded.trained_on.has_articles("x", ["a1"])
+        posts = ["flood in the town", "a bridge", "river", ""]
+        scorer = open_scorer(loaded, ["The river floods the town."])
+        observe_all(scorer, posts)
+        assert scorer.scores(posts).shape == (1, 4)
+
+
+def reranker(data: bytes) -> None:
+    """The same of a reranker."""
+    from siamese_news.model.reranker import TextRanker
+
+    target = _strange_folder(data, _reranker_folder())
+    with suppress(InputError):
+        loaded = TextRanker.load(target)
+        tokens = loaded.tokenizer()("the river of the town")
+        assert len(loaded.score(tokens, [tokens, ["flood"], []])) == 3
+
+
+def _strange_folder(data: bytes, whole: Path) -> Path:
+    """A copy of a model folder in which one file is another."""
     import torch
 
-    from siamese_news.model import Model
     from siamese_news.model.folder import _sha256
 
+    torch.set_num_threads(1)
     choices = Choices(data)
     target = folder() / "model"
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(_model_folder(), target)
-    name = MODEL[choices.below(len(MODEL))]
+    shutil.copytree(whole, target)
+    names = [name for name in MODEL if (target / name).is_file()]
+    name = names[choices.below(len(names))]
     content = (target / name).read_bytes()
     if name == "config.json" and choices.below(2):
         changed = choices.changed(json.loads(content))
@@ -182,12 +209,10 @@ def model(data: bytes) -> None:
         listed = (target / "SHA256SUMS").read_text().splitlines()
         sums = [f"{_sha256(target / line[66:])}  {line[66:]}" for line in listed]
         (target / "SHA256SUMS").write_text("\n".join(sums) + "\n")
-    torch.set_num_threads(1)
-    with suppress(InputError):
-        loaded = Model.load(target)
-        loaded.trained_on.has_articles("x", ["a1"])
-        loaded.encode_posts(["flood in the town"])
-        loaded.encode_articles(["the river"])
+    return target
+
+
+WORDS = ["the", "flood", "river", "town", "bridge"]
 
 
 @cache
@@ -195,14 +220,14 @@ def _model_folder() -> Path:
     import torch
 
     from siamese_news.encoders import BagEncoder, TokenEmbedding
+    from siamese_news.lexical_head import TermHead, TermOptions, empty_bigram_counters
     from siamese_news.model import Model
     from siamese_news.model.trained_on import TrainingRecord
     from siamese_news.text import Tokenizer, Vocabulary
 
-    words = ["the", "flood", "river", "town", "bridge"]
     small = Model(
-        tokenizer=Tokenizer(words=words),
-        vocabulary=Vocabulary(words, unknown="drop"),
+        tokenizer=Tokenizer(words=WORDS),
+        vocabulary=Vocabulary(WORDS, unknown="drop"),
         embedding=TokenEmbedding(
             torch.arange(20.0).reshape(5, 4), trainable=False, token_weights=torch.ones(5)
         ),
@@ -210,8 +235,36 @@ def _model_folder() -> Path:
         limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
         config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
         trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
-    )
+        terms=TermHead(
+            torch.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0],
+            options=TermOptions(),
+        ),
+    )  # fmt: skip
     path = folder() / "whole-model"
+    small.save(path, card="")
+    return path
+
+
+@cache
+def _reranker_folder() -> Path:
+    import torch
+
+    from siamese_news.encoders import TokenEmbedding
+    from siamese_news.model.reranker import TextRanker
+    from siamese_news.text import Vocabulary
+
+    small = TextRanker(
+        vocabulary=Vocabulary(WORDS, unknown="hash"),
+        embedding=TokenEmbedding(torch.arange(20.0).reshape(5, 4) / 20, trainable=False),
+        ranker={
+            "class": "PAtt", "filters": 6, "widths": [2], "padding": "full", "dropout": 0.0,
+            "hidden": 5, "head_hidden": 4, "head_order": "relu-norm", "head_dropout": 0.0,
+        },
+        exact_match=True,
+        tokenizer={"hashtags": "both"},
+        embedding_config={"trainable": False},
+    )  # fmt: skip
+    path = folder() / "whole-reranker"
     small.save(path, card="")
     return path
 
@@ -320,7 +373,7 @@ def _exit(error: BaseException) -> bool:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     function.__name__: function
-    for function in (posts, articles, tokens, model, results, sheets, sealed)
+    for function in (posts, articles, tokens, model, reranker, results, sheets, sealed)
 }
 
 

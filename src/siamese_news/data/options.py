@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siamese_news.errors import InputError
+from siamese_news.text.truncation import check_limits
 
 _KEYS: dict[str, Names[str]] = {
     "data": ("name", "train", "dev", "test", "split", "batching", "limits"),
@@ -47,11 +48,7 @@ def check_options(data: Mapping[str, Any]) -> None:
         raise InputError(f"data.batching.kind is '{kind}', expected articles or pairs")
     limits = data["limits"]
     _keys("data.limits", limits, _KEYS["data.limits"])
-    if limits["keep"] not in ("first", "last"):
-        raise InputError(f"data.limits.keep is '{limits['keep']}', expected first or last")
-    for name in ("article_tokens", "post_tokens"):
-        if limits[name] is not None and limits[name] < 1:
-            raise InputError(f"data.limits.{name} is {limits[name]}, expected 1 or more, or null")
+    check_limits(limits, "data.limits")
 
 
 def _keys(

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from siamese_news.errors import InputError
 from siamese_news.lexical_head.counts import PoolCounts
 from siamese_news.lexical_head.features import (
     BIGRAM_BUCKETS,
@@ -64,11 +65,22 @@ class TermHead(nn.Module):
 
     @classmethod
     def rebuilt(cls, config: Mapping[str, Any] | None, words: int) -> "TermHead | None":
-        """A head of so many words with the options of `config` and no frequencies yet, or none."""
+        """A head of so many words with the options of `config` and no frequencies yet, or none.
+
+        Raises:
+            InputError: an option, the number of texts or the typical lengths are of another form.
+        """
         if config is None:
             return None
         options = dict(config)
         texts, typical = options.pop("texts"), options.pop("typical")
+        if type(texts) is not int or not 0 <= texts <= 2**62:
+            raise InputError(
+                f"terms: texts={texts!r}; expected how many background texts there were"
+            )
+        lengths = typical if isinstance(typical, list) else []
+        if len(lengths) != 2 or not all(type(one) in (int, float) and one > 0 for one in lengths):
+            raise InputError(f"terms: typical={typical!r}; expected two numbers above 0")
         empty = torch.zeros(words)
         return cls(
             empty,

@@ -1,11 +1,13 @@
 """Every number of the lexical head."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from siamese_news.errors import InputError
 
+# A number above this is a mistake: memory would be asked for it, or it would not fit.
+_MOST = 10**9
 # What model folders of 0.1.0 call some options.
 _RENAMED = {"half": "lead_half_life", "phrases": "bigram_weight", "narrow": "focused_pool"}
 
@@ -136,6 +138,7 @@ class TermOptions:
     smoothing: Smoothing = field(default_factory=Smoothing)
 
     def __post_init__(self) -> None:
+        _check_numbers(self, "terms: ")
         if self.power < 0 or self.lead_half_life <= 0 or self.article_tokens < 1:
             raise InputError(
                 f"terms: power={self.power}, lead_half_life={self.lead_half_life}, article_tokens="
@@ -209,3 +212,16 @@ class TermOptions:
     def plain(self) -> dict[str, Any]:
         """As plain values."""
         return asdict(self)
+
+
+def _check_numbers(options: Any, where: str) -> None:
+    """Refuse what is no number, and for a count no whole one (and NaN is none)."""
+    for option in fields(options):
+        value, name = getattr(options, option.name), f"{where}{option.name}"
+        if is_dataclass(value):
+            _check_numbers(value, f"{name}.")
+        elif option.type is int:
+            if type(value) is not int or not abs(value) <= _MOST:
+                raise InputError(f"{name}={value!r}; expected a whole number up to {_MOST:,}")
+        elif type(value) not in (int, float) or not abs(value) <= _MOST:
+            raise InputError(f"{name}={value!r}; expected a number up to {_MOST:,}")

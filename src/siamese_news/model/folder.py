@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,26 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
     except SafetensorError as error:
         raise InputError(f"{folder / 'model.safetensors'}: not safetensors ({error})") from error
     return config, tensors, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
+
+
+@contextmanager
+def fitting(folder: str | Path) -> Iterator[None]:
+    """Around the rebuilding of a model: whatever its values break is the folder's fault.
+
+    Raises:
+        InputError: instead of what its parts raise; it names the folder.
+    """
+    try:
+        yield
+    except InputError as error:
+        if str(folder) in str(error):
+            raise
+        raise InputError(f"{Path(folder) / 'config.json'}: {error}") from error
+    except (
+        ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError,
+        TypeError, ValueError,
+    ) as error:  # fmt: skip
+        raise InputError(f"{folder}: config and weights do not fit ({error})") from error
 
 
 def check_dtypes(

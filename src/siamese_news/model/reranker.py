@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model.folder import check_dtypes, read_folder, write_folder
+from siamese_news.model.folder import check_dtypes, fitting, read_folder, write_folder
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
 from siamese_news.rerankers.texts import EncodedTexts
@@ -247,7 +247,7 @@ class TextRanker(nn.Module):
                 f"{path}: holds a model of kind {config.get('kind')!r}, expected {KIND!r}; "
                 "train one with task=rerank"
             )
-        try:
+        with fitting(path):
             embedding = TokenEmbedding(
                 tensors["embedding.matrix"],
                 token_weights=tensors["embedding.token_weights"],
@@ -267,8 +267,13 @@ class TextRanker(nn.Module):
             table = {name: torch.empty(0) for name in state if name.startswith("embedding.")}
             check_dtypes(path, tensors, {**state, **table})  # the table came from the folder
             model.load_state_dict(tensors)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise InputError(f"{path}: config and tensors do not fit ({error})") from error
+            # Some values are only found wrong when they are used.
+            model.tokenizer()
+            if not np.isfinite(model.score(words[:1], [words[:2]])).all():
+                raise InputError(
+                    f"{path}: the model gives NaN or infinity; its weights are broken, train it "
+                    "again with a smaller learning rate"
+                )
         return model.eval()
 
 

@@ -16,19 +16,19 @@ from siamese_news.encoders import (
     Encoder,
     TokenEmbedding,
     TwoHeadEncoder,
-    build_encoder,
     lead_weights,
     places_of,
 )
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead
-from siamese_news.model.folder import check_dtypes, read_folder, write_folder
+from siamese_news.model.folder import check_dtypes, fitting, write_folder
+from siamese_news.model.rebuilding import model_parts
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, TokenIds
-from siamese_news.text.truncation import Side, truncated
+from siamese_news.text.truncation import Side, check_limits, truncated
 from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
@@ -39,6 +39,7 @@ BLOCK = 8192
 
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
+_SIDES: tuple[Side, Side] = ("article", "post")
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
@@ -60,7 +61,7 @@ class Model(nn.Module):
             alone, and scores are a mixture (`siamese_news.scoring`).
 
     Raises:
-        InputError: ``limits["keep"]`` is neither ``"first"`` nor ``"last"``.
+        InputError: the limits are of another form (`check_limits`).
 
     Example:
         >>> from siamese_news import Model
@@ -85,8 +86,7 @@ class Model(nn.Module):
         terms: TermHead | None = None,
     ) -> None:
         super().__init__()
-        if limits["keep"] not in ("first", "last"):
-            raise InputError(f"limits.keep is {limits['keep']!r}; expected 'first' or 'last'")
+        check_limits(limits)
         self.tokenizer = tokenizer
         self.vocabulary = vocabulary
         self.embedding = embedding
@@ -320,32 +320,14 @@ class Model(nn.Module):
         Raises:
             InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
-        config, tensors, words = read_folder(folder)
-        if config.get("kind") != "encoder":
-            raise InputError(
-                f"{folder}: holds a {config.get('kind')!r} model, expected an 'encoder'"
-            )
-        try:
-            options = dict(config["embedding"])
-            embedding = TokenEmbedding(
-                torch.zeros(len(words), options.pop("size")),
-                token_weights=torch.ones(len(words)),
-                **options,
-            )
-            model = cls(
-                tokenizer=Tokenizer(words=words, **config["tokenizer"]),
-                vocabulary=Vocabulary(words, unknown=config["unknown"]),
-                embedding=embedding,
-                encoder=build_encoder({"input_dim": embedding.output_dim, **config["encoder"]}),
-                limits=config["limits"],
-                config=config["encoder"],
-                trained_on=TrainingRecord.in_folder(folder, config["trained_on"]),
-                terms=TermHead.rebuilt(config.get("terms"), len(words)),
-            )
+        parts, tensors = model_parts(folder)
+        with fitting(folder):
+            model = cls(**parts)
             check_dtypes(folder, tensors, model._stored(rows=1))
             model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
-        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
-            raise InputError(f"{folder}: config and weights do not fit ({error})") from error
+            # Some values are only found wrong when they are used.
+            for side in _SIDES:
+                model.encode_ids([np.arange(min(3, len(model.vocabulary)))], side)
         if compile:
             model.compile_attention()
         return model.eval()

@@ -5,12 +5,31 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from siamese_news.errors import InputError
 from siamese_news.text.token_ids import TokenIds
 
 Side = Literal["article", "post"]
 """Which of the two a text is: each has its own limit of tokens."""
 
 Tokens = TypeVar("Tokens", list[str], np.ndarray)
+
+
+def check_limits(limits: Mapping[str, Any], where: str = "limits") -> None:
+    """Refuse limits of another form than `truncate` reads.
+
+    Args:
+        limits: see `truncate`.
+        where: what the error names them.
+
+    Raises:
+        InputError: a limit is neither a whole number from 1 nor None, or ``keep`` is unknown.
+    """
+    if limits["keep"] not in ("first", "last"):
+        raise InputError(f"{where}.keep is {limits['keep']!r}, expected 'first' or 'last'")
+    for name in ("article_tokens", "post_tokens"):
+        limit = limits[name]
+        if limit is not None and (type(limit) is not int or limit < 1):
+            raise InputError(f"{where}.{name} is {limit!r}, expected 1 or more, or null for all")
 
 
 def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
