@@ -197,13 +197,13 @@ def test_a_wrong_row_is_named(place, row, message):
     board["rows"]["wrong"] = {"title": "wrong", **row}
     (place / "rows.yaml").write_text(json.dumps(board))
     with pytest.raises(InputError, match=message):
-        read_board(place / "rows.yaml", place)
+        read_board(place / "rows.yaml", place, place)
 
 
 def test_the_projects_own_board_is_read():
     from benchmarks.leaderboard.__main__ import HERE
 
-    board = read_board(HERE / "rows.yaml", HERE)
+    board = read_board(HERE / "rows.yaml", HERE, HERE)
     assert board.tests[:3] == ("usatoday-cnn", "signal1m", "crisislex-boston")
     assert board.rows["beside_minilm"].kind == "beside"
     assert all(
@@ -252,7 +252,7 @@ def test_whole_events_are_drawn():
 
 
 def test_the_strongest_peer_is_a_peer(place):
-    board = read_board(place / "rows.yaml", place / "models")
+    board = read_board(place / "rows.yaml", place / "models", place)
 
     def with_map(value):
         test = open_test("stories")
@@ -306,7 +306,7 @@ def test_the_best_chunk_counts(tmp_path, monkeypatch):
 
 def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):
     row = Row("a", "A", "model", (), train=("encoder=bag",), seeds=(0, 3))
-    board = Board({"a": row}, (), "stories", {}, tmp_path)
+    board = Board({"a": row}, (), "stories", {}, tmp_path, tmp_path)
     (tmp_path / "a" / "0" / "model").mkdir(parents=True)
     (tmp_path / "a" / "0" / "model" / "SHA256SUMS").touch()
     called = []
@@ -326,8 +326,39 @@ def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):
 
 
 def test_every_trained_row_says_how():
-    board = read_board(HERE / "rows.yaml", Path("nowhere"))
+    board = read_board(HERE / "rows.yaml", Path("nowhere"), Path("nowhere"))
     for row in board.rows.values():
-        assert bool(row.train) == (row.kind == "model"), row.name
+        assert (bool(row.train) != bool(row.sweep)) == (row.kind == "model"), row.name
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
             compose("train", list(row.train))  # raises for an unknown option
+
+
+def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
+    row = Row("a", "A", "model", (), sweep={"encoder": "cnn", "split": "event"})
+    board = Board({"a": row}, (), "stories", {}, tmp_path, tmp_path)
+    made = []
+
+    def train_link(options, folder):
+        made.append(options)
+        tiny_model.save(folder / "model", card=CARD)
+        if "data.test=null" not in options:
+            (folder / "evaluation").mkdir()
+        rate = next(option for option in options if option.startswith("task.optimizer.lr="))
+        return {"command": "c", "epochs": [{"dev/map": float(rate.partition("=")[2])}]}
+
+    monkeypatch.setattr("siamese_news.reproduction.ast.sweep.train_link", train_link)
+    assert board.folders(row) == []
+    train(board, row)
+    train(board, row)
+    assert len(made) == 2 + 3  # two rates, three seeds
+    first, second, third = board.folders(row)
+    assert first.parent.name == "rate0.003" and second != third
+    assert training_minutes(board, row) == 3.5
+
+
+def test_a_run_that_the_sweep_has_not_is_refused(place):
+    board = json.loads((place / "rows.yaml").read_text())
+    board["rows"]["tiny"]["sweep"] = {"encoder": "lstm", "split": "event"}
+    (place / "rows.yaml").write_text(json.dumps(board))
+    with pytest.raises(SystemExit, match="row tiny is run .*lstm.*, which the sweep has not"):
+        run(place)

@@ -28,6 +28,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--records", type=Path, default=HERE, help="folder of lock.json and scored.json"
     )
     parser.add_argument("--models", type=Path, default=Path("bench-results/models"))
+    parser.add_argument(
+        "--sweep", type=Path, default=Path("outputs/reproduction"), help="the runs of the sweep"
+    )
     parser.add_argument("--out", type=Path, default=Path("bench-results/leaderboard"))
     parser.add_argument("--table", type=Path, default=HERE.parent / "LEADERBOARD.md")
     try:
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     from siamese_news.evaluation.dev_pools import shared_dev_pools
     from siamese_news.utils.files import atomic_write
 
-    board = read_board(options.board, options.models)
+    board = read_board(options.board, options.models, options.sweep)
     names = _named("rows", options.rows, list(board.rows))
     tests = _named("tests", options.tests, list(board.tests))
     if options.step in ("train", None):

@@ -11,6 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 import siamese_news
+from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
@@ -31,6 +32,8 @@ class Row:
         peer: whether a user could have it without us: the strongest of these is what the paired
             tests compare with.
         minutes: minutes of training, if no model card names them.
+        sweep: ``encoder`` and ``split`` of the runs of `siamese_news.reproduction.ast.sweep` that
+            are a ``model``.
         train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
             ``seed`` and ``hydra.run.dir``.
         seeds: seeds of the trainings.
@@ -44,6 +47,7 @@ class Row:
     weights: tuple[float, ...] = ()
     peer: bool = False
     minutes: float | None = None
+    sweep: Mapping[str, str] | None = None
     train: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
 
@@ -58,6 +62,7 @@ class Board:
         background: an option of conf/data; its training texts give the background IDF.
         vectors: plain values of an option of conf/vectors.
         models: the folder of trained models.
+        sweep: the folder of the runs of the sweep.
     """
 
     rows: dict[str, Row]
@@ -65,6 +70,7 @@ class Board:
     background: str
     vectors: dict[str, Any]
     models: Path
+    sweep: Path
 
     def folders(self, row: Row) -> list[Path]:
         """The model folders of a row, one a seed; none for a peer."""
@@ -73,6 +79,8 @@ class Board:
             return [folder] if folder.is_dir() else []
         if row.kind != "model":
             return []
+        if row.sweep is not None:
+            return sweep_models(row.sweep, self.sweep)
         return sorted(checksum.parent for checksum in (self.models / row.name).rglob("SHA256SUMS"))
 
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +96,7 @@ class Board:
         return description
 
 
-def read_board(path: Path, models: Path) -> Board:
+def read_board(path: Path, models: Path, sweep: Path) -> Board:
     """Read rows.yaml.
 
     Raises:
@@ -111,8 +119,11 @@ def read_board(path: Path, models: Path) -> Board:
             )
         if row.weights and row.kind != "mix":
             raise InputError(f"{path}: row {name} has weights to choose but mixes nothing")
+        if row.sweep is not None and not known(row.sweep):
+            raise InputError(f"{path}: row {name} is run {row.sweep}, which the sweep has not")
         rows[name] = row
-    return Board(rows, tests, table["background"], option("vectors", table["vectors"]), models)
+    vectors = option("vectors", table["vectors"])
+    return Board(rows, tests, table["background"], vectors, models, sweep)
 
 
 def option(group: str, value: str | dict[str, Any]) -> dict[str, Any]:

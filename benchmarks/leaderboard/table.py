@@ -18,18 +18,18 @@ Scores = Mapping[str, Mapping[str, Sequence[Figures]]]
 """Test -> row -> figures, one for each seed."""
 
 _ABOUT = """\
-MAP: mean over articles of the average precision over the whole pool. Micro AP and AUC: all pairs
-in one list. Where a row has several seeds its figures are means over them, with the lowest and
-highest MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for
-`usatoday-cnn` also over whole events, of which the test has few. *p*: two-sided paired
-randomisation test of the average precision by article against the peer with the highest MAP on
-this very test, which favours the peers. *mean*: of MAP or AP over the tests; *worst difference*:
-the lowest difference to the strongest peer of a test; *p of all*: the paired test over all
-articles of all tests, each against the strongest peer of its test. *posts/s*: encoding and
-scoring the pool of this very test against all its articles, CPU time of one thread, articles and
-background ready (MiniLM: from a sample of the posts); it differs from test to test. The encoders
-differ in epochs and in the preparation of the word vectors, as `benchmarks/leaderboard/rows.yaml`
-lists them, so their rows are not a comparison at equal settings. Every choice is in
+MAP: mean over articles of the average precision over the whole pool. Micro AP and AUC: all pairs in
+one list. Where a row has several seeds its figures are means over them, with the lowest and highest
+MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for `usatoday-cnn`
+also over whole events, of which the test has few. *p*: two-sided paired randomisation test of the
+average precision by article against the peer with the highest MAP on this very test, which favours
+the peers. *mean*: of MAP or AP over the tests; *worst difference*: the lowest difference to the
+strongest peer of a test; *p of all*: the paired test over all articles of all tests, each against
+the strongest peer of its test. *posts/s*: encoding and scoring the pool of this very test against
+all its articles, CPU time of one thread, articles and background ready (MiniLM: from a sample of
+the posts); it differs from test to test. The rows *the paper's training* differ in the encoder
+alone (`siamese_news.reproduce paper=ast table=1`); those of the released code and of our training
+have settings of their own, listed in `benchmarks/leaderboard/rows.yaml`. Every choice is in
 `benchmarks/leaderboard/lock.json` with the dev figures that made it.
 `benchmarks/leaderboard/scored.json` has every scoring by `python -m benchmarks.leaderboard` since
 2026-11-21, 13:54 UTC; *scored* counts these. The model that ships was scored three times before

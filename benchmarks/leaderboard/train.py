@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from benchmarks.leaderboard.rows import Board, Row
+from benchmarks.leaderboard.sweep import train_sweep
 from siamese_news.errors import InputError
 
 
@@ -17,6 +18,8 @@ def train(board: Board, row: Row) -> None:
     Raises:
         InputError: a training ended with an error.
     """
+    if row.sweep is not None:
+        train_sweep(row.sweep, board.sweep)
     for seed in row.seeds if row.train else ():
         folder = board.models / row.name / str(seed)
         if any(folder.rglob("SHA256SUMS")):

@@ -108,6 +108,10 @@ class Store:
         self._runs = made / "runs" / paper
         self._folders = [self._made] if fresh else [self._made, saved / paper]
 
+    def runs(self, setting: Setting) -> Path:
+        """The folder that holds the folders of all runs."""
+        return self._runs / setting.data
+
     def find(self, setting: Setting, job: Job) -> Result | None:
         """The result of a job, if there is one.
 
@@ -133,7 +137,7 @@ class Store:
     def make(self, setting: Setting, jobs: Sequence[Job]) -> Iterator[Job]:
         """Run the jobs that have no result, in their order; yields each when its result is kept."""
         for job in self.missing(setting, jobs):
-            folder = self._runs / setting.data / job.name
+            folder = self.runs(setting) / job.name
             folder.mkdir(parents=True, exist_ok=True)
             started = time.process_time()
             values = job.run(folder, self.results(setting, jobs))

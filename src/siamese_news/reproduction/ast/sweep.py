@@ -159,17 +159,41 @@ def first_model(encoder: Encoder, split: str, runs: Path, results: Results) -> P
         results: with the two results of the row that `first_jobs` names.
     """
     setting = results.setting
-    trial, seed = trial_name(encoder, split), setting.seeds[0]
-    candidates = [
-        _rate_folder(runs / trial, results[trial]["rate"]),
-        runs / seed_name(encoder, split, seed),
-    ]
-    for folder in candidates:
+    seed = setting.seeds[0]
+    if (there := seed_model(setting, encoder, split, seed, runs)) is not None:
+        return there
+    trial, folder = trial_name(encoder, split), runs / seed_name(encoder, split, seed)
+    _run_seed(overrides(setting, encoder, split), trial, seed, seed, folder, results)
+    return first_model(encoder, split, runs, results)
+
+
+def seed_model(
+    setting: Setting, encoder: Encoder, split: str, seed: int, runs: Path
+) -> Path | None:
+    """The model folder of a run, if it is there.
+
+    Args:
+        setting: of the sweep.
+        encoder: the row.
+        split: ``pair`` or ``event``.
+        seed: of the run.
+        runs: the folder that holds the folders of all runs.
+    """
+    folders = [runs / seed_name(encoder, split, seed)]
+    if seed == setting.seeds[0]:
+        folders += [_rate_folder(runs / trial_name(encoder, split), rate) for rate in RATES]
+    for folder in folders:
         # A trial that did not go on has no evaluation of the test.
         if (folder / "evaluation").is_dir() and (folder / "model" / "SHA256SUMS").is_file():
             return folder / "model"
-    _run_seed(overrides(setting, encoder, split), trial, seed, seed, candidates[1], results)
-    return first_model(encoder, split, runs, results)
+    return None
+
+
+def row_jobs(setting: Setting, encoder: Encoder, split: str) -> list[Job]:
+    """All seeds of a row, and the choice of its learning rate."""
+    names = {seed_name(encoder, split, seed) for seed in setting.seeds}
+    names.add(trial_name(encoder, split))
+    return [job for job in sweep_jobs(setting) if job.name in names]
 
 
 def first_jobs(setting: Setting, split: str, options: Sequence[str]) -> list[Job]:
