@@ -1,6 +1,6 @@
 """What to expect by language: average precision on events-dev, each seed by itself.
 
-python -m benchmarks.languages [--stop-words off]
+python -m benchmarks.languages [--stop-words off] [--model FOLDER]
 Needs SIAMESE_NEWS_DATA. The pool is that of all twelve events together, in several languages; a
 post's language is told by the detector that fills `lang` in results. Prints Markdown.
 """
@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 
 from siamese_news import __version__
 from siamese_news.data.sources import open_source
-from siamese_news.model import Model
+from siamese_news.model.loading import open_model
 from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.languages import SearchLanguages
@@ -37,16 +37,21 @@ def precision(relevant, scores, among):
     return float(average_precision_score(relevant[among], scores[among]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stop-words", choices=("on", "off"), default="on")
-    arguments = parser.parse_args()
-    started = time.monotonic()
+def figures_of(model, *, stop_words=True):
+    """Of each seed: event, share of the relevant posts in its language, and three precisions.
+
+    Args:
+        model: any model.
+        stop_words: whether those of a seed's language are left out.
+
+    Returns:
+        Seed's language -> rows, whose precisions are those among all posts, among those in the
+        seed's language and among those in others.
+    """
     source = open_source("events-dev")
     qrels = source.split("dev")
     posts = list(source.posts.values())
     texts = [post.text for post in posts]
-    model = Model.pretrained()
     teller = SearchLanguages([])
     told = np.array([teller.of_post(post) or "" for post in posts])
     found = defaultdict(list)
@@ -54,8 +59,8 @@ def main() -> None:
         event = str(article.metadata["event"])
         languages = SearchLanguages([article])
         name = languages.seeds[id]
-        stop_words = languages.stop_words(model) if arguments.stop_words == "on" else None
-        scores = scores_of(model, article.full_text, texts, stop_words)
+        left_out = languages.stop_words(model) if stop_words else None
+        scores = scores_of(model, article.full_text, texts, left_out)
         relevant = np.array([qrels.get(id, {}).get(post.id, 0) > 0 for post in posts])
         figures = [
             precision(relevant, scores, np.ones(len(posts), bool)),
@@ -64,6 +69,17 @@ def main() -> None:
         ]
         share = float((told[relevant] == name).sum() / max((told[relevant] != "").sum(), 1))
         found[name].append((event, share, figures))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stop-words", choices=("on", "off"), default="on")
+    parser.add_argument("--model", help="a model folder; the model that ships without it")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    model = open_model(arguments.model)
+    found = figures_of(model, stop_words=arguments.stop_words == "on")
     foreign = {event for name, rows in found.items() if name != "en" for event, _, _ in rows}
     print(
         "| seed in | event | relevant posts in the seed's language | AP, all posts | "
@@ -79,7 +95,7 @@ def main() -> None:
             means = np.nanmean([figures for _, _, figures in others], axis=0)
             _line(name, f"mean of the {len(others)} other events", shares, means)
     print(
-        f"\n{len(posts):,} posts, {time.monotonic() - started:.0f} s; siamese_news {__version__}, "
+        f"\n{time.monotonic() - started:.0f} s; siamese_news {__version__}, "
         f"Python {platform.python_version()}, {platform.machine()}"
     )
 
