@@ -31,12 +31,11 @@ def iso_date(value: Any) -> str | None:
     """
     try:
         if isinstance(value, str):
-            text = value.strip()
             # By far the most frequent; the parser still has to agree that there is such a day.
-            if len(text) in (20, 24) and text[-1] == "Z" and text[10] == "T":
-                datetime.fromisoformat(text)
-                return text[:19] + "Z"
-            return _utc(_parse(text))
+            if value[10:11] == "T" and value[-1] == "Z" and len(value) in (20, 24):
+                datetime.fromisoformat(value)
+                return value[:19] + "Z"
+            return _utc(_parse(value.strip()))
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return _utc(_since_1970(float(value)))
     except (ValueError, OverflowError, OSError, TypeError, IndexError):

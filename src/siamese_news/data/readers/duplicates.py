@@ -16,6 +16,7 @@ _EMPTY = 0
 _LOAD = 0.7  # share of the slots in use before the table doubles
 _MARK = 16  # every so many ids, where it stands in the file
 _CHUNK = 2**20
+_FEW = 64  # so many hashes find their slot one by one
 _SLOTS = 2**23  # of the table in memory, at most
 _STEP = 256  # of a run every so many hashes are in memory
 _BITS = 8  # for each hash of a run, to tell at once that most others are not in it
@@ -181,7 +182,7 @@ class SeenIds:
         slots = hashes & mask
         new = np.zeros(len(hashes), bool)
         pending = np.arange(len(hashes))
-        while len(pending):
+        while len(pending) > _FEW:
             at, wanted = slots[pending], hashes[pending]
             empty = self._hashes[at] == _EMPTY
             # Where several want one slot the last one has it; the others look further.
@@ -190,6 +191,18 @@ class SeenIds:
             new[pending[found & empty]] = True
             pending = pending[~found]
             slots[pending] = (slots[pending] + 1) & mask
+        # What numpy takes for each further round is more than what the last few take one by one.
+        table = memoryview(self._hashes)
+        for index, slot, hashed in zip(
+            pending.tolist(), slots[pending].tolist(), hashes[pending].tolist(), strict=True
+        ):
+            while (held := table[slot]) != hashed:
+                if held == _EMPTY:
+                    table[slot] = hashed
+                    new[index] = True
+                    break
+                slot = (slot + 1) & mask
+            slots[index] = slot
         return slots, new
 
     def _grow(self, more: int) -> None:

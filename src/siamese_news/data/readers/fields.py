@@ -182,31 +182,32 @@ def generic(fields: Fields) -> Convert:
     def convert(record: Record) -> Post:
         if dotted:
             record = _with_dotted(record, dotted)
+        get = record.get
         text = None
         for name in texts:
-            value = record.get(name)
+            value = get(name)
             if value is not None:
                 text = text_value(value, name)
                 if text:
                     break
         heading = title or (None if text else spare)
-        if text is None and (heading is None or not record.get(heading)):
+        if text is None and (heading is None or not get(heading)):
             raise _missing(texts, record, "no text")
         for name in ids:
-            value = record.get(name)
+            value = get(name)
             if value is not None:
                 post_id = id_value(value, name)
                 break
         else:
             raise _missing(ids, record, "no id")
-        if heading is not None and record.get(heading):
+        if heading is not None and get(heading):
             lead = text_value(record[heading], heading)
             text = f"{lead}\n{text}" if text else lead
         metadata = _own_metadata(record["metadata"]) if "metadata" in record else {}
         for target, name in inner:
             put(metadata, target, metadata.get(name))
         for target, name in outer:
-            put(metadata, target, record.get(name))
+            put(metadata, target, get(name))
         return Post(post_id, text or "", metadata)
 
     return convert

@@ -61,7 +61,9 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
     if value is None or value == "":
         return
-    if name == "created_at":
+    if type(value) is str and name != "created_at":  # by far the most frequent
+        metadata[name] = clean_text(value)
+    elif name == "created_at":
         value = iso_date(value)
         if value is not None:
             metadata[name] = value
