@@ -15,6 +15,7 @@ import threading
 import time
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 WORDS = (
@@ -24,7 +25,10 @@ WORDS = (
 
 
 def make(folder: Path, count: int) -> None:
-    """A project whose search is done: posts of 12 words, three languages, thirty days."""
+    """A project whose search is done: posts of 12 words, four languages, thirty days.
+
+    One post in five is a run of 40 characters out of the 2,000 of a Japanese newspaper's kind.
+    """
     from siamese_news.search.output import COLUMNS, write_rows
 
     chance = random.Random(1)
@@ -35,10 +39,15 @@ def make(folder: Path, count: int) -> None:
     def rows():
         for rank in range(1, count + 1):
             words = chance.choices(WORDS, k=10) + [f"w{chance.randrange(200_000)}" for _ in "ab"]
+            text, lang = " ".join(words), chance.choice(["en", "en", "es", "de"])
+            if rank % 5 == 0:
+                # Squared: as in a language, few characters are frequent and many are rare.
+                run = [chr(0x4E00 + int(2000 * chance.random() ** 2)) for _ in range(40)]
+                text, lang = "".join(run), "ja"
             yield {
                 "article": f"seed{rank % 3}", "rank": rank,
                 "score": round(0.6 - 0.59 * rank / count, 6), "post": str(10**18 + rank),
-                "text": " ".join(words), "lang": chance.choice(["en", "en", "es", "de"]),
+                "text": text, "lang": lang,
                 "created_at": f"2026-03-{1 + chance.randrange(30):02}T10:{rank % 60:02}:00Z",
                 "terms": words[:2],
             }  # fmt: skip
@@ -167,9 +176,13 @@ def main() -> None:
             ("a word that a third of the posts have", "words=storm"),
             ("a rare word", "words=w12345"),
             ("two words and a language", "words=storm+wall&lang=es"),
+            ("a word, without another and without a language", "words=rescue+-night&lang=!de"),
+            ("two characters of Japanese", f"words={quote(chr(0x4E00) + chr(0x4E01))}"),
+            ("three characters of Japanese", f"words={quote(chr(0x4E00) * 2 + chr(0x4E02))}"),
         ):  # fmt: skip
             first, again = timed(page, f"/api/posts?{query}")
-            rows.append((name, f"{first:.0f} ms, again {again:.0f} ms"))
+            counted, _ = timed(page, f"/api/count?{query}&annotator=x", 1)
+            rows.append((name, f"{first:.0f} ms, its count {counted:.0f} ms, again {again:.0f} ms"))
         before = page.cpu()
         count, seconds = label(page, options.labels, options.seconds, options.posts)
         written = (folder / "labels.jsonl").read_bytes().count(b"\n")

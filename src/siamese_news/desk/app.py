@@ -25,6 +25,7 @@ def application(desk: Desk) -> Starlette:
     searching, listing = Searching(desk), Listing(desk)
     labelling, settling = Labelling(desk), Settling(desk)
     routes = [
+        Route("/api/labels", labelling.label, methods=["POST"]),  # the most frequent one
         Route("/", _view(desk, "search", search_values)),
         Route("/posts", listing.posts_view),
         Route("/label", labelling.label_view),
@@ -41,7 +42,6 @@ def application(desk: Desk) -> Starlette:
         Route("/api/copies/{rank:int}", listing.copies),
         Route("/api/threshold", listing.threshold, methods=["POST"]),
         Route("/api/learn", listing.learn, methods=["POST"]),
-        Route("/api/labels", labelling.label, methods=["POST"]),
         Route("/api/labels/undo", labelling.undo, methods=["POST"]),
         Route("/api/labels/import", labelling.take_labels, methods=["PUT"]),
         Route("/api/queue", labelling.queue),

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,13 @@ class Desk:
         chosen = config.get("threshold")
         return float(config["options"]["threshold"] if chosen is None else chosen)
 
-    def label(self, row: dict[str, Any]) -> Given:
-        """Write down a label that the page sent.
+    @property
+    def open(self) -> bool:
+        """Whether the results are at hand; else the first look at them may take a while."""
+        return self._results is not None and self._results[0] == str(self.project.results)
+
+    def label(self, row: dict[str, Any]) -> "tuple[Given, Future[None]]":
+        """Hand a label that the page sent to the writer; see `LabelLog.begin`.
 
         Raises:
             InputError: for a post that the search did not find, and fields that cannot be.
@@ -86,7 +92,7 @@ class Desk:
         if row.get("together") and found.cluster_size > 1:
             ranks = self.results().copies(found.rank)[:_COPIES]
             copies = [other.id for other in self.results().posts(ranks) if other.id != post]
-        return self.log.add(
+        return self.log.begin(
             post,
             str(row.get("label")),
             str(row.get("annotator") or ""),

@@ -97,7 +97,13 @@ class LabelLog:
         """How many lines there are; changes whenever a label does."""
         return self._state.lines
 
-    def add(
+    def add(self, post: str, label: str, annotator: str, **more: Any) -> Given:
+        """Write a label down; returns when it is on the disk. See `begin`."""
+        given, done = self.begin(post, label, annotator, **more)
+        done.result()
+        return given
+
+    def begin(
         self,
         post: str,
         label: str,
@@ -106,8 +112,8 @@ class LabelLog:
         note: str = "",
         copies: tuple[str, ...] = (),
         seen: int | None = None,
-    ) -> Given:
-        """Write a label down; returns when it is on the disk.
+    ) -> "tuple[Given, Future[None]]":
+        """Hand a label to the writer.
 
         Args:
             post: its id.
@@ -117,6 +123,9 @@ class LabelLog:
             copies: near-duplicates it is said of as well.
             seen: the number of this annotator's label of the post that the page showed, 0 for none;
                 None to write whatever there is.
+
+        Returns:
+            The label, and what is done when it is on the disk; nobody may be told of it before.
 
         Raises:
             InputError: for another label, and an empty name.
@@ -133,9 +142,7 @@ class LabelLog:
                 raise Conflict(current)
             number = self._state.lines + 1
             given = Given(number, post, label, name, note[:2000], _now(), tuple(copies))
-            done = self._append({"n": number, "at": given.at, **_plain(given)})
-        done.result()
-        return given
+            return given, self._append({"n": number, "at": given.at, **_plain(given)})
 
     def undo(self, annotator: str) -> Given | None:
         """Take back the annotator's last label that stands; None where there is none."""

@@ -50,6 +50,7 @@ class Project:
         self.model = None if model is None else model.resolve()
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
+        self._read: tuple[tuple[int, ...], dict[str, Any]] | None = None
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
@@ -91,13 +92,19 @@ class Project:
             InputError: for a damaged file.
         """
         try:
+            there = self._file.stat()
+            stamp = there.st_mtime_ns, there.st_size, there.st_ino
+            if self._read is not None and self._read[0] == stamp:
+                return {**self._read[1], "options": dict(self._read[1]["options"])}
             content = json.loads(self._file.read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise InputError(
                     f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
                     "open it with the version that made it"
                 )
-            return {**content, "options": _OPTIONS | dict(content["options"])}
+            content["options"] = _OPTIONS | dict(content["options"])
+            self._read = stamp, content
+            return {**content, "options": dict(content["options"])}
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise InputError(
                 f"{self._file}: is damaged ({error}); restore it from a copy"

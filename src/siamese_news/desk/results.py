@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.desk.results_file import UNDATED, build, day_of, is_there, save_columns
+from siamese_news.desk.word_index import split, wanted
 from siamese_news.search.report import ReportPost
 
 _COLUMNS = "rank, post, score, article, text, lang, created, cluster, copies, terms, x, y, link"
@@ -30,9 +31,10 @@ class Asked:
     """Which posts; what is empty does not restrict.
 
     Attributes:
-        words: each must be in the post, at the beginning of a word.
-        lang: language code; ``-`` for posts without one.
-        seed: id of the seed that a post is nearest to.
+        words: each must be in the post, at the beginning of a word; one with a minus before it must
+            not.
+        lang: language code; ``-`` for posts without one; with ``!`` before it all but that.
+        seed: id of the seed that a post is nearest to; likewise.
         start: first day, ``2026-03-01``.
         end: last day.
         least: lowest score.
@@ -93,16 +95,19 @@ class Results:
     def find(self, asked: Asked) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
         keep = self._narrow(asked)
-        words = asked.words.split()
+        words, without = split(asked.words)
         if words:
             keep &= self._with_words(words)
+        for word in without:
+            keep &= ~self._with_words([word])
         return np.flatnonzero(keep) + 1
 
     def known(self, asked: Asked) -> bool:
         """Whether `find` answers at once; for new words it has to count all posts with them."""
-        words = asked.words.split()
+        words, without = split(asked.words)
         with self._guard:
-            return not words or _key(words) in self._answers
+            # What is left out has to be counted in any case.
+            return bool(without) or not words or _key(words) in self._answers
 
     def first(self, asked: Asked, after: int, count: int) -> list[int]:
         """The first ranks of `find` beyond a rank, without looking for all that there are.
@@ -113,11 +118,11 @@ class Results:
             count: how many.
         """
         keep = self._narrow(asked)
-        where, values = _query(asked.words.split())
+        asking = wanted(split(asked.words)[0])
         found: list[int] = []
         with closing(self._base().cursor()) as rows:
-            row = where.split()[1]
-            rows.execute(f"{where} AND {row} > ? ORDER BY {row}", [*values, after])
+            rank = asking.rank
+            rows.execute(f"{asking.sql} AND {rank} > ? ORDER BY {rank}", [*asking.values, after])
             while len(found) < count and (part := rows.fetchmany(_STRETCH)):
                 ranks = np.array(part, np.int64)[:, 0]
                 found += ranks[keep[ranks - 1]].tolist()
@@ -134,7 +139,9 @@ class Results:
             (asked.lang, self.languages, self._lang), (asked.seed, self.seeds, self._seed),
         ):  # fmt: skip
             if name:
-                keep &= codes == (list(known).index(name) if name in known else -1)
+                one = name.removeprefix("!")
+                alike = codes == (list(known).index(one) if one in known else -1)
+                keep &= ~alike if name.startswith("!") else alike
         if asked.start:
             keep &= self._hour >= 24 * day_of(asked.start)
         if asked.end:
@@ -208,12 +215,10 @@ class Results:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
-        where, values = _query(words)
-        sql = where.replace("SELECT rank", "SELECT group_concat(rank)").replace(
-            "SELECT rowid", "SELECT group_concat(rowid)"
-        )
+        asking = wanted(words)
+        sql = asking.sql.replace(f"SELECT {asking.rank}", f"SELECT group_concat({asking.rank})", 1)
         # One text of all ranks comes three times as fast as a row for each.
-        (ranks,) = self._base().execute(sql, values).fetchone()
+        (ranks,) = self._base().execute(sql, asking.values).fetchone()
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
@@ -232,34 +237,9 @@ class Results:
         return base
 
 
-def _moment(hour: Any) -> datetime:
-    return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)
-
-
 def _key(words: list[str]) -> str:
     return " ".join(words).casefold()
 
 
-def _query(words: list[str]) -> tuple[str, list[str]]:
-    """The statement that selects the ranks of posts with all of these words, and its values."""
-    if any(_unspaced(word) for word in words):
-        # No blanks between words: the index has whole phrases.
-        each = " AND ".join(["text LIKE ? ESCAPE '\\'"] * len(words))
-        return f"SELECT rank FROM posts WHERE {each}", [f"%{_literal(word)}%" for word in words]
-    # As the index cuts texts into words: at everything but letters and digits.
-    cut = "".join(sign if sign.isalnum() else " " for sign in " ".join(words))
-    query = " AND ".join(f'"{word}"' + "*" * (len(word) > 2) for word in cut.split())
-    return "SELECT rowid FROM words WHERE words MATCH ?", [query]
-
-
-def _unspaced(word: str) -> bool:
-    """Whether it has signs of a script without blanks, or no letter that the index knows."""
-    return not any(sign.isalnum() for sign in word) or any(
-        "\u0e00" <= sign <= "\u0eff" or "\u1000" <= sign <= "\u109f" or "\u2e80" <= sign <= "\u9fff"
-        or "\uac00" <= sign <= "\ud7a3" or "\uf900" <= sign <= "\ufaff" or sign >= "\U00020000"
-        for sign in word
-    )  # fmt: skip
-
-
-def _literal(word: str) -> str:
-    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def _moment(hour: Any) -> datetime:
+    return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)

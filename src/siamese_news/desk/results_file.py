@@ -11,13 +11,14 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.readers.dates import iso_date
+from siamese_news.desk.word_index import TABLES, pairs_of
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
 UNDATED = np.iinfo(np.int32).min
 """The hour of a post without a date."""
 
-_VERSION = 2  # of the database; one of another version is made anew
+_VERSION = 3  # of the database; one of another version is made anew
 
 
 def is_there(database: Path, columns: Path) -> bool:
@@ -41,13 +42,12 @@ def build(parquet: Path, database: Path) -> None:
             CREATE TABLE posts (rank INTEGER PRIMARY KEY, post TEXT, score REAL, article TEXT,
                 text TEXT, lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB,
                 x REAL, y REAL, link TEXT);
-            CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = 'rank',
-                detail = 'none', prefix = '3 4 5 6',
-                tokenize = 'unicode61 remove_diacritics 2');
             """
+            + TABLES
         )
         with base:
             for batch in pq.ParquetFile(parquet).iter_batches(8192):
+                rows = batch.to_pylist()
                 base.executemany(
                     f"INSERT INTO posts VALUES ({', '.join('?' * 13)})",
                     [
@@ -58,7 +58,14 @@ def build(parquet: Path, database: Path) -> None:
                             orjson.dumps(row.get("terms") or []), row.get("x"), row.get("y"),
                             _web(row.get("link")),
                         )
-                        for row in batch.to_pylist()
+                        for row in rows
+                    ],
+                )  # fmt: skip
+                base.executemany(
+                    "INSERT INTO pairs(rowid, text) VALUES (?, ?)",
+                    [
+                        (row["rank"], pairs) for row in rows
+                        if (pairs := pairs_of(row.get("text") or ""))
                     ],
                 )  # fmt: skip
             base.execute("INSERT INTO words(words) VALUES ('rebuild')")

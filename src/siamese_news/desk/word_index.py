@@ -1,0 +1,115 @@
+"""Filters by words: what the indexes of a database of results hold, and how they are asked.
+
+Words between blanks are found by their beginning (FTS5, one index of words). Scripts without
+blanks are found by any part of a run: their index has the overlapping pairs of characters in their
+order, so that a phrase of pairs is a substring.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from itertools import pairwise
+
+from siamese_news.text.characters import MARKS
+from siamese_news.text.spaceless import east_asian, has_letter
+
+TABLES = """
+CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = 'rank',
+    detail = 'none', prefix = '3 4 5 6', tokenize = 'unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE pairs USING fts5(text, content = '', tokenize = 'ascii');
+"""
+"""The indexes, beside a table ``posts`` with ``rank`` and ``text``."""
+
+_RUN = re.compile(rf"[\w{MARKS}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a filter asks for.
+
+    Attributes:
+        sql: selects the ranks of the posts, in their order, as its only column.
+        values: of its marks.
+        rank: name of that column.
+    """
+
+    sql: str
+    values: tuple[str, ...]
+    rank: str
+
+
+def split(text: str) -> tuple[list[str], list[str]]:
+    """The words that a post must have, and those (with a minus before them) it must not."""
+    words = text.split()
+    without = [word[1:] for word in words if word.startswith("-") and len(word) > 1]
+    return [word for word in words if not (word.startswith("-") and len(word) > 1)], without
+
+
+def pairs_of(text: str) -> str:
+    """The pairs of characters of the runs that have letters of scripts without blanks, as indexed.
+
+    In hexadecimal, five digits a character: tokenisers of FTS5 split at the vowel signs of Thai.
+    The last character of a run stands alone as well: so each character begins a token, and no
+    phrase goes on into the next run.
+    """
+    if not east_asian(text):
+        return ""
+    found: list[str] = []
+    for run in _RUN.findall(_plain(text)):
+        if has_letter(run):
+            codes = [f"{ord(sign):05x}" for sign in run]
+            found += [*map("".join, pairwise(codes)), codes[-1]]
+    return " ".join(found)
+
+
+def wanted(words: list[str]) -> Wanted:
+    """The statement for posts that have all of these words.
+
+    Args:
+        words: at least one.
+    """
+    spaced, phrases, rest = [], [], []
+    for word in words:
+        runs = _RUN.findall(_plain(word)) if east_asian(word) else []
+        if not any(sign.isalnum() for sign in word):
+            rest.append(word)
+        elif any(has_letter(run) for run in runs):
+            phrases += [_phrase(run) for run in runs if has_letter(run)]
+            spaced += [_beginning(run) for run in runs if not has_letter(run)]
+        else:
+            # As the index cuts texts into words: at everything but letters and digits.
+            cut = "".join(sign if sign.isalnum() else " " for sign in word)
+            spaced += [_beginning(part) for part in cut.split()]
+    parts, values = [], []
+    for table, asked in (("words", spaced), ("pairs", phrases)):
+        if asked:
+            parts.append(f"SELECT rowid FROM {table} WHERE {table} MATCH ?")
+            values.append(" AND ".join(asked))
+    for word in rest:
+        # Signs alone are in no index.
+        parts.append("SELECT rank FROM posts WHERE text LIKE ? ESCAPE '\\'")
+        values.append(f"%{_literal(word)}%")
+    if len(parts) == 1:
+        return Wanted(parts[0], tuple(values), parts[0].split()[1])
+    each = " AND ".join(f"rank IN ({part})" for part in parts)
+    return Wanted(f"SELECT rank FROM posts WHERE {each}", tuple(values), "rank")
+
+
+def _plain(text: str) -> str:
+    """One form for what readers take for the same: widths, cases, composed signs."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _beginning(word: str) -> str:
+    return f'"{word}"' + "*" * (len(word) > 2)
+
+
+def _phrase(run: str) -> str:
+    codes = [f"{ord(sign):05x}" for sign in run]
+    if len(codes) == 1:
+        return f'"{codes[0]}"*'
+    return '"' + " ".join(map("".join, pairwise(codes))) + '"'
+
+
+def _literal(word: str) -> str:
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,0 +1,74 @@
+"""Filters by words in every script: what the index finds is what the texts hold."""
+
+import re
+import sqlite3
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siamese_news.desk.word_index import TABLES, pairs_of, split, wanted
+from siamese_news.text.characters import MARKS
+
+TEXTS = [
+    "洪水警報が東京2024で出た", "ดินถล่มที่เชียงใหม่วันนี้", "서울에 홍수가 났다", "ﾄｳｷｮｳ タワー",
+    "Flooded street in Tōkyō", "flood 洪水", "洪 水", "水", "Ａ社の発表", "🔥 fire", "မြန်မာနိုင်ငံ",
+]  # fmt: skip
+
+
+def base(texts):
+    opened = sqlite3.connect(":memory:")
+    opened.executescript("CREATE TABLE posts (rank INTEGER PRIMARY KEY, text TEXT);" + TABLES)
+    opened.executemany("INSERT INTO posts VALUES (?, ?)", enumerate(texts))
+    rows = [(rank, pairs) for rank, text in enumerate(texts) if (pairs := pairs_of(text))]
+    opened.executemany("INSERT INTO pairs(rowid, text) VALUES (?, ?)", rows)
+    opened.execute("INSERT INTO words(words) VALUES ('rebuild')")
+    return opened
+
+
+def found(opened, words):
+    asked = wanted(words.split())
+    return sorted(row[0] for row in opened.execute(asked.sql, asked.values))
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        ("洪水", [0, 5]), ("洪水警報", [0]), ("水", [0, 5, 6, 7]), ("洪", [0, 5, 6]),
+        ("警報が東", [0]),
+        ("水警", [0]), ("報警", []), ("東京2024", [0]), ("東京2025", []), ("เชียงใหม่", [1]),
+        ("ถล่ม", [1]), ("ล่ม", [1]), ("홍수", [2]), ("서울", [2]), ("수가", [2]), ("トウキョウ", [3]),
+        ("ﾀﾜｰ", [3]), ("flood", [4, 5]), ("flood 洪水", [5]), ("tokyo", [4]), ("a社", [8]),
+        ("🔥", [9]), ("🔥 fire", [9]), ("နိုင်ငံ", [10]), ("「洪水」", [0, 5]), ("洪水 警報", [0]),
+    ],
+)  # fmt: skip
+def test_a_word_is_found_where_its_script_has_it(words, ranks):
+    assert found(base(TEXTS), words) == ranks
+
+
+def test_no_filter_by_letters_reads_all_texts():
+    opened = base(TEXTS)
+    for words in ("洪水", "水", "ถล่ม", "홍수", "flood", "flood 洪水", "東京2024 警報"):
+        asked = wanted(words.split())
+        plan = opened.execute(f"EXPLAIN QUERY PLAN {asked.sql}", asked.values).fetchall()
+        assert not [row for row in plan if re.search(r"SCAN posts\b", row[-1])], words
+
+
+@given(
+    st.lists(st.text("洪水警報東京กาล่มホ서울ab2 、", max_size=12), min_size=1, max_size=6),
+    st.text("洪水警報東京กาล่มホ서울", min_size=1, max_size=4),
+)
+def test_any_part_of_a_run_is_found(texts, word):
+    plain = unicodedata.normalize("NFKC", word)
+    runs = re.findall(rf"[\w{MARKS}]+", plain)
+    wanted_ranks = [
+        rank for rank, text in enumerate(texts)
+        if all(any(run in other for other in re.findall(
+            rf"[\w{MARKS}]+", unicodedata.normalize("NFKC", text))) for run in runs)
+    ]  # fmt: skip
+    assert found(base(texts), word) == wanted_ranks
+
+
+def test_a_minus_leaves_out():
+    assert split("flood -sale 2-3 - -") == (["flood", "2-3", "-", "-"], ["sale"])
