@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import ModelOption, bad_input_exits
+from siamese_news.cli.common import ModelOption, NotOption, bad_input_exits
 
 
 def desk(
@@ -20,6 +20,7 @@ def desk(
         list[str] | None,
         typer.Option(help="Posts, as rank reads them. More can be added on the page."),
     ] = None,
+    negatives: NotOption = None,
     model: ModelOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Else any that is free.")] = 0,
     no_browser: Annotated[
@@ -38,5 +39,5 @@ def desk(
         from siamese_news.desk.project import Project
         from siamese_news.desk.server import serve
 
-        opened = Project(project, articles or [], posts or [], model)
+        opened = Project(project, articles or [], posts or [], negatives or [], model)
         serve(opened, port=port, browser=not no_browser, say=lambda line: typer.echo(line))

@@ -6,7 +6,7 @@ are independent from post to post.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -80,7 +80,12 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
     low = float(beta.ppf(0.025, differ, count - differ + 1)) if differ else 0.0
     high = float(beta.ppf(0.975, differ + 1, count - differ)) if differ < count else 1.0
     return Agreement(
-        count, differ, _rate(differ / count), _rate(low) or 0.0, _rate(high), _alpha(first, second)
+        count,
+        differ,
+        _rate(differ / count),
+        _rate(low) or 0.0,
+        _rate(high),
+        krippendorff(list(zip(first, second, strict=True))),
     )
 
 
@@ -88,12 +93,27 @@ def _rate(disagreement: float) -> float | None:
     return (1 - math.sqrt(1 - 2 * disagreement)) / 2 if disagreement <= 0.5 else None
 
 
-def _alpha(first: Sequence[int], second: Sequence[int]) -> float | None:
-    """Krippendorff's alpha, nominal, two annotators, nothing missing (Krippendorff, 2011)."""
-    values = 2 * len(first)
-    ones = sum(first) + sum(second)
-    expected = 2 * ones * (values - ones) / (values * (values - 1))
-    if not expected:
+def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
+    """Krippendorff's alpha for two nominal values (Krippendorff, 2011).
+
+    Any number of annotators, of whom any may have left any post out.
+
+    Args:
+        units: of each post the labels, 0 or 1, that it has; posts with fewer than two do not count.
+
+    Returns:
+        1 for agreement on everything, 0 for what chance would do; None where all labels are the
+        same.
+    """
+    values, ones, differing = 0, 0, 0.0
+    for labels in units:
+        if len(labels) < 2:
+            continue
+        positive = sum(labels)
+        values += len(labels)
+        ones += positive
+        differing += 2 * positive * (len(labels) - positive) / (len(labels) - 1)
+    if not 0 < ones < values:
         return None
-    observed = sum(a != b for a, b in zip(first, second, strict=True)) / len(first)
-    return 1 - observed / expected
+    expected = 2 * ones * (values - ones) / (values - 1)
+    return 1 - differing / expected

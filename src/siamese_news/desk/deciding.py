@@ -14,7 +14,6 @@ from siamese_news.decide.certification import Certification
 from siamese_news.decide.design import FIRST, share_of
 from siamese_news.decide.labels import Labels, read_labels
 from siamese_news.decide.ledger import mark_labelled, never_labelled, read_ledger
-from siamese_news.decide.noise import Agreement, agreement
 from siamese_news.decide.page import write_page
 from siamese_news.decide.plan import Settings, beside
 from siamese_news.desk.labels import LabelLog
@@ -206,23 +205,6 @@ class Deciding:
             lines.append(command_line([*arguments, "--out", sheet]))
         lines.append(command_line(["certify", "--labels", sheet]))
         return lines
-
-    def agreement(self) -> tuple[str, str, Agreement] | None:
-        """The two annotators with the most posts in common, and how they agree."""
-        names = self._log.annotators()
-        common: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for post in self._log.posts():
-            said = self._log.by_annotator(post)
-            plain = {n: int(said[n].label == "yes") for n in names if n in said}
-            plain = {n: v for n, v in plain.items() if said[n].label != "skip"}
-            for place, first in enumerate(plain):
-                for second in list(plain)[place + 1 :]:
-                    common.setdefault((first, second), []).append((plain[first], plain[second]))
-        if not common:
-            return None
-        pair = max(common, key=lambda names: (len(common[names]), names))
-        both = common[pair]
-        return *pair, agreement([said for said, _ in both], [said for _, said in both])
 
     def chance(self) -> Fraction | None:
         """The chance of a wrong certificate, all plans over the scores included."""

@@ -14,12 +14,16 @@ from siamese_news.desk.labels import Given, LabelLog
 from siamese_news.desk.learning import Learning
 from siamese_news.desk.project import Project
 from siamese_news.desk.results import Asked, Results
-from siamese_news.desk.search import Search
+from siamese_news.desk.search import Search, command_line
+from siamese_news.desk.standing import Standing
 from siamese_news.desk.stops import Stops
 from siamese_news.errors import InputError
 
-QUEUES = ("rank", "learned", "sample", "goal", "mixed")
+QUEUES = ("rank", "learned", "sample", "goal", "mixed", "threshold", "second", "conflict")
 """Where the posts to label next come from; see `Desk.queue`."""
+
+BLIND = ("sample", "goal", "mixed", "threshold", "second")
+"""Those of them whose posts are shown without their scores."""
 
 _COPIES = 500  # near-duplicates that one label reaches at most
 
@@ -37,6 +41,7 @@ class Desk:
         self.search = Search(project)
         self.deciding = Deciding(project, self.log)
         self.stops = Stops(project, self.log)
+        self.standing = Standing(project, self.log)
         self.learning = Learning(project, self._labels_file)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
@@ -106,8 +111,9 @@ class Desk:
 
         Args:
             kind: ``rank`` (from the top), ``learned`` (from the top of the learned order),
-                ``sample`` (what the certificate needs), ``goal`` (what the goals need) or
-                ``mixed`` (rank and sample).
+                ``sample`` (what the certificate needs), ``goal`` (what the goals need), ``mixed``
+                (rank and sample), ``threshold`` (random posts on both sides of it), ``second``
+                (what others labelled) or ``conflict`` (on what they disagree with this annotator).
             annotator: who asks; what they labelled does not come again.
             count: how many.
             leave: ids that the page has already.
@@ -115,13 +121,16 @@ class Desk:
         Raises:
             InputError: for another kind, and a sample without a plan.
         """
-        if kind not in ("rank", "learned", "sample", "goal", "mixed"):
-            raise InputError(
-                f"the queue is {kind!r}; expected rank, learned, sample, goal or mixed"
-            )
+        if kind not in QUEUES:
+            raise InputError(f"the queue is {kind!r}; expected one of {', '.join(QUEUES)}")
         name = " ".join(annotator.split())[:60]
         if kind == "goal":
             return self._from_plan(self.stops.next_posts(count + len(leave)), name, leave)[:count]
+        if kind == "threshold":
+            drawn = self.standing.next_posts(self.threshold(), count + len(leave))
+            return self._from_plan(drawn, name, leave)[:count]
+        if kind in ("second", "conflict"):
+            return self._from_others(name, count, leave, conflict=kind == "conflict")
         if kind == "learned":
             return self._from_rank(name, count, leave, learned=True)
         drawn = self._from_sample(name, count, leave) if kind != "rank" else []
@@ -156,12 +165,36 @@ class Desk:
         waiting = sum(not self.log.by_annotator(post) for post in leave)
         return found[: max(0, self.deciding.left() - waiting)] if found else found
 
+    def _from_others(
+        self, annotator: str, count: int, leave: set[str], *, conflict: bool
+    ) -> list[int]:
+        log = self.log
+        wanted = [
+            post for post in log.posts()
+            if post not in leave and (log.of(post, annotator) is not None) == conflict
+            and (not conflict or log.verdict(post) == "conflict")
+        ]  # fmt: skip
+        found = self.results().by_id(wanted[:count])
+        return [found[post].rank for post in wanted[:count] if post in found]
+
     def _from_plan(self, needed: list[str], annotator: str, leave: set[str]) -> list[int]:
         posts = self.results().by_id(needed)
         return [
             posts[post].rank for post in needed
             if post in posts and post not in leave and self.log.of(post, annotator) is None
         ]  # fmt: skip
+
+    def label_command(self) -> str:
+        """The command line that labels in the terminal what the page would ask for."""
+        folder, results = self.project.folder, self.project.results
+        labels = ["--labels", "labels-of-the-terminal.jsonl"]
+        if self.deciding.planned:
+            plan = str(self.deciding.path.relative_to(folder))
+            return command_line(["annotate", "--plan", plan, *labels])
+        wanted = self.stops.arguments() if self.stops.planned else ["--find", "100"]
+        return command_line(
+            ["annotate", "--results", str(results.relative_to(folder)), *wanted, *labels]
+        )
 
     def _labels_file(self) -> tuple[Path, int]:
         from siamese_news.desk.hand_over import make

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from siamese_news.desk import pages, uploads
-from siamese_news.desk.desk import Desk
+from siamese_news.desk.desk import BLIND, Desk
 from siamese_news.desk.hand_over import import_labels
 from siamese_news.desk.requests import body_of, page, text_in
 
@@ -40,6 +40,10 @@ class Labelling:
             learned=learned is not None and learned.helps,
             criteria=desk.project.config().get("criteria", ""),
             annotators=desk.log.annotators(),
+            threshold=desk.threshold(),
+            conflicts=sum(desk.log.verdict(post) == "conflict" for post in desk.log.posts()),
+            commands=[desk.label_command()] if desk.project.results.exists() else [],
+            folder=desk.project.folder.name,
         )
 
     async def label(self, request: Request) -> Response:
@@ -83,7 +87,10 @@ class Labelling:
         ranks = desk.queue(kind, annotator, 8, leave) if len(results) else []
         posts = results.posts(ranks)
         titles = desk.meta().get("titles") or {}
-        show = partial(pages.items, blind=kind not in ("rank", "learned"), learned=None)
+        # What others said comes after one's own label, but where the question is just that.
+        show = partial(
+            pages.items, blind=kind in BLIND, learned=None, independent=kind != "conflict"
+        )
         return JSONResponse(
             {
                 "posts": [

@@ -73,7 +73,7 @@ class Listing:
         posts = results.posts(shown[:PAGE].tolist())
         html = pages.items(
             posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
-            desk.meta().get("titles") or {}, blind=False, learned=learned,
+            desk.meta().get("titles") or {}, blind=False, learned=learned, independent=False,
         )  # fmt: skip
         following = int(places[PAGE - 1]) if len(shown) > PAGE else None
         return JSONResponse(content | {"html": html, "next": following})
@@ -97,7 +97,7 @@ class Listing:
             titles = self.desk.meta().get("titles") or {}
             return pages.items(
                 results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
-                blind=False, learned=None,
+                blind=False, learned=None, independent=False,
             )  # fmt: skip
 
         return JSONResponse({"html": await run_in_threadpool(html)})

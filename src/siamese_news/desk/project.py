@@ -21,7 +21,8 @@ _PACKED = (".gz", ".zst")
 _NAME = re.compile(r"[\w(][\w.,+@() -]{0,149}")
 _OPTIONS: dict[str, Any] = {
     "threshold": 0.1, "aggregate": "max", "after": "", "before": "", "dated_only": False,
-    "fusion": "", "map": True,
+    "fusion": "", "map": True, "about": "auto", "dedupe": False, "text_field": "", "id_field": "",
+    "date_field": "", "encoding": "",
 }  # fmt: skip
 
 
@@ -32,6 +33,7 @@ class Project:
         folder: made where it is not there; one that holds other things is refused.
         articles: seed articles that the command line named, beside those in the folder.
         posts: dumps that the command line named, likewise.
+        negatives: articles of a story that is not meant, likewise.
         model: folder of the model; None for the one shipped.
 
     Raises:
@@ -43,10 +45,13 @@ class Project:
         folder: Path,
         articles: Sequence[str] = (),
         posts: Sequence[str] = (),
+        negatives: Sequence[str] = (),
         model: Path | None = None,
     ) -> None:
         self.folder = folder.resolve()
-        self.named = {"articles": _found(articles), "posts": _found(posts)}
+        self.named = {
+            "articles": _found(articles), "not": _found(negatives), "posts": _found(posts),
+        }  # fmt: skip
         self.model = None if model is None else model.resolve()
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
@@ -59,7 +64,7 @@ class Project:
                 )
             (self.folder / ".private").mkdir(parents=True, exist_ok=True)
             self._write({"format": FORMAT, "search": 0, "options": dict(_OPTIONS)})
-        for name in ("inputs/articles", "inputs/posts", ".private"):
+        for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # What lies there opens the page to whoever reads it.
         (self.folder / ".private").chmod(0o700)
@@ -141,8 +146,8 @@ class Project:
             InputError: for a name that is no plain file name of a known kind.
         """
         if kind not in self.named:
-            raise InputError(f"{kind!r} is no kind of input; expected articles or posts")
-        known = ARTICLE_SUFFIXES if kind == "articles" else POST_SUFFIXES
+            raise InputError(f"{kind!r} is no kind of input; expected articles, not or posts")
+        known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
         plain = name.lower()
         for packed in _PACKED:
             plain = plain.removesuffix(packed)

@@ -56,6 +56,8 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
             raise InputError(f"there is no input: add {what} first")
         for source in sources:
             found += [f"--{kind}", source]
+    for source in project.sources("not"):
+        found += ["--not", source]
     try:
         threshold = float(options["threshold"])
     except (TypeError, ValueError):
@@ -76,8 +78,18 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
     for name in ("after", "before"):
         if options[name]:
             found += [f"--{name}", str(options[name])]
+    if options["about"] not in ("auto", "event", "article"):
+        raise InputError(f"wanted: {options['about']!r}; expected auto, event or article")
+    if options["about"] != "auto":
+        found += ["--about", options["about"]]
+    for name in ("text_field", "id_field", "date_field", "encoding"):
+        if value := str(options[name]).strip()[:100]:
+            # In one word, so that no value is taken for an option.
+            found.append(f"--{name.replace('_', '-')}={value}")
     if options["dated_only"]:
         found.append("--dated-only")
+    if options["dedupe"]:
+        found.append("--dedupe")
     if options["map"]:
         found.append("--map")
     if project.model is not None:

@@ -122,17 +122,22 @@ class Stops:
     def command(self) -> str:
         """The command line that goes on with the same labels; writes the file it takes."""
         with self._guard:
-            work = self._open()
-            self._write(work)
-            goal, folder = work.goal, self._project.folder
+            self._write(self._open())
+            folder = self._project.folder
             arguments = ["annotate", "--results", str(self._project.results.relative_to(folder))]
-            if goal.find is not None:
-                arguments += ["--find", str(goal.find)]
-            if goal.recall is not None:
-                arguments += ["--recall", goal.recall]
-            arguments += ["--rule", goal.rule, "--positives", str(goal.positives)]
-            arguments += ["--confidence", goal.confidence]
+            arguments += self.arguments()
             return command_line([*arguments, "--labels", str(self.labels.relative_to(folder))])
+
+    def arguments(self) -> list[str]:
+        """The options of `annotate` that say what was fixed."""
+        with self._guard:
+            goal, found = self._open().goal, []
+            if goal.find is not None:
+                found += ["--find", str(goal.find)]
+            if goal.recall is not None:
+                found += ["--recall", goal.recall]
+            found += ["--rule", goal.rule, "--positives", str(goal.positives)]
+            return [*found, "--confidence", goal.confidence]
 
     def _open(self) -> Stopping:
         if self._work is None or self._work.path != self.path:

@@ -11,7 +11,7 @@ from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
-CAPS = {"articles": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
+CAPS = {"articles": 64 * 2**20, "not": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
 """Bytes of one file, by kind."""
 
 _SPARE = 2**30  # bytes of the disk that an upload leaves free

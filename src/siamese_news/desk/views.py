@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from siamese_news.desk.agreeing import agreements
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.hand_over import commands
 
@@ -13,6 +14,7 @@ def search_values(desk: Desk) -> dict[str, Any]:
     return {
         "folder": project.folder.name,
         "articles": project.inputs("articles"),
+        "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
         "options": config["options"],
         "status": desk.search.status(),
@@ -32,10 +34,14 @@ def decide_values(desk: Desk) -> dict[str, Any]:
         "criteria": desk.project.config().get("criteria", ""),
         "posts": len(desk.results()) if ready else 0,
         "threshold": desk.threshold(),
-        "agreement": deciding.agreement(),
+        "agreement": agreements(desk.log),
         "annotators": desk.log.annotators(),
         "folder": desk.project.folder.name,
     }
+    values["at"] = None
+    if ready and desk.log.posts() and len(desk.results()):
+        values["at"] = desk.standing.at(desk.threshold())
+        values["at_command"] = desk.standing.command(values["at"])
     values["goals"] = None
     if ready and desk.stops.planned:
         values["goals"] = desk.stops.stands()

@@ -42,9 +42,13 @@ if (card) {
     empty.hidden = Boolean(entry);
     if (!entry) {
       empty.innerHTML = "";
-      empty.textContent = ["rank", "learned"].includes(kind.value)
-        ? "Every post of the list has your label."
-        : "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
+      empty.textContent = {
+        rank: "Every post of the list has your label.",
+        learned: "Every post of the list has your label.",
+        threshold: "Every post of the list has a label.",
+        second: "You have labelled every post that others did.",
+        conflict: "There is no post with a label of yours on which you disagree with others.",
+      }[kind.value] ?? "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");
       entry.item.focus({ preventScroll: true });

@@ -71,6 +71,7 @@ if (list) {
     if (after) query.set("after", after);
     const found = await ask(`/api/posts?${query}`);
     if (mine !== turn) return;
+    if (start) one("#all-dates").hidden = !(start.value || end.value);
     if (after) list.insertAdjacentHTML("beforeend", found.html);
     else list.innerHTML = found.html;
     next = found.next;
@@ -103,7 +104,8 @@ if (list) {
     if (!item || typing(event) || event.repeat && event.key in KEYS) return;
     if (event.key in KEYS) {
       event.preventDefault();
-      if (await giveLabel(item, KEYS[event.key])) go(item, 1);
+      const together = Boolean(one("#together")?.checked);
+      if (await giveLabel(item, KEYS[event.key], { together })) go(item, 1);
     } else if (event.key === "u") {
       const gone = await send("/api/labels/undo", { annotator: annotator.value });
       const back = gone.post !== null && all(".item").find((other) => other.dataset.post === gone.post);
@@ -113,6 +115,29 @@ if (list) {
       go(item, event.key === "ArrowDown" ? 1 : -1);
     }
   });
+
+  // A bar of the timeline fills in the dates. Days count from the year 1, as in the charts.
+  const iso = (day) => new Date((day - 719163) * 864e5).toISOString().slice(0, 10);
+  const span = (unit, at) => {
+    if (unit === "hour") return [iso(Math.floor(at / 24)), iso(Math.floor(at / 24))];
+    if (unit === "day") return [iso(at), iso(at)];
+    const [year, month, months] = unit === "month" ? [Math.floor(at / 12), at % 12, 1] : [at, 0, 12];
+    const day = (m, d) => new Date(Date.UTC(year, m, d)).toISOString().slice(0, 10);
+    return [day(month, 1), day(month + months, 0)];
+  };
+  const { start, end } = controls.elements;
+  const dates = (from, to) => {
+    [start.value, end.value] = [from, to];
+    reload();
+  };
+  one("#timeline").addEventListener("click", (event) => {
+    const bar = event.target.closest("[data-slot]");
+    if (!bar || !start) return;
+    const { unit, first: begin } = bar.closest("figure").dataset;
+    dates(...span(unit, Number(begin) + Number(bar.dataset.slot)));
+    one("#posts").scrollIntoView();
+  });
+  one("#all-dates")?.addEventListener("click", () => { dates("", ""); one("#words").focus(); });
 
   one(".map")?.addEventListener("click", async (event) => {
     const rank = Number(event.target.closest("[data-row]")?.dataset.row);
