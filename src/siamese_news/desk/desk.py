@@ -127,8 +127,8 @@ class Desk:
         if kind == "goal":
             return self._from_plan(self.stops.next_posts(count + len(leave)), name, leave)[:count]
         if kind == "threshold":
-            drawn = self.standing.next_posts(self.threshold(), count + len(leave))
-            return self._from_plan(drawn, name, leave)[:count]
+            random = self.standing.next_posts(self.threshold(), count + len(leave))
+            return self._from_plan(random, name, leave)[:count]
         if kind in ("second", "conflict"):
             return self._from_others(name, count, leave, conflict=kind == "conflict")
         if kind == "learned":
