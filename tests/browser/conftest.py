@@ -9,10 +9,10 @@ import pytest
 sys.path += [str(Path(__file__).parents[1] / room) for room in ("browser", "desk", "search")]
 from hostile import HOSTILE, hostile_text
 from served import Served
+from steps import PATIENCE
 
 from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
 
-PATIENCE = 240_000  # milliseconds: a machine that does something else as well is slow
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -83,7 +83,7 @@ def visit(browser):
 
     def go(path, **options):
         contexts.append(browser.new_context(**options))
-        contexts[-1].set_default_timeout(PATIENCE)
+        contexts[-1].set_default_timeout(1000 * PATIENCE)
         page = contexts[-1].new_page()
         page.asked, page.complaints = [], []
         page.on("request", lambda request: page.asked.append(request.url))
@@ -105,6 +105,7 @@ def open_page(browser):
 
     def go(served, **options):
         contexts.append(browser.new_context(accept_downloads=True, **options))
+        contexts[-1].set_default_timeout(1000 * PATIENCE)
         page = contexts[-1].new_page()
         page.complaints, page.asked = [], []
         page.on("console", lambda message: page.complaints.append(message.text))

@@ -2,6 +2,8 @@
 
 import time
 
+PATIENCE = 240  # seconds: a machine that does something else as well is slow
+
 
 def drop(page, kind, name, text):
     """A file falls on the page."""
@@ -32,7 +34,7 @@ def label(page, truth, number):
 
 def until(page, expression, argument=None):
     """Wait for a condition; the page's policy lets no `wait_for_function` evaluate texts in it."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not page.evaluate(expression, argument):
         assert time.monotonic() < end, expression
         page.wait_for_timeout(20)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from served import ARTICLE, corpus, found_before
-from steps import drop, label, post_of, until
+from steps import PATIENCE, drop, label, post_of, until
 
 AXE = "axe_playwright_python.base"
 VIEWS = ("", "posts", "label", "decide", "hand-over")
@@ -67,7 +67,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_text("Options").click()
     page.get_by_label("Keep posts with a score").fill("0.02")
     page.get_by_role("button", name="Search").click()
-    page.wait_for_selector("#onward:not([hidden])", timeout=240_000)
+    page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     page.get_by_role("link", name="See the posts").click()
 
     # The count beside the threshold is that of the list.
@@ -115,7 +115,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.wait_for_url("**/hand-over")
     files = {}
     for name in ("CSV", "Certificate", "The project as a zip", "Report"):
-        with page.expect_download(timeout=120_000) as download:
+        with page.expect_download() as download:
             page.get_by_role("link", name=name, exact=True).click()
         files[name] = Path(download.value.path()).read_bytes()
     assert page.complaints == []

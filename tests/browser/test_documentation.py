@@ -125,7 +125,7 @@ def test_the_search_finds_a_page(opened):
     page = opened("index.html", viewport={"width": 1280, "height": 900})
     page.locator(".md-search__input").click()
     page.locator(".md-search__input").fill("certify a threshold")
-    page.locator(".md-search-result__item a[href*='certify.html']").first.wait_for(timeout=20_000)
+    page.locator(".md-search-result__item a[href*='certify.html']").first.wait_for(timeout=240_000)
     assert page.elsewhere == []
 
 

@@ -153,7 +153,7 @@ def test_a_link_to_a_post_opens_its_page(visit, long):
     page = visit(long)
     assert page.locator("#post-1249").is_hidden()  # a copy, folded, on the last page
     page.evaluate("location.hash = '#post-1249'")
-    page.wait_for_function("document.getElementById('post-1249').checkVisibility()")
+    page.wait_for_function("document.getElementById('post-1249')?.checkVisibility()")
     assert page.locator("#place").inner_text().startswith("Page 3 of 3")
 
 

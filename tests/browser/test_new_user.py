@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
-from steps import drop, label, until
+from steps import PATIENCE, drop, label, until
 
 _POSTS = 5000
 
@@ -62,7 +62,7 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     page.get_by_text("Options").click()
     page.get_by_label("Keep posts with a score").fill("0")
     page.get_by_role("button", name="Search").click()
-    page.wait_for_selector("#onward:not([hidden])", timeout=300_000)
+    page.wait_for_selector("#onward:not([hidden])", timeout=2000 * PATIENCE)
     page.get_by_role("link", name="See the posts").click()
     page.wait_for_selector("#clusters .item")
 
@@ -82,10 +82,10 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     until(page, "document.querySelector('#written').value !== ''")
     page.get_by_role("button", name="Hand over from").click()
     page.wait_for_url("**/hand-over")
-    with page.expect_download(timeout=120_000) as download:
+    with page.expect_download() as download:
         page.get_by_role("link", name="CSV", exact=True).click()
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
-    with page.expect_download(timeout=120_000) as download:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Report", exact=True).click()
     report = Path(download.value.path()).read_text("utf-8")
     assert "<!doctype html>" in report[:200].lower()

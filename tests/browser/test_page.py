@@ -19,6 +19,15 @@ def opened(visit, path):
     return lambda **options: visit(path, **options)
 
 
+def pages(page, expression):
+    """What an expression comes to on each page of the list, from the present one on."""
+    found = [page.evaluate(expression)]
+    while page.locator("#next").is_enabled():
+        page.locator("#next").click()
+        found.append(page.evaluate(expression))
+    return found
+
+
 def test_no_script_of_a_post_runs_and_nothing_is_asked_of_the_network(opened, path):
     page = opened()
     page.locator("#toggle").click()
@@ -56,8 +65,8 @@ def test_the_posts_stand_there_as_text(opened):
             marked = pieces(text, ["window", text[:12], "<script>"])
             expected = "".join(visible(piece) for _, piece in marked)
             assert expected in shown
-    listed = page.locator("[id^=post-]").count()
-    assert listed == POSTS
+    sizes = "() => [...document.querySelectorAll('[id^=post-]')].map(post => post.id)"
+    assert len({name for names in pages(page, sizes) for name in names}) == POSTS
 
 
 def test_nothing_sticks_out_sideways(opened):
@@ -102,15 +111,16 @@ def test_the_order_can_be_changed(opened):
     page = opened()
     dates = "() => [...document.querySelectorAll('.cluster')].map(c => c.dataset.date)"
     page.locator("#order").select_option("newest")
-    newest = [date for date in page.evaluate(dates) if date]
+    newest = [date for part in pages(page, dates) for date in part if date]
     assert newest == sorted(newest, reverse=True) and len(set(newest)) > 20
     page.locator("#order").select_option("oldest")
-    found = page.evaluate(dates)
+    found = [date for part in pages(page, dates) for date in part]
     oldest = [date for date in found if date]
     assert oldest == sorted(oldest) and found[: len(oldest)] == oldest
     page.locator("#order").select_option("size")
-    sizes = page.evaluate("[...document.querySelectorAll('.cluster')].map(c => +c.dataset.size)")
-    assert sizes == sorted(sizes, reverse=True)
+    counted = "() => [...document.querySelectorAll('.cluster')].map(c => +c.dataset.size)"
+    sizes = [size for part in pages(page, counted) for size in part]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) > 1
     page.locator("#seed").select_option("3")
     page.locator("#order").select_option("rank")
     shown = page.locator(".cluster:visible .rank").all_inner_texts()

@@ -96,7 +96,7 @@ class Served:
             method=method or ("POST" if body is not None else "GET"),
         )
         try:
-            with urlopen(request, timeout=60) as answer:
+            with urlopen(request, timeout=240) as answer:
                 return answer.status, answer.read()
         except HTTPError as error:
             return error.code, error.read()
@@ -130,7 +130,7 @@ class Served:
         return self._close()
 
     def _close(self) -> int:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=240)
         return self.process.returncode
 
     def _wait(self) -> None:

@@ -3,13 +3,15 @@
   const byId = (id) => document.getElementById(id);
   const list = byId("clusters");
   const items = [...list.children];
+  const posts = new Map([...list.querySelectorAll("[id^=post-]")].map((post) => [post.id, post]));
   const size = Number(list.dataset.page);
   const [filter, seed, order] = [byId("filter"), byId("seed"), byId("order")];
   const [period, toggle, save] = [byId("period"), byId("toggle"), byId("save")];
   const [found, pager, place, paper] = [byId("found"), byId("pager"), byId("place"), byId("paper")];
   const count = (number) => number.toLocaleString("en");
 
-  // Which clusters are listed: those that fit, a page of them at a time.
+  // Which clusters are listed: those that fit, a page of them at a time. The others are not in the
+  // document: to sort, lay out and search thousands of them would take many seconds.
   const texts = new Map();
   const textOf = (item) => {
     if (!texts.has(item)) texts.set(item, item.textContent.toLowerCase());
@@ -29,9 +31,9 @@
     );
     const last = Math.max(0, Math.ceil(fitting.length / size) - 1);
     page = Math.min(wanted, last);
-    const listed = new Set(fitting.slice(page * size, (page + 1) * size));
-    for (const item of items) item.hidden = !listed.has(item);
-    const part = `${count(page * size + 1)} to ${count(page * size + listed.size)}`;
+    const listed = fitting.slice(page * size, (page + 1) * size);
+    list.replaceChildren(...listed);
+    const part = `${count(page * size + 1)} to ${count(page * size + listed.length)}`;
     const all = `${count(fitting.length)} of ${count(items.length)} shown`;
     found.value = last ? `${all}, here ${part}` : all;
     pager.hidden = last === 0;
@@ -44,7 +46,7 @@
       only === "" ? "" : `for the seed “${seed.selectedOptions[0].textContent}”`,
     ].filter(Boolean);
     paper.textContent =
-      `On paper: clusters ${listed.size ? part : "0"} of ${count(fitting.length)}` +
+      `On paper: clusters ${listed.length ? part : "0"} of ${count(fitting.length)}` +
       `${chosen.length ? ` ${chosen.join(", ")}` : ""}, the beginning of each.`;
   };
   const turn = (step) => {
@@ -182,10 +184,13 @@
     show(Math.floor(fitting.indexOf(item) / size));
     const copies = post.closest("details");
     if (copies) copies.open = true;
+    // To the browser what was not in the document when it was asked for is no target.
+    document.querySelector(".asked")?.classList.remove("asked");
+    post.classList.add("asked");
     post.scrollIntoView();
   };
   const revealTarget = () => {
-    const post = /^#post-\d+$/.test(location.hash) && byId(location.hash.slice(1));
+    const post = posts.get(location.hash.slice(1));
     if (post) reveal(post);
   };
 
@@ -196,12 +201,14 @@
     filter.focus(); // the button that had the focus is gone
   });
   order.addEventListener("change", () => {
-    list.append(...items.sort(orders[order.value]));
+    items.sort(orders[order.value]);
     show();
   });
   toggle.addEventListener("click", () => {
     const open = toggle.textContent === "Open all";
-    for (const details of list.querySelectorAll("details.copies")) details.open = open;
+    for (const item of items) {
+      for (const details of item.querySelectorAll("details.copies")) details.open = open;
+    }
     toggle.textContent = open ? "Close all" : "Open all";
   });
   byId("previous").addEventListener("click", () => turn(-1));
@@ -209,7 +216,7 @@
   // The map is one picture, not two thousand links: its dots are for the mouse alone.
   document.querySelector(".map")?.addEventListener("click", (event) => {
     const row = event.target.closest("[data-row]")?.dataset.row;
-    const post = row && byId(`post-${row}`);
+    const post = posts.get(`post-${row}`);
     if (!post) return;
     reveal(post);
     location.hash = post.id;
@@ -218,7 +225,6 @@
   const form = byId("controls");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
-  list.classList.add("paged");
   show();
   revealTarget();
 })();
