@@ -123,7 +123,13 @@ def test_workers_are_processes_and_give_the_same(large):
     assert not (large / "two.csv.shards").exists()
 
 
-def children(pid):
+def workers_of(pid):
+    """The processes that a fork server of this process has started."""
+    servers = children(pid, b"forkserver")
+    return children(servers[0], b"forkserver") if servers else []
+
+
+def children(pid, name):
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -131,7 +137,7 @@ def children(pid):
             line = (path.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(fields[1]) == pid and b"spawn_main" in line:
+        if int(fields[1]) == pid and name in line:
             found.append(int(path.parent.name))
     return found
 
@@ -146,7 +152,7 @@ def test_a_worker_that_dies_is_named_and_the_rest_goes_on(large):
         *command(large, "dies.csv", "--workers", "2"),
     ]
     job = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    while not (workers := children(job.pid)) and job.poll() is None:
+    while not (workers := workers_of(job.pid)) and job.poll() is None:
         time.sleep(0.02)
     os.kill(workers[0], signal.SIGKILL)
     error = job.communicate(timeout=300)[1]

@@ -228,6 +228,16 @@ def test_a_word_and_a_sign_are_what_the_pattern_finds(word: str, sign: str) -> N
         assert tokenizer(word + sign) == tokenizer(word + sign + invisible)
 
 
+@given(st.sampled_from(["http", "https"]), st.text("azAZ09:/._?=%~+-&#!\"<,;')…é", max_size=12))
+@settings(deadline=None)
+def test_a_link_taken_at_sight_is_what_the_pattern_finds(scheme: str, rest: str) -> None:
+    link, invisible = f"{scheme}:{rest}", "\u200b"
+    for option in ("drop", "mark", "keep"):
+        for words in (None, WORDS):
+            tokenizer = Tokenizer(urls=option, words=words)
+            assert tokenizer(link) == tokenizer(link + invisible)
+
+
 @given(st.text(st.characters(categories=["Ll", "Lu", "Mn", "Zs", "Nd"])))
 @settings(deadline=None)
 def test_composed_and_decomposed_text_are_the_same(text: str) -> None:

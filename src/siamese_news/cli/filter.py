@@ -50,6 +50,7 @@ from siamese_news.cli.sharding import (
     EngineOption,
     ShardOption,
     WorkersOption,
+    begin_workers,
     filter_shard,
     filter_together,
 )
@@ -113,6 +114,8 @@ def filter(
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
+    if workers > 1 and engine is Engine.local:
+        begin_workers()
     with bad_input_exits("the same command with --resume goes on from here"), told(timing):
         from siamese_news.errors import InputError
         from siamese_news.search.partial_results import PartialResults, output_lock

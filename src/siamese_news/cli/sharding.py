@@ -42,6 +42,13 @@ AddressOption = Annotated[
 ]
 
 
+def begin_workers() -> None:
+    """Let what workers import be imported beside what this process does before it needs them."""
+    from siamese_news.utils.processes import importing
+
+    importing(["siamese_news.cli", "siamese_news.search.sharding.local"])
+
+
 def filter_together(
     work: "Work", out: Path, workers: int, *, resume: bool, engine: Engine, address: str | None
 ) -> None:

@@ -16,6 +16,8 @@ Marks = Literal["drop", "mark", "keep"]
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))((?:'(?:s|re|ve|ll|d|m))*)")
 _LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
 _JOINED = re.compile(r"[-_&'.]+")
+# A link of signs that mean nothing else, at whose end the pattern cuts nothing off.
+_LINK = re.compile(r"https?:[A-Za-z0-9/._?=%~+-]*[A-Za-z0-9/]")
 _SIGNS = frozenset(',!?;")].')
 
 _MEMO_CHUNKS = 1 << 17
@@ -165,6 +167,9 @@ class Tokenizer:
                 word = word if word in known else self._shorten(word)
                 return (word, sign) if sign else (word,)
         tokens: list[str] = []
+        if _LINK.fullmatch(chunk) is not None:
+            self._special("url", chunk, tokens)
+            return tuple(tokens)
         for part in clean(chunk).split():
             if part.isascii() or not has_letter(part):
                 self._match(part, tokens)

@@ -13,6 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.sharding.stages import advance
 from siamese_news.search.work import OpenWork, Work
+from siamese_news.utils.processes import importing
 
 _END = 5.0  # seconds for a worker to end by itself
 
@@ -27,8 +28,7 @@ class LocalWorkers:
     """
 
     def __init__(self, count: int, work: Work, out: Path) -> None:
-        # A fresh process: a fork of one with threads may never get its locks.
-        context: Any = multiprocessing.get_context("spawn")
+        context = importing([__name__])  # no effect where it was begun earlier
         self._workers: list[tuple[Any, Any]] = []
         for _ in range(count):
             mine, theirs = context.Pipe()

@@ -1,0 +1,25 @@
+"""Processes of this machine that begin with their modules imported."""
+
+import multiprocessing
+from collections.abc import Sequence
+from typing import Any
+
+
+def importing(modules: Sequence[str]) -> Any:
+    """A context of `multiprocessing` whose processes need not import these modules.
+
+    Where the system has it, this is a fork server: one fresh process imports them, beginning now,
+    and is copied for each process that is started. A fork of this process itself would not do, for
+    it may have threads, whose locks the copy would never get.
+
+    Args:
+        modules: names; the server passes over those that it cannot import.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    from multiprocessing.forkserver import ensure_running
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(modules))
+    ensure_running()
+    return context
