@@ -57,6 +57,56 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
 
 
 @pytest.mark.slow
+def test_what_got_its_label_together_does_not_come(tmp_path, serve, open_page):
+    texts = ["Sea wall at Quayle Sands has gone"] * 60
+    found_before(tmp_path / "storm", texts=texts)
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "label")
+    page.wait_for_selector("#card .item")
+    page.get_by_label("Which posts come").select_option("threshold")
+    page.wait_for_selector("#card .item")
+    page.get_by_label("near-duplicates get the same label").check()
+    page.locator("#card .item").focus()
+    asked = label(
+        page, dict.fromkeys((str(9_007_199_254_740_993 + n * 7) for n in range(60)), True), 99
+    )
+    assert asked == 57  # three of the sixty are near-duplicates of others
+    assert page.locator("#problem").is_hidden() and page.complaints == []
+    rows = [json.loads(line) for line in (tmp_path / "storm/labels.jsonl").open()]
+    assert len(rows) == 57 and sum(len(row.get("copies", [])) for row in rows) == 3
+
+
+@pytest.mark.slow
+def test_a_bar_is_a_day_and_filters_leave_out(tmp_path, serve, open_page):
+    found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    found = "text => document.querySelector('#found').value === text"
+    until(page, found, "475 found")
+    page.locator("summary", has_text="Time").click()
+    bar = page.locator("#timeline [data-slot='4']")
+    assert bar.locator("title").text_content().startswith("05 Mar 2026: ")
+    number = bar.locator("title").text_content().split()[3]
+    bar.dispatch_event("click")
+    until(page, found, f"{number} found")
+    dates = page.locator("#clusters time").evaluate_all("all => all.map(t => t.dateTime)")
+    assert {date[:10] for date in dates} == {"2026-03-05"} and len(dates) == int(number)
+    assert page.get_by_label("From").input_value() == "2026-03-05"
+    page.get_by_role("button", name="All dates").click()
+    until(page, found, "475 found")
+    assert page.locator("#all-dates").is_hidden()
+    page.get_by_label("Language").select_option("!de")
+    page.get_by_label("Filter").fill("-quayle")
+    until(page, "document.querySelector('#found').value !== '475 found'")
+    until(page, "!document.querySelector('#clusters').textContent.includes('Quayle')")
+    assert "de" not in page.locator("#clusters .lang").all_inner_texts()
+    assert page.locator("#clusters .item").count() > 10
+    assert page.complaints == []
+
+
+@pytest.mark.slow
 def test_the_whole_way(tmp_path, serve, open_page):
     truth = corpus(tmp_path / "posts.jsonl")
     project = tmp_path / "storm"

@@ -172,7 +172,8 @@ def found_before(
                 "article": "storm" if number % 3 else "wall", "post": post,
                 "score": round(chance.uniform(*((0.3, 0.6) if about else (0.02, 0.35))), 6),
                 "text": text if texts is None else texts[number],
-                "cluster": number // 2 if number % 10 == 1 else 10_000 + number, "cluster_size": 1,
+                "cluster": number - (number % 20 == 11),
+                "cluster_size": 1 + (number % 20 in (10, 11)),
                 "lang": chance.choice(["en", "de", None]), "terms": ["quayle", "wall"],
                 "created_at": f"2026-03-{day:02}T10:10:00Z",
             }

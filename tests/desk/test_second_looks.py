@@ -138,6 +138,22 @@ def test_the_view_that_labels_shows_the_command_that_labels(project):
     assert "--plan searches/1/sheet.plan.json" in line
 
 
+def test_near_duplicates_are_labelled_together_where_that_is_wanted(project):
+    served, _, folder = project
+    html = served.json("/api/posts?groups=1")["html"]
+    items = re.findall(r'data-post="(\d+)"(.*?)</li>', html, re.DOTALL)
+    copied = [post for post, rest in items if "near-duplicates" in rest]
+    served.json("/api/labels", {"post": copied[0], "label": "no", "annotator": "ana"})
+    row = {"post": copied[1], "label": "yes", "annotator": "ana", "together": True}
+    assert served.json("/api/labels", row)["copies"] == 1
+    rows = [json.loads(line) for line in (folder / "labels.jsonl").open()]
+    assert "copies" not in rows[0] and len(rows[1]["copies"]) == 1
+    other = queue(served, "second", "ben")[0]
+    assert set(other) == {*copied[:2], *rows[1]["copies"]}
+    served.json("/api/labels/undo", {"annotator": "ana"})
+    assert queue(served, "second", "ben")[0] == copied[:1]
+
+
 def test_words_languages_and_articles_can_be_left_out(project):
     served, truth, _ = project
 

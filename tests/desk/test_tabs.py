@@ -14,15 +14,20 @@ _TABS = 4
 
 def _label(served, tab, posts, confirmed, enough):
     connection = HTTPConnection("127.0.0.1", served.port, timeout=30)
+    said = 0
     headers = {"Cookie": served.cookie, "Origin": served.base.rstrip("/")}
     try:
         for number, post in enumerate(posts):
-            row = {"post": post, "label": "no", "annotator": f"tab {tab}", "seen": 0,
-                   "together": number % 10 == 0}  # fmt: skip
+            # Every twentieth post has a near-duplicate, which comes next and has its label then.
+            row = {
+                "post": post, "label": "no", "annotator": f"tab {tab}",
+                "together": number % 20 == 10, "seen": said if number % 20 == 11 else 0,
+            }  # fmt: skip
             connection.request("POST", "/api/labels", json.dumps(row), headers)
             answer = connection.getresponse()
             content = json.loads(answer.read())
             assert answer.status == 200, content
+            said = content["n"]
             confirmed[tab].append((content["n"], post))
             if sum(map(len, confirmed)) >= 400:
                 enough.set()

@@ -14,6 +14,7 @@ from siamese_news.text.characters import MARKS
 TEXTS = [
     "洪水警報が東京2024で出た", "ดินถล่มที่เชียงใหม่วันนี้", "서울에 홍수가 났다", "ﾄｳｷｮｳ タワー",
     "Flooded street in Tōkyō", "flood 洪水", "洪 水", "水", "Ａ社の発表", "🔥 fire", "မြန်မာနိုင်ငံ",
+    "so hot🔥🔥❤️!",
 ]  # fmt: skip
 
 
@@ -40,7 +41,8 @@ def found(opened, words):
         ("水警", [0]), ("報警", []), ("東京2024", [0]), ("東京2025", []), ("เชียงใหม่", [1]),
         ("ถล่ม", [1]), ("ล่ม", [1]), ("홍수", [2]), ("서울", [2]), ("수가", [2]), ("トウキョウ", [3]),
         ("ﾀﾜｰ", [3]), ("flood", [4, 5]), ("flood 洪水", [5]), ("tokyo", [4]), ("a社", [8]),
-        ("🔥", [9]), ("🔥 fire", [9]), ("နိုင်ငံ", [10]), ("「洪水」", [0, 5]), ("洪水 警報", [0]),
+        ("🔥", [9, 11]), ("🔥❤", [11]), ("🔥🔥", [11]), ("!", [11]),
+        ("🔥 fire", [9]), ("နိုင်ငံ", [10]), ("「洪水」", [0, 5]), ("洪水 警報", [0]),
     ],
 )  # fmt: skip
 def test_a_word_is_found_where_its_script_has_it(words, ranks):
@@ -49,7 +51,7 @@ def test_a_word_is_found_where_its_script_has_it(words, ranks):
 
 def test_no_filter_by_letters_reads_all_texts():
     opened = base(TEXTS)
-    for words in ("洪水", "水", "ถล่ม", "홍수", "flood", "flood 洪水", "東京2024 警報"):
+    for words in ("洪水", "水", "ถล่ม", "홍수", "flood", "flood 洪水", "東京2024 警報", "🔥"):
         asked = wanted(words.split())
         plan = opened.execute(f"EXPLAIN QUERY PLAN {asked.sql}", asked.values).fetchall()
         assert not [row for row in plan if re.search(r"SCAN posts\b", row[-1])], words

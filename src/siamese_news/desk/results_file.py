@@ -18,7 +18,7 @@ from siamese_news.utils.files import atomic_write
 UNDATED = np.iinfo(np.int32).min
 """The hour of a post without a date."""
 
-_VERSION = 3  # of the database; one of another version is made anew
+_VERSION = 4  # of the database; one of another version is made anew
 
 
 def is_there(database: Path, columns: Path) -> bool:

@@ -21,6 +21,7 @@ CREATE VIRTUAL TABLE pairs USING fts5(text, content = '', tokenize = 'ascii');
 """The indexes, beside a table ``posts`` with ``rank`` and ``text``."""
 
 _RUN = re.compile(rf"[\w{MARKS}]+")
+_SIGNS = re.compile(r"[^\w\s\x00-\u218f]+")  # emoji, arrows, marks of East Asian typography
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +47,20 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def pairs_of(text: str) -> str:
-    """The pairs of characters of the runs that have letters of scripts without blanks, as indexed.
+    """The pairs of characters of the runs that are found by any part of them, as indexed.
+
+    Those are runs with letters of scripts without blanks, and runs of emoji and the like.
 
     In hexadecimal, five digits a character: tokenisers of FTS5 split at the vowel signs of Thai.
     The last character of a run stands alone as well: so each character begins a token, and no
     phrase goes on into the next run.
     """
-    if not east_asian(text):
-        return ""
+    plain = _plain(text)
+    runs = [run for run in _RUN.findall(plain) if has_letter(run)] if east_asian(text) else []
     found: list[str] = []
-    for run in _RUN.findall(_plain(text)):
-        if has_letter(run):
-            codes = [f"{ord(sign):05x}" for sign in run]
-            found += [*map("".join, pairwise(codes)), codes[-1]]
+    for run in runs + _SIGNS.findall(plain):
+        codes = [f"{ord(sign):05x}" for sign in run]
+        found += [*map("".join, pairwise(codes)), codes[-1]]
     return " ".join(found)
 
 
@@ -72,7 +74,8 @@ def wanted(words: list[str]) -> Wanted:
     for word in words:
         runs = _RUN.findall(_plain(word)) if east_asian(word) else []
         if not any(sign.isalnum() for sign in word):
-            rest.append(word)
+            known = _SIGNS.fullmatch(_plain(word))
+            (phrases if known else rest).append(_phrase(_plain(word)) if known else word)
         elif any(has_letter(run) for run in runs):
             phrases += [_phrase(run) for run in runs if has_letter(run)]
             spaced += [_beginning(run) for run in runs if not has_letter(run)]
@@ -86,7 +89,7 @@ def wanted(words: list[str]) -> Wanted:
             parts.append(f"SELECT rowid FROM {table} WHERE {table} MATCH ?")
             values.append(" AND ".join(asked))
     for word in rest:
-        # Signs alone are in no index.
+        # Plain punctuation alone is in no index.
         parts.append("SELECT rank FROM posts WHERE text LIKE ? ESCAPE '\\'")
         values.append(f"%{_literal(word)}%")
     if len(parts) == 1:

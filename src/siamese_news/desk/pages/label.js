@@ -77,7 +77,13 @@ if (card) {
         if (!entry) return;
         const before = entry.item.dataset.label;
         const label = KEYS[key];
-        if (!(await giveLabel(entry.item, label, { note: note.value, together: one("#together").checked }))) return;
+        const given = await giveLabel(entry.item, label, { note: note.value, together: one("#together").checked });
+        if (!given) return;
+        if (given.copies) {
+          // Near-duplicates that were fetched ahead have their label now, and need not come.
+          await fetching;
+          shown.splice(at + 1);
+        }
         if (before) said[before] -= 1;
         said[label] += 1;
         tell();

@@ -17,7 +17,7 @@ const showLabel = (item, label, number) => {
   one("[data-said]", item).textContent = SAID[label];
 };
 
-// Returns whether the label is on the disk.
+// Returns what the server wrote to the disk; nothing where it did not.
 const giveLabel = async (item, label, more = {}) => {
   const row = {
     post: item.dataset.post, label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
@@ -26,13 +26,13 @@ const giveLabel = async (item, label, more = {}) => {
     const given = await send("/api/labels", row);
     problem("");
     showLabel(item, given.label, given.n);
-    return true;
+    return given;
   } catch (error) {
-    if (error.status !== 409) return false;
+    if (error.status !== 409) return null;
     const there = error.content.current;
     showLabel(item, there ? there.label : "", there ? there.n : 0);
     problem("This post was labelled in another tab in the meantime; that label is shown now. Give yours again to replace it.");
-    return false;
+    return null;
   }
 };
 
