@@ -70,7 +70,9 @@ def wanted(words: list[str]) -> Wanted:
     Args:
         words: at least one.
     """
-    spaced, phrases, rest = [], [], []
+    spaced: list[str] = []
+    phrases: list[str] = []
+    rest: list[str] = []
     for word in words:
         runs = _RUN.findall(_plain(word)) if east_asian(word) else []
         if not any(sign.isalnum() for sign in word):

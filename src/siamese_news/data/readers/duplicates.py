@@ -192,7 +192,7 @@ class SeenIds:
             pending = pending[~found]
             slots[pending] = (slots[pending] + 1) & mask
         # What numpy takes for each further round is more than what the last few take one by one.
-        table = memoryview(self._hashes)
+        table = self._hashes.data
         for index, slot, hashed in zip(
             pending.tolist(), slots[pending].tolist(), hashes[pending].tolist(), strict=True
         ):
