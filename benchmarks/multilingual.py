@@ -75,7 +75,7 @@ def table_of(words, vectors, dim):
 
 
 def save_table(words, table, folder):
-    """Write the table as a model2vec folder, one byte a number."""
+    """Write the table as a model2vec folder, two bytes a number; gives its size in bytes."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
@@ -86,8 +86,7 @@ def save_table(words, table, folder):
     tokenizer = Tokenizer(WordLevel({w: i for i, w in enumerate(known)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
     rows = np.concatenate([np.zeros((1, table.shape[1]), np.float32), table])
-    stored = np.round(rows / np.abs(rows).max() * 127).astype(np.int8)
-    StaticModel(stored, tokenizer, normalize=True).save_pretrained(folder)
+    StaticModel(rows.astype(np.float16), tokenizer, normalize=True).save_pretrained(folder)
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
