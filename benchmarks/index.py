@@ -6,8 +6,9 @@ is `rank` of 5 seeds with 100 posts each, with the model as it ships: *cold* is 
 process, with the index's files put out of the page cache; *warm* is `Searcher.rank` in a process
 that has asked before. Times are of the processor and of the wall clock: on a machine that does
 other things too, the first is the one to read. With --copies the question is asked of an index that
-holds so many copies of the segment, as if so many times the posts had been indexed; ids repeat
-then, which no question minds. With --scan the answer is compared with that of a scan.
+holds so many copies of the segment under other ids, as if so many times the posts had been indexed;
+equal texts count once among an article's best, so more different ones would have to be scored. With
+--scan the answer is compared with that of a scan.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -77,9 +79,30 @@ def copied(index: Path, copies: int) -> Path:
         for segment in manifest["segments"][: len(list(index.glob("*/")))]:
             name = f"{segment['name']}-{number}"
             shutil.copytree(index / segment["name"], target / name)
-            manifest["segments"].append({**segment, "name": name})
+            fields = target / name / "fields.arrow"
+            rename(fields, f"{number}-")
+            entry = {
+                "bytes": fields.stat().st_size,
+                "sha256": sha256(fields.read_bytes()).hexdigest(),
+            }
+            files = {**segment["files"], fields.name: entry}
+            manifest["segments"].append({**segment, "name": name, "files": files})
     (target / "manifest.json").write_text(json.dumps(manifest))
     return target
+
+
+def rename(fields: Path, prefix: str) -> None:
+    """Put a prefix before the ids of a segment."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.ipc.open_file(fields.read_bytes())
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(str(fields), table.schema, options=options) as target:
+        for number in range(table.num_record_batches):
+            ids, *others = table.get_batch(number).columns
+            ids = pc.binary_join_element_wise(prefix, ids, "")
+            target.write_batch(pa.record_batch([ids, *others], schema=table.schema))
 
 
 def forgotten(index: Path) -> None:

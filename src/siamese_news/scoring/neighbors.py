@@ -46,10 +46,7 @@ class Neighbors:
         wide = vectors.astype(np.float64)
         similarity += options.dense * (wide @ wide.T)
         np.fill_diagonal(similarity, -1.0)
-        if many:
-            rows = np.argpartition(-similarity, many - 1, axis=1)[:, :many]
-        else:
-            rows = np.zeros((count, 0), np.int64)
+        rows = _nearest(similarity, many, options.least)
         near = np.take_along_axis(similarity, rows, axis=1)
         weights = np.where(near > options.least, np.maximum(near, 0.0), 0.0) ** options.exponent
         total = weights.sum(axis=1)
@@ -61,3 +58,20 @@ class Neighbors:
         around = (scores[..., self.rows] * self.weights).sum(axis=-1)
         smoothed: NDArray[np.float64] = (1 - self.gains) * scores + self.gains * around
         return smoothed
+
+
+def _nearest(similarity: NDArray[np.float64], many: int, least: float) -> NDArray[np.int64]:
+    """(n, many) those of each row's highest similarities that are over `least`, then any others."""
+    count = len(similarity)
+    over = similarity > least
+    rows = np.zeros((count, many), np.int64)
+    few = over.sum(axis=1) <= many
+    if many and not few.all():
+        # Sorting out the highest is slow, and most posts have no so many neighbors.
+        rows[~few] = np.argpartition(-similarity[~few], many - 1, axis=1)[:, :many]
+    owner, column = np.nonzero(over & few[:, None])
+    within = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    # What fills a row up is the post itself, whose similarity to itself does not count.
+    rows[few] = np.flatnonzero(few)[:, None]
+    rows[owner, within] = column
+    return rows

@@ -2,9 +2,9 @@
 
 The lexical score of a post is a sum over its different words and pairs of words, divided by a
 length that is kept. First every token of the post is looked up in a table: it adds what its word
-gives to the article, and the most that a pair beginning with it could give. That is one pass of
-`embedding_bag` over all tokens. `Bounds.refined` looks at the pairs that are really there, and
-counts each word once; it is for the posts that are left.
+gives to the article. That is one pass of `embedding_bag` over all tokens. Few pairs of tokens are
+pairs of an article; which may be one is told by a hash of the two, and these are looked up.
+`Bounds.refined` counts each word and pair once; it is for the posts that are left.
 
 The cosine lies at most as far from the product of the article's vector with the rounded one as
 the rounded vector from the true one (Cauchy and Schwarz); that distance is kept.
@@ -22,6 +22,7 @@ from siamese_news.search.index.segment import Codes, Segment, in_steps
 # Sums in single precision come in another order than those of the scorer.
 _SLACK = np.float32(1e-4)
 _LEAST = np.float32(3e-6)
+_BITS = 18  # of the hash of a pair: a table of so many flags stays in the processor's cache
 
 
 class Bounds:
@@ -49,10 +50,10 @@ class Bounds:
         self._keys, group = np.unique(keys, return_inverse=True)
         self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
         np.maximum.at(self._pairs, group, terms[place[found]])
-        begins = np.zeros_like(self._words)
-        np.maximum.at(begins, self._keys // width, self._pairs)
+        self._maybe = np.zeros(1 << _BITS, bool)
+        self._maybe[_hashes(self._keys // width, self._keys % width)] = True
         self._counts = np.asarray(self._words.any(axis=1))
-        self._table = torch.from_numpy(np.concatenate([self._words, begins], axis=1))
+        self._table = torch.from_numpy(self._words)
         self._vectors, self._away = _halves(form.vectors)
 
     def lexical(self, segment: Segment, start: int, end: int) -> NDArray[np.float32]:
@@ -66,8 +67,32 @@ class Bounds:
             mode="sum",
         ).numpy()
         scales = segment.scales[start:end].astype(np.float32)
-        most = sums[:, : self.articles] * scales[:, :1] + sums[:, self.articles :] * scales[:, 1:]
-        return np.ascontiguousarray(most.T) * (1 + _SLACK)
+        most = np.ascontiguousarray(sums.T) * scales[:, 0]
+        most += self._of_pairs(codes, starts - starts[0]) * scales[:, 1]
+        return most * (1 + _SLACK)
+
+    def _of_pairs(
+        self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """(A, n) what the pairs in each of n posts add up to."""
+        at = np.flatnonzero(self._maybe[_hashes(codes[:-1], codes[1:])])
+        place, known = self._found(codes[at].astype(np.int64), codes[at + 1])
+        at, place = at[known], place[known]
+        owner = np.searchsorted(offsets, at, side="right") - 1
+        within = at + 1 < offsets[owner + 1]  # not the last of one post and the first of the next
+        owner, place = owner[within], place[within]
+        found = np.zeros((self.articles, len(offsets) - 1), np.float32)
+        for own, weights in zip(found, self._pairs.T, strict=True):
+            own += np.bincount(owner, weights=weights[place], minlength=len(own))
+        return found
+
+    def _found(
+        self, left: NDArray[np.int64], right: NDArray[np.integer]
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Which of the pairs each of these is, and whether it is one."""
+        keys = left * self._width + right
+        place = np.searchsorted(self._keys, keys)
+        return place, np.append(self._keys, -1)[place] == keys  # a key that is none of them
 
     def refined(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """(A, n) at most the lexical scores of some rows, closer."""
@@ -77,10 +102,8 @@ class Bounds:
         scales = segment.scales[rows].astype(np.float32)
         counts = self._counts[codes]
         most = self._summed(owner[counts], codes[counts], self._words, len(rows)) * scales[:, 0]
-        keys = codes[:-1] * self._width + codes[1:]
-        place = np.searchsorted(self._keys, keys)
-        known = np.append(self._keys, -1)  # a key that is none of them
-        hit = (known[place] == keys) & (owner[:-1] == owner[1:])
+        place, known = self._found(codes[:-1], codes[1:])
+        hit = known & (owner[:-1] == owner[1:])
         pairs = self._summed(owner[:-1][hit], place[hit], self._pairs, len(rows))
         most += pairs * scales[:, 1]
         return most * (1 + _SLACK)
@@ -137,6 +160,13 @@ class Bounds:
         found = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
         lowest: NDArray[np.float32] = found - _SLACK * np.abs(found) - _LEAST
         return lowest
+
+
+def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.uint32]:
+    """Hashes of pairs of codes, of `_BITS` bits; the products wrap."""
+    mixed = left.astype(np.uint32) * np.uint32(0x9E3779B1)
+    mixed += right.astype(np.uint32) * np.uint32(0x85EBCA77)
+    return mixed >> np.uint32(32 - _BITS)
 
 
 def _halves(

@@ -1,0 +1,58 @@
+"""Bounds of lexical scores against sums that are made word by word."""
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+
+from siamese_news import open_model, open_scorer
+from siamese_news.lexical_head import bigram_ids
+from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.segment import Codes
+
+from .conftest import SEEDS, WORDS
+
+
+def texts() -> list[str]:
+    """Posts with words and pairs of the seeds, some of them again and again, some with none."""
+    dice = random.Random(1)
+    seeds = " ".join(SEEDS.values()).split()
+    found = ["", "river", "river river river river"]
+    for number in range(200):
+        if number % 2:
+            start = dice.randrange(len(seeds) - 8)
+            found.append(" ".join(seeds[start : start + dice.randint(1, 8)]))
+        else:
+            found.append(" ".join(dice.choices(WORDS, k=dice.randint(0, 14))))
+    return found
+
+
+def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() -> None:
+    model = open_model()
+    form = open_scorer(model, list(SEEDS.values())).form()
+    assert form is not None
+    ids = model.token_ids(texts())
+    codes = Codes.of(len(model.vocabulary))
+    scales = np.random.default_rng(0).uniform(0.1, 1.0, (len(ids), 2)).astype(np.float16)
+    segment = SimpleNamespace(
+        starts=ids.offsets, codes=codes(ids.flat).astype(codes.dtype), scales=scales
+    )
+    terms = dict(zip(form.columns.tolist(), form.terms.toarray().T, strict=True))
+    nothing = np.zeros(len(SEEDS))
+    bounds = Bounds(form, codes)
+    found = bounds.lexical(segment, 0, len(ids))
+    closer = bounds.refined(segment, np.arange(len(ids)))
+    pairs = 0
+    for number, own in enumerate(ids):
+        words, both = set(own.tolist()), set(bigram_ids(own).tolist())
+        pairs += len(both & terms.keys())
+        score = scales[number, 0] * sum((terms.get(one, nothing) for one in words), nothing)
+        score = score + scales[number, 1] * sum((terms.get(one, nothing) for one in both), nothing)
+        assert (closer[:, number] >= score).all()
+        assert (found[:, number] >= score).all()
+        assert (found[:, number] >= closer[:, number] * (1 - 1e-6)).all()  # single precision
+        if len(words) == len(own):
+            np.testing.assert_allclose(found[:, number], score, rtol=1e-3, atol=1e-6)
+    assert pairs > 100
+    some = bounds.lexical(segment, 50, 120)
+    np.testing.assert_allclose(some, found[:, 50:120], rtol=1e-6)
