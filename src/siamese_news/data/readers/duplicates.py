@@ -60,16 +60,20 @@ class SortedRun:
     """
 
     def __init__(self, hashes: Integers, numbers: NDArray[np.uint32]) -> None:
-        rows = np.empty(len(hashes), _ROW)
         order = np.argsort(hashes)
-        rows["hash"], rows["number"] = hashes[order], numbers[order]
-        self._marks = rows["hash"][::_STEP].copy()
+        self._marks = hashes[order[::_STEP]]
         # The bits are those of the multiplied hash, for the table has used the lowest ones.
         self._shift = np.uint64(64 - max(3, int(len(hashes) * _BITS - 1).bit_length()))
         self._bits = np.zeros(1 << (64 - int(self._shift) - 3), np.uint8)
-        places = self._places(hashes)
-        np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
-        self._file = temporary(rows.view(np.uint8).data)
+        self._file = temporary(b"")
+        for start in range(0, len(order), _CHUNK):
+            some = order[start : start + _CHUNK]
+            rows = np.empty(len(some), _ROW)
+            own = hashes[some]
+            rows["hash"], rows["number"] = own, numbers[some]
+            places = self._places(own)
+            np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
+            append(self._file, rows.view(np.uint8).data)
 
     def close(self) -> None:
         """Remove the file."""
@@ -210,9 +214,11 @@ class SeenIds:
         while self._used + more > _LOAD * size:
             size *= 2
         if size > _SLOTS and self._used:
-            used = self._hashes != _EMPTY
-            self._runs.append(SortedRun(self._hashes[used], self._numbers[used]))
-            self._allocate(len(self._hashes))
+            full, used = len(self._hashes), self._hashes != _EMPTY
+            hashes, numbers = self._hashes[used], self._numbers[used]
+            self._allocate(0)  # first, so that the table is not in memory beside the sorting
+            self._runs.append(SortedRun(hashes, numbers))
+            self._allocate(full)
             self._used = 0
             self._grow(more)
             return
