@@ -1,6 +1,7 @@
 """What a screen reader, a keyboard and tired eyes need of the report, checked by axe-core."""
 
 import pytest
+from steps import lay_out
 
 pytestmark = pytest.mark.slow
 AXE = "axe_playwright_python.base"
@@ -22,6 +23,7 @@ def audited(visit, path):
         page = visit(path, **options)
         page.locator("#toggle").click()
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        lay_out(page)
         page.evaluate(axe)
         result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         assert len(result["passes"]) > 40

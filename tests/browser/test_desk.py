@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from served import ARTICLE, corpus, found_before
-from steps import PATIENCE, drop, label, post_of, until
+from steps import PATIENCE, drop, label, lay_out, post_of, until
 
 AXE = "axe_playwright_python.base"
 VIEWS = ("", "posts", "label", "decide", "hand-over")
@@ -223,6 +223,7 @@ def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
                     page.evaluate(
                         "document.querySelectorAll('details').forEach(d => { d.open = true; })"
                     )
+                    lay_out(page)
                     page.evaluate(axe)
                     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
                     assert len(found["passes"]) > 20

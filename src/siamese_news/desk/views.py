@@ -5,6 +5,7 @@ from typing import Any
 from siamese_news.desk.agreeing import agreements
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.hand_over import commands
+from siamese_news.desk.uploads import CAPS
 
 
 def search_values(desk: Desk) -> dict[str, Any]:
@@ -14,6 +15,7 @@ def search_values(desk: Desk) -> dict[str, Any]:
     return {
         "folder": project.folder.name,
         "articles": project.inputs("articles"),
+        "caps": CAPS,
         "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
         "options": config["options"],

@@ -29,7 +29,12 @@ const take = async (kind, files) => {
   problem("");
   const mark = {};
   uploading.add(mark);
-  for (const file of files) await upload(kind, file);
+  for (const file of files) {
+    // The server has the same cap, but a browser does not hear what it says before all is sent.
+    const cap = Number(one(`.drop[data-kind=${kind}]`).dataset.cap);
+    if (file.size > cap) problem(`${file.name}: is larger than ${count(cap)} bytes; name it on the command line`);
+    else await upload(kind, file);
+  }
   uploading.delete(mark);
 };
 

@@ -1,0 +1,144 @@
+"""Labels out to other programs and back, and a search that is cancelled and goes on."""
+
+import json
+import sys
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from served import ARTICLE, Served, corpus, found_before
+
+from siamese_news.desk.uploads import CAPS
+
+
+@pytest.fixture
+def project(tmp_path):
+    truth = found_before(tmp_path / "storm", relevant=60, other=60)
+    served = Served(tmp_path / "storm")
+    yield served, truth, tmp_path / "storm"
+    served.end()
+
+
+def take(served, name, content, who="ana"):
+    path = f"/api/labels/import?name={quote(name)}&annotator={who}"
+    return served.ask(path, method="PUT", data=content.encode())
+
+
+def _label_studio(content, truth):
+    """As its JSON export looks once a person has chosen."""
+    tasks = json.loads(content)
+    for task in tasks:
+        choice = "relevant" if truth[task["data"]["post"]] else "not relevant"
+        result = {"from_name": "label", "to_name": "text", "type": "choices",
+                  "value": {"choices": [choice]}}  # fmt: skip
+        task["annotations"] = [{"result": [result], "was_cancelled": False}]
+    return json.dumps(tasks)
+
+
+def _prodigy(content, truth):
+    rows = [json.loads(row) for row in content.splitlines()]
+    said = [row | {"answer": "accept" if truth[row["meta"]["post"]] else "reject"} for row in rows]
+    return "".join(json.dumps(row) + "\n" for row in said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "person"),
+    [("labelstudio", "export.json", _label_studio), ("prodigy", "done.jsonl", _prodigy)],
+)
+@pytest.mark.parametrize("planned", [False, True])
+def test_tasks_come_back_as_labels(project, kind, name, person, planned):
+    served, truth, folder = project
+    if planned:
+        served.json("/api/plan", {"precision": ".8", "confidence": ".9", "budget": 30})
+    content = served.ask(f"/files/{kind}")[1].decode()
+    status, answer = take(served, name, person(content, truth))
+    assert status == 200, answer
+    taken = json.loads(answer)["taken"]
+    # For a certificate those that come next if all of them are relevant.
+    assert 10 < taken <= 30 if planned else taken == 120
+    rows = [json.loads(row) for row in (folder / "labels.jsonl").open()]
+    assert {row["post"]: row["label"] == "yes" for row in rows} == {
+        row["post"]: truth[row["post"]] for row in rows
+    }
+    assert len(rows) == taken and {row["annotator"] for row in rows} == {"ana"}
+    # The same file again changes nothing.
+    again = json.loads(take(served, name, person(content, truth))[1])
+    assert again == {"taken": 0, "already": taken, "unknown": 0}
+
+
+def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
+    served, truth, _ = project
+    for post in list(truth)[:20]:
+        row = {"post": post, "label": "yes" if truth[post] else "no", "annotator": "ana"}
+        served.json("/api/labels", row)
+    content = served.ask("/files/labels")[1].decode()
+    found_before(tmp_path / "other", relevant=60, other=60)
+    other = Served(tmp_path / "other")
+    try:
+        assert json.loads(take(other, "labels.csv", content)[1])["taken"] == 20
+        bad = content.replace(",yes,", ",perhaps,", 1)
+        status, answer = take(other, "bad.csv", bad)
+        assert status == 400 and "nothing was taken" in json.loads(answer)["error"]
+        for name in ("../labels.csv", "", ".csv"):
+            assert take(other, name, content)[0] == 400
+        assert (tmp_path / "other/labels.jsonl").read_text().count("\n") == 20
+    finally:
+        other.end()
+
+
+def test_an_upload_that_is_too_large_leaves_nothing(project):
+    served, _, folder = project
+
+    status, content = 0, b""
+    with suppress(OSError):  # where the server closed before everything was sent
+        data = b"x" * (CAPS["articles"] + 1)
+        status, content = served.ask("/api/inputs/articles/a.txt", method="PUT", data=data)
+    assert status in (0, 400) and (not content or b"larger than" in content)
+    assert served.ask("/")[0] == 200
+    assert not list((folder / "inputs/articles").iterdir())
+    assert not list((folder / ".private").glob("upload-*"))
+    assert f'data-cap="{CAPS["articles"]}"' in served.ask("/")[1].decode()
+
+
+def test_a_cancelled_search_goes_on_to_the_same_results(tmp_path):
+    corpus(tmp_path / "posts.jsonl", relevant=300, other=60_000)
+    content = (tmp_path / "posts.jsonl").read_bytes()
+    found = {}
+    for name in ("whole", "cancelled"):
+        served = Served(tmp_path / name)
+        try:
+            for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
+                assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
+            if name == "cancelled":
+                served.json("/api/search", {"threshold": 0.05, "map": False})
+                _wait_for(served, lambda state: state["posts"] > 0)
+                served.json("/api/search/cancel", {})
+                state = _wait_for(served, lambda state: state["state"] != "running")
+                assert state["state"] == "stopped"
+                assert not (tmp_path / name / "searches/1/results.parquet").exists()
+                assert b"Go on" in served.ask("/")[1]
+            served.search(threshold=0.05, map=False, seconds=600)
+        finally:
+            served.end()
+        found[name] = (tmp_path / name / "searches/1/results.parquet").read_bytes()
+    assert found["whole"] == found["cancelled"]
+
+
+def _wait_for(served, condition):
+    """The first state of the search that fits."""
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=240)
+    connection.request("GET", "/api/search/events", headers={"Cookie": served.cookie})
+    answer = connection.getresponse()
+    try:
+        while line := answer.readline():
+            if line.startswith(b"data: "):
+                state = json.loads(line[6:])
+                if condition(state):
+                    return state
+    finally:
+        connection.close()
+    raise AssertionError(f"it never came; the last state is {state}")
