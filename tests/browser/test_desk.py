@@ -93,7 +93,7 @@ def test_a_bar_is_a_day_and_filters_leave_out(tmp_path, serve, open_page):
     until(page, found, f"{number} found")
     dates = page.locator("#clusters time").evaluate_all("all => all.map(t => t.dateTime)")
     assert {date[:10] for date in dates} == {"2026-03-05"} and len(dates) == int(number)
-    assert page.get_by_label("From").input_value() == "2026-03-05"
+    assert page.get_by_label("From", exact=True).input_value() == "2026-03-05"
     page.get_by_role("button", name="All dates").click()
     until(page, found, "475 found")
     assert page.locator("#all-dates").is_hidden()
