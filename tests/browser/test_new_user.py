@@ -6,6 +6,7 @@ import html
 import io
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,10 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
         page.get_by_role("link", name="Report", exact=True).click()
     report = Path(download.value.path()).read_text("utf-8")
     assert "<!doctype html>" in report[:200].lower()
+    assert f"<dt>posts kept</dt><dd>{len(rows):,}</dd>" in report
+    assert set(re.findall(r"<code><bdi>([^<]+)</bdi></code></span>", report)) >= {
+        row["post"] for row in rows if row["cluster_size"] == "1"
+    }
     certificate = json.loads((project / "searches/1/sheet.certificate.json").read_text())
     (claim,) = certificate["claims"]
     # Messages have the number of their post, after the number of the chat.

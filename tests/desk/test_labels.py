@@ -1,5 +1,6 @@
 """Labels: on the disk before anything else, and never lost, doubled or overwritten."""
 
+import asyncio
 import json
 import os
 import signal
@@ -101,6 +102,17 @@ def test_an_unfinished_line_is_cut_off_and_a_damaged_one_is_named(log):
     log.path.write_bytes(lines[0] + lines[2])
     with pytest.raises(InputError, match="number 3"):
         LabelLog(log.path)
+
+
+def test_a_request_that_is_given_up_stops_nobody(log):
+    async def give_up():
+        _, written = log.begin("p1", "yes", "ana")
+        waiting = asyncio.wrap_future(written)
+        waiting.cancel()
+
+    asyncio.run(give_up())
+    assert log.add("p2", "no", "ana").number == 2
+    assert _again(log).posts() == ["p1", "p2"]
 
 
 def test_many_threads_lose_nothing(log):

@@ -193,6 +193,7 @@ class LabelLog:
 
     def _append(self, row: dict[str, Any]) -> "Future[None]":
         done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # a request that is given up does not stop the writer
         _take(self._state, row)
         self._waiting.put(([json.dumps(row, ensure_ascii=False).encode() + b"\n"], done))
         return done
