@@ -19,8 +19,8 @@ from benchmarks.languages import figures_of
 from siamese_news import __version__
 from siamese_news.data.sources import open_source
 from siamese_news.model.external import ARTICLE_WORDS, ExternalModel
-from siamese_news.utils.files import atomic_write
 from siamese_news.model.loading import open_model
+from siamese_news.utils.files import atomic_write
 
 LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "ru", "ar")
 SMOOTH = 1e-3  # a of the weight a / (a + p) of a word with frequency p (Arora et al., ICLR 2017)
