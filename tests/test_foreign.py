@@ -82,6 +82,32 @@ def test_alone_its_scores_are_cosines(folder):
         assert Counting.given["trust_remote_code"] is False
 
 
+@pytest.mark.parametrize("library", ["model2vec", "sentence_transformers"])
+def test_a_table_of_halves_gives_a_text_without_a_known_word_zeros(tmp_path, library):
+    """A real folder of model2vec, which sentence-transformers can read, too."""
+    pytest.importorskip(library)
+    model2vec = pytest.importorskip("model2vec")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel({"[UNK]": 0, "flood": 1, "fire": 2}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    table = np.array([[0, 0], [3, 4], [1, 0]], np.float16)
+    model2vec.StaticModel(table, tokenizer, normalize=True).save_pretrained(tmp_path / "m")
+    assert library_of(tmp_path / "m") == "model2vec"
+    if library == "sentence_transformers":
+        (tmp_path / "m" / "config.json").write_text("{}")
+        assert library_of(tmp_path / "m") == library
+    found = ExternalModel(tmp_path / "m").encode_posts(["flood", "", "zzz", "fire fire"])
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0], [0, 0], [1, 0]], atol=1e-3)
+
+
+def test_vectors_that_are_no_numbers_are_refused(folder, monkeypatch):
+    broken = np.array([[1.0, float("nan")]])
+    monkeypatch.setattr(Counting, "encode", lambda *_, **__: broken)
+    with pytest.raises(InputError, match="gives NaN or infinity"):
+        ExternalModel(folder).encode_posts(["flood"])
+
+
 def test_beside_our_words_its_cosines_are_mixed_in(folder):
     """The score before a pool, by hand: the words of the model that ships, and the cosine."""
     model = ExternalModel(folder)

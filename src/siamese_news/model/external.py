@@ -46,7 +46,7 @@ class ExternalModel:
         if library is None:
             raise InputError(
                 f"{folder}: neither a sentence-transformers nor a model2vec folder; expected "
-                "modules.json, or a config.json that says model2vec"
+                "modules.json, or a config.json of model2vec"
             )
         self.folder = Path(folder)
         self.library = library
@@ -104,7 +104,14 @@ class ExternalModel:
                 that lacks it reads both sides alike.
         """
         encode = getattr(self._model, method, self._model.encode)
-        vectors = np.asarray(encode(list(texts), show_progress_bar=False), np.float32)
+        vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
+        # A text without a token is the mean of nothing to a static table in sentence-transformers.
+        vectors[np.isnan(vectors).all(axis=-1)] = 0.0
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"{self.folder}: the model gives NaN or infinity; its weights are broken, copy the "
+                "folder again"
+            )
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
         unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
         return unit
@@ -113,14 +120,16 @@ class ExternalModel:
 def library_of(folder: str | Path) -> str | None:
     """The library that wrote a folder: ``sentence_transformers``, ``model2vec`` or None."""
     root = Path(folder)
-    if (root / "modules.json").is_file():
-        return "sentence_transformers"
     config = root / "config.json"
     if config.is_file():
         try:
             settings = json.loads(config.read_text(encoding="utf-8"))
         except (ValueError, OSError, RecursionError):
-            return None
-        if isinstance(settings, dict) and settings.get("model_type") == "model2vec":
+            settings = None
+        # First: model2vec writes what sentence-transformers needs into its folders as well. Its
+        # version 0.10 does not say its name any more, but has an option of its own.
+        if isinstance(settings, dict) and (
+            settings.get("model_type") == "model2vec" or "embedding_dtype" in settings
+        ):
             return "model2vec"
-    return None
+    return "sentence_transformers" if (root / "modules.json").is_file() else None
