@@ -155,7 +155,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path):
     ("override", "message"),
     [
         ("resume=nowhere.ckpt", "no such checkpoint"),
-        ("data.limits.keep=middle", "first or last"),
+        ("data.limits.keep=middle", "'first' or 'last'"),
         ("init=nowhere", "no such model folder"),
         ("+encoder._target_=torch.nn.Identity", "ENCODERS"),
     ],
