@@ -26,6 +26,7 @@ from siamese_news.errors import InputError
 from siamese_news.evaluation.dev_pools import event_pools
 from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
+from siamese_news.search.partial_results import output_lock
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {
@@ -362,3 +363,12 @@ def test_a_run_that_the_sweep_has_not_is_refused(place):
     (place / "rows.yaml").write_text(json.dumps(board))
     with pytest.raises(SystemExit, match="row tiny is run .*lstm.*, which the sweep has not"):
         run(place)
+
+
+def test_two_commands_do_not_write_the_ledger_at_once(place):
+    with (
+        output_lock(place / "scored.json"),
+        pytest.raises(SystemExit, match="scored.json: another run is writing it"),
+    ):
+        run(place, "score")
+    assert not (place / "scored.json").exists()

@@ -7,8 +7,12 @@ choose for rows that the lock lacks, score what was not scored yet, write the ta
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from siamese_news.errors import InputError
+
+if TYPE_CHECKING:
+    from benchmarks.leaderboard.rows import Board
 
 HERE = Path(__file__).parent
 STEPS = ("train", "choose", "score", "table")
@@ -43,19 +47,12 @@ def run(options: argparse.Namespace) -> None:
     """Do the selected steps.
 
     Raises:
-        InputError: an unknown row or test, or a row that is not locked as it is.
+        InputError: an unknown row or test, a row that is not locked as it is, or another command
+            that scores.
     """
-    from benchmarks.leaderboard.choose import choose
-    from benchmarks.leaderboard.figures import Figures
-    from benchmarks.leaderboard.lock import Ledger, Lock
     from benchmarks.leaderboard.rows import read_board
-    from benchmarks.leaderboard.score import score, score_key, stored_figures
-    from benchmarks.leaderboard.sets import open_test
-    from benchmarks.leaderboard.systems import Ground, missing
-    from benchmarks.leaderboard.table import leaderboard
     from benchmarks.leaderboard.train import train
-    from siamese_news.evaluation.dev_pools import shared_dev_pools
-    from siamese_news.utils.files import atomic_write
+    from siamese_news.search.partial_results import output_lock
 
     board = read_board(options.board, options.models, options.sweep)
     names = _named("rows", options.rows, list(board.rows))
@@ -63,8 +60,25 @@ def run(options: argparse.Namespace) -> None:
     if options.step in ("train", None):
         for name in names:
             train(board, board.rows[name])
-    if options.step == "train":
-        return
+    if options.step != "train":
+        # Two commands at once would lose each other's lines.
+        with output_lock(options.records / "scored.json"):
+            _choose_and_score(options, board, names, tests)
+
+
+def _choose_and_score(
+    options: argparse.Namespace, board: "Board", names: list[str], tests: list[str]
+) -> None:
+    from benchmarks.leaderboard.choose import choose
+    from benchmarks.leaderboard.figures import Figures
+    from benchmarks.leaderboard.lock import Ledger, Lock
+    from benchmarks.leaderboard.score import score, score_key, stored_figures
+    from benchmarks.leaderboard.sets import open_test
+    from benchmarks.leaderboard.systems import Ground, missing
+    from benchmarks.leaderboard.table import leaderboard
+    from siamese_news.evaluation.dev_pools import shared_dev_pools
+    from siamese_news.utils.files import atomic_write
+
     lock = Lock(options.records / "lock.json", board)
     ledger = Ledger(options.records / "scored.json")
     ground = Ground(board, options.out)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -141,6 +142,16 @@ class Served:
             except OSError:
                 time.sleep(0.05)
         raise AssertionError("the server does not answer")
+
+
+def begun(
+    folder: Path, relevant: int, other: int
+) -> Iterator[tuple[Served, dict[str, bool], Path]]:
+    """For a fixture: a page over a search that is done (`found_before`), the truth, the folder."""
+    truth = found_before(folder, relevant, other)
+    served = Served(folder)
+    yield served, truth, folder
+    served.end()
 
 
 def found_before(

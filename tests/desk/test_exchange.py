@@ -10,17 +10,14 @@ from urllib.parse import quote
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from served import ARTICLE, Served, corpus, found_before
+from served import ARTICLE, Served, begun, corpus, found_before
 
 from siamese_news.desk.uploads import CAPS
 
 
 @pytest.fixture
 def project(tmp_path):
-    truth = found_before(tmp_path / "storm", relevant=60, other=60)
-    served = Served(tmp_path / "storm")
-    yield served, truth, tmp_path / "storm"
-    served.end()
+    yield from begun(tmp_path / "storm", relevant=60, other=60)
 
 
 def take(served, name, content, who="ana"):

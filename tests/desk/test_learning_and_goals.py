@@ -11,15 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from served import Served, found_before
+from served import begun
 
 
 @pytest.fixture
 def project(tmp_path):
-    truth = found_before(tmp_path / "storm", relevant=150, other=250)
-    served = Served(tmp_path / "storm")
-    yield served, truth, tmp_path / "storm"
-    served.end()
+    yield from begun(tmp_path / "storm", relevant=150, other=250)
 
 
 def label(served, truth, posts):

@@ -15,17 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from served import Served, found_before
+from served import begun
 
 from siamese_news.decide.noise import krippendorff
 
 
 @pytest.fixture
 def project(tmp_path):
-    truth = found_before(tmp_path / "storm", relevant=150, other=250)
-    served = Served(tmp_path / "storm")
-    yield served, truth, tmp_path / "storm"
-    served.end()
+    yield from begun(tmp_path / "storm", relevant=150, other=250)
 
 
 def label(served, posts, value, annotator):

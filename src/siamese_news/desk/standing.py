@@ -37,7 +37,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtThreshold:
     """What the labels say of a threshold.
 
     Attributes:
@@ -74,7 +74,7 @@ class Standing:
         self._guard = threading.RLock()
         self._held: tuple[str, Population, Keys] | None = None
 
-    def at(self, threshold: float) -> At:
+    def at(self, threshold: float) -> AtThreshold:
         """What the labels say of a threshold.
 
         Raises:
@@ -86,7 +86,7 @@ class Standing:
             above = self._sample(population, keys, 0, size)
             below = self._sample(population, keys, size, total)
         recall = _recall(above, below) if size < total else None
-        return At(threshold, above, below, _precision(above), recall)
+        return AtThreshold(threshold, above, below, _precision(above), recall)
 
     def next_posts(self, threshold: float, count: int) -> list[str]:
         """Ids of the posts to label next, those above and below in turn."""
@@ -100,7 +100,7 @@ class Standing:
         mixed = chain.from_iterable(zip_longest(*sides))
         return [post for post in mixed if post is not None][:count]
 
-    def command(self, at: At, budget: int = 200) -> str:
+    def command(self, at: AtThreshold, budget: int = 200) -> str:
         """The command line that draws such a sample of a fixed size, for a guarantee."""
         folder = self._project.folder
         results = self._project.results
