@@ -1,5 +1,6 @@
 """One contract over every encoder of conf/, and over attention encoders x sparsity."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_shape_and_finite(encoder, texts):
     assert vectors.shape == (4, encoder.output_dim)
     assert vectors.isfinite().all()
     assert encoder(embeddings, mask).isfinite().all()
+
+
+@zoo
+def test_a_spawned_process_gets_the_same_encoder(encoder, texts):
+    inputs = texts([7, 1, 0, 4])
+    sent = pickle.loads(pickle.dumps(encoder))
+    for mine, its in zip(_outputs(encoder, inputs), _outputs(sent, inputs), strict=True):
+        assert torch.equal(mine, its)
 
 
 @zoo

@@ -77,7 +77,7 @@ def check_figures(folder, runs):
     finish(start(folder, "-m", "siamese_news.evaluate", *arguments, "randomisation=10"))
     systems = json.loads((folder / "again" / "evaluation.json").read_text())["systems"]
     for name in runs:
-        again = systems[f"{name}-model"]
+        again = systems[f"{name}-model" if len(runs) > 1 else "model"]
         row = json.loads((folder / name / "row.json").read_text())
         measured = {
             **{figure: again["pooled"][figure] for figure in ("AP", "AUC")},
@@ -95,6 +95,14 @@ def wait_for(path, process):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < until, f"{path} is not there"
         time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_spawned_processes_train_the_encoder_of_the_paper(tmp_path):
+    small = [one for one in SMALL if not one.startswith("encoder")]
+    spawned = ["encoder=star_paper", "trainer=ddp_spawn", "trainer.devices=2"]
+    finish(start(tmp_path, *TRAIN, *small, *spawned))
+    check_figures(tmp_path, {"spawned": the_folder(tmp_path)})
 
 
 def test_the_figures_are_those_of_the_model_that_is_written(tmp_path):

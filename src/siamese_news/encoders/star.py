@@ -12,8 +12,14 @@ from siamese_news.attention.word_projections import Columns, Words
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 
+
+def _unchanged(states: Tensor) -> Tensor:
+    return states
+
+
+# Functions with names: an encoder is pickled for processes that are spawned.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": lambda states: states,
+    "none": _unchanged,
     "relu": F.relu,
     "leaky_relu": F.leaky_relu,
     "gelu": F.gelu,
