@@ -427,8 +427,8 @@ def test_a_model_of_vectors_alone_cannot_expand(files):
 
 def test_the_commands_choices_are_those_of_the_search():
     from siamese_news import scoring
-    from siamese_news.cli import common
+    from siamese_news.cli import options
     from siamese_news.search import seeds
 
-    assert [choice.value for choice in common.Fusion] == list(get_args(scoring.Fusion))
-    assert [choice.value for choice in common.Aggregate] == list(get_args(seeds.Aggregate))
+    assert [choice.value for choice in options.Fusion] == list(get_args(scoring.Fusion))
+    assert [choice.value for choice in options.Aggregate] == list(get_args(seeds.Aggregate))

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import ModelOption, NotOption, bad_input_exits
+from siamese_news.cli.common import bad_input_exits
+from siamese_news.cli.options import ModelOption, NotOption
 
 
 def desk(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import (
+from siamese_news.cli.common import bad_input_exits, own_model, use_threads
+from siamese_news.cli.options import (
     About,
     AboutOption,
     Aggregate,
@@ -19,9 +20,6 @@ from siamese_news.cli.common import (
     SmoothOption,
     TextFieldOption,
     ThreadsOption,
-    bad_input_exits,
-    own_model,
-    use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import index_files, open_index_of

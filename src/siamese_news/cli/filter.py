@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import (
+from siamese_news.cli.common import bad_input_exits, export_options, format_of, use_threads
+from siamese_news.cli.options import (
     About,
     AboutOption,
     AfterOption,
@@ -35,10 +36,6 @@ from siamese_news.cli.common import (
     StrictOption,
     TextFieldOption,
     ThreadsOption,
-    bad_input_exits,
-    export_options,
-    format_of,
-    use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import (
+from siamese_news.cli.common import bad_input_exits, load_model, use_threads
+from siamese_news.cli.options import (
     DateFieldOption,
     EncodingOption,
     IdFieldOption,
@@ -14,9 +15,6 @@ from siamese_news.cli.common import (
     StrictOption,
     TextFieldOption,
     ThreadsOption,
-    bad_input_exits,
-    load_model,
-    use_threads,
 )
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_empty, say_posts

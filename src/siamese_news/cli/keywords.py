@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import (
+from siamese_news.cli.common import bad_input_exits, load_model, use_threads
+from siamese_news.cli.options import (
     Aggregate,
     EncodingOption,
     IdFieldOption,
@@ -17,9 +18,6 @@ from siamese_news.cli.common import (
     StrictOption,
     TextFieldOption,
     ThreadsOption,
-    bad_input_exits,
-    load_model,
-    use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched

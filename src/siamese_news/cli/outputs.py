@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from siamese_news.cli.common import Format
+    from siamese_news.cli.options import Format
     from siamese_news.search.rank import RankedPost
     from siamese_news.search.spool import Spool, Watch
 

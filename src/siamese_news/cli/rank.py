@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from siamese_news.cli.common import (
+    bad_input_exits,
+    export_options,
+    format_of,
+    load_model,
+    use_threads,
+)
+from siamese_news.cli.options import (
     About,
     AboutOption,
     AfterOption,
@@ -37,11 +44,6 @@ from siamese_news.cli.common import (
     StrictOption,
     TextFieldOption,
     ThreadsOption,
-    bad_input_exits,
-    export_options,
-    format_of,
-    load_model,
-    use_threads,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files

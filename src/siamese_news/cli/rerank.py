@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import Format, bad_input_exits, use_threads
+from siamese_news.cli.common import bad_input_exits, use_threads
+from siamese_news.cli.options import Format
 from siamese_news.cli.outputs import ForceOption, claim, files_read, write
 
 

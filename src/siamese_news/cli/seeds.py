@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from siamese_news.cli.common import Aggregate
+    from siamese_news.cli.options import Aggregate
     from siamese_news.data.records import Article
     from siamese_news.search.seeds import Seeds
 

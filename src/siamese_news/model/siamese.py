@@ -1,6 +1,6 @@
 """The model turns texts into vectors; it loads and saves its model folder."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,18 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news import __version__
-from siamese_news.attention.word_projections import Words
-from siamese_news.data.collate import length_batches, pad, word_blocks
-from siamese_news.encoders import (
-    BagEncoder,
-    Encoder,
-    TokenEmbedding,
-    TwoHeadEncoder,
-    lead_weights,
-    places_of,
-)
+from siamese_news.encoders import Encoder, TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead
+from siamese_news.model.encoding import unit_vectors
 from siamese_news.model.folder import check_dtypes, fitting, write_folder
 from siamese_news.model.rebuilding import model_parts
 from siamese_news.model.trained_on import TrainingRecord
@@ -36,9 +28,6 @@ Precision = Literal["float32", "bfloat16"]
 
 BLOCK = 8192
 """Texts are processed in fixed blocks by input row: memory is bounded and order does not matter."""
-
-# Within this many tokens, what depends on a word alone is computed once and then looked up.
-WORD_BLOCK = 65536
 _SIDES: tuple[Side, Side] = ("article", "post")
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
@@ -202,7 +191,6 @@ class Model(nn.Module):
     ) -> np.ndarray:
         """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
         texts = self.cut(texts, side)
-        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
         training = self.training
         self.eval()
@@ -211,13 +199,7 @@ class Model(nn.Module):
                 torch.inference_mode(),
                 torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
             ):
-                known = int(texts.flat.max(initial=0)) < len(self.vocabulary)
-                if self.encoder.is_bag and known:
-                    vectors[:] = self._bags(texts, device)
-                else:
-                    for rows, encoded in self._batches(texts, batch_tokens, device):
-                        encoded = nn.functional.normalize(encoded.float(), dim=-1)
-                        vectors[rows] = encoded.cpu().numpy()
+                vectors = unit_vectors(self.embedding, self.encoder, texts, batch_tokens, device)
         finally:
             self.train(training)
         if not np.isfinite(vectors).all():
@@ -226,35 +208,6 @@ class Model(nn.Module):
                 "train it again with a smaller learning rate"
             )
         return vectors
-
-    def _batches(
-        self, texts: Sequence[np.ndarray], batch_tokens: int, device: torch.device
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
-        for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
-            embeddings, _, weights = self.embedding(torch.from_numpy(ids).to(device)[None])
-            words = Words(embeddings[0])
-            for batch in length_batches([len(text) for text in places], batch_tokens):
-                rows = pad([places[text] for text in batch]).to(device)
-                mask, rows = rows >= 0, rows.clamp(min=0)
-                shares = (weights[0][rows] * mask,) if self.encoder.uses_weights else ()
-                encoded = self.encoder.encode_words(words, rows, mask, *shares)
-                yield [block[text] for text in batch], encoded
-
-    def _bags(self, texts: TokenIds, device: torch.device) -> np.ndarray:
-        """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
-        bag = self.encoder
-        assert isinstance(bag, BagEncoder | TwoHeadEncoder)
-        flat = torch.from_numpy(texts.flat).to(device)
-        starts = torch.from_numpy(texts.offsets[:-1]).to(device)
-        weights = self.embedding.token_weights[flat] if bag.uses_weights else None
-        if bag.lead is not None:
-            lead = lead_weights(places_of(starts, len(flat)), bag.lead)
-            weights = lead if weights is None else weights * lead
-        summed = self.embedding.sums(flat, starts, weights)
-        if bag.output is not None:  # a linear map of a sum; the length does not count
-            summed = bag.output(summed)
-        return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())
 
     def compile_attention(self) -> None:
         """Compile the inner loop of attention with `torch.compile`, which makes encoding faster.

@@ -161,6 +161,14 @@ class ArticleVectors:
         )
         return sparse.csr_matrix(group.vectors @ values), np.unique(pairs, axis=1), self._moved
 
+    def term_shares(self, article: int) -> dict[int, float]:
+        """How much of an article's own vector each of its features is, by id; they sum to 1."""
+        group, row = self.group_of(article)
+        own = group.own[[row]].tocoo()
+        squares = own.data.astype(np.float64) ** 2
+        shares = squares / max(float(squares.sum()), 1e-12)
+        return dict(zip(self.columns[own.col].tolist(), shares.tolist(), strict=True))
+
     def group_of(self, article: int) -> tuple[Group, int]:
         """The group of an article, and its row there."""
         group = next(group for group in self.groups if article in group.rows)

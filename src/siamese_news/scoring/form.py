@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from siamese_news.scoring.articles import ArticleVectors
+from siamese_news.scoring.weights import MixtureWeights
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreForm:
@@ -43,3 +46,33 @@ class ScoreForm:
     quantiles: NDArray[np.float64]
     about: float
     quantile: float | None
+
+
+def score_form(
+    articles: ArticleVectors, weights: MixtureWeights, *, about: float, quantile: float | None
+) -> ScoreForm | None:
+    """The form of articles' scores under weights; None where no single one holds for all posts.
+
+    Args:
+        articles: their vectors.
+        weights: what words and vectors weigh.
+        about: see `ScoreForm`.
+        quantile: see `ScoreForm`.
+    """
+    found = articles.form()
+    if found is None:
+        return None
+    terms, pairs, vectors = found
+    excesses = weights.excesses.astype(np.float64)
+    return ScoreForm(
+        columns=articles.columns,
+        terms=terms,
+        pairs=pairs,
+        vectors=vectors,
+        lexical=1 - weights.share - excesses,
+        cosine=np.full(len(articles), float(weights.share)),
+        excess=excesses,
+        quantiles=weights.quantiles.astype(np.float64),
+        about=about,
+        quantile=quantile,
+    )

@@ -1,29 +1,27 @@
 """Words and vectors together."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.siamese import Model
+from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.features import PostReader, Posts
-from siamese_news.scoring.form import ScoreForm
+from siamese_news.scoring.form import ScoreForm, score_form
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.protocol import About, Content
 from siamese_news.scoring.smoothing import SmoothedScores
+from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.checks import check_texts
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.stopwatch import timed
 
-# Articles times posts of a block that are scored at once.
 _CELLS = 1 << 24
-# Posts that say how much an article's words find.
-_STRONGEST = 3
-_DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 
 
 class MixtureScorer:
@@ -31,9 +29,8 @@ class MixtureScorer:
 
     Before smoothing a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the score of the words,
     D the cosine, q a high quantile of the article's cosines over the pool, and e the higher the
-    less the article's words find (`DenseExcess`). Without
-    a pool, and in the first pass over one, it is ``(1 - w) L + w D``. The options of the lexical
-    head have w and e.
+    less the article's words find (`DenseExcess`). Without a pool, and in the first pass over one,
+    it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
     A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
     an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
@@ -70,15 +67,13 @@ class MixtureScorer:
         stop_words: Sequence[Collection[str]] | None = None,
     ) -> None:
         assert model.terms is not None
-        options = model.terms.options if options is None else options
-        self._options = options
+        self._options = options = model.terms.options if options is None else options
         self._about, self._one_story = about, one_story
         self._positives = len(articles) if positives is None else positives
         self._feedback, self._smoothing = options.feedback, options.smoothing
-        without = vectors is False
-        self._share = 0.0 if without else options.dense
-        self._excess = DenseExcess(weight=0.0) if without else options.excess
-        counts = self._share or self._excess.weight
+        self._excess = DenseExcess(weight=0.0) if vectors is False else options.excess
+        self._weights = MixtureWeights(0.0 if vectors is False else options.dense, len(articles))
+        counts = self._weights.share or self._excess.weight
         self._read = PostReader(model, dense=bool(vectors or counts), encoder=encoder)
         self._background = model.terms.background()
         self._articles = ArticleVectors(
@@ -86,14 +81,11 @@ class MixtureScorer:
         )
         best = self._smoothing.posts if self._smoothing.weight else 0
         if self._excess.weight:
-            best = max(best, _STRONGEST)
+            best = max(best, rules.STRONGEST)
         if self._feedback.weight:
             best = max(best, self._feedback.posts, self._feedback.focused_posts)
         self._pool = PoolState(len(model.vocabulary), len(articles), best)
-        self._settled = False
-        self._degrees = np.zeros(len(articles))
-        self._quantiles = np.zeros(len(articles), np.float32)
-        self._excesses = np.zeros(len(articles), np.float32)
+        self._degrees, self._settled = np.zeros(len(articles)), False
         self._smoothed: SmoothedScores | None = None
 
     @property
@@ -112,9 +104,14 @@ class MixtureScorer:
         assert not self._settled
         if not isinstance(posts, TokenIds):
             check_texts(posts, "observe: posts")
+        for _, read in self._blocks(posts):
+            self._observe(read)
+
+    def _blocks(self, posts: Content) -> Iterator[tuple[int, Posts]]:
+        """Posts of which all articles are scored at once, and the place of the first of them."""
         step = max(1, _CELLS // max(len(self._articles), 1))
         for start in range(0, len(posts), step):
-            self._observe(self._read(posts[start : start + step]))
+            yield start, self._read(posts[start : start + step])
 
     def _observe(self, posts: Posts) -> None:
         lexical, dense = self._articles.heads(posts)
@@ -126,7 +123,7 @@ class MixtureScorer:
         self._pool.about += near.sum(axis=1)
         if dense is not None and self._excess.weight:
             self._pool.add_cosines(dense)
-        self._pool.candidates.add(self._mixed(lexical, dense), posts.ids, posts.said)
+        self._pool.candidates.add(self._weights.mixed(lexical, dense), posts.ids, posts.said)
 
     @timed("scoring")
     def settle(self) -> str:
@@ -138,14 +135,8 @@ class MixtureScorer:
 
     def _decided(self, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
         """How much an article's question is about itself (`FocusedPool`), by the pool: (A,)."""
-        rule = self._options.focused_pool
-        if posts < rule.posts or self._about == "event":
-            return np.zeros(len(about))
-        if self._about == "article":
-            return np.ones(len(about))
-        place = (about / posts - rule.share) / (rule.full - rule.share)
-        degrees: NDArray[np.float64] = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
-        if self._one_story and self._positives > 1:
+        degrees = rules.article_degrees(self._options.focused_pool, self._about, about, posts)
+        if self._about == "auto" and self._one_story and self._positives > 1:
             degrees[: self._positives] = 0.0
         return degrees
 
@@ -155,23 +146,11 @@ class MixtureScorer:
         None where a post's words weigh differently in one pool than in another, and where its
         vector is of more than its words.
         """
-        found = None if self._read.whole_texts else self._articles.form()
-        if found is None:
+        if self._read.whole_texts:
             return None
-        terms, pairs, vectors = found
-        excess = self._excess
-        return ScoreForm(
-            columns=self._articles.columns,
-            terms=terms,
-            pairs=pairs,
-            vectors=vectors,
-            lexical=1 - self._share - self._excesses.astype(np.float64),
-            cosine=np.full(len(self._articles), float(self._share)),
-            excess=self._excesses.astype(np.float64),
-            quantiles=self._quantiles.astype(np.float64),
-            about=self._options.focused_pool.score,
-            quantile=excess.quantile if excess.weight and not self._settled else None,
-        )
+        quantile = self._excess.quantile if self._excess.weight and not self._settled else None
+        about = self._options.focused_pool.score
+        return score_form(self._articles, self._weights, about=about, quantile=quantile)
 
     def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
         """Instead of `observe`: take note of posts that may be among an article's best.
@@ -182,9 +161,7 @@ class MixtureScorer:
         Returns:
             (A,) the least score in millionths that is still of use.
         """
-        step = max(1, _CELLS // max(len(self._articles), 1))
-        for start in range(0, len(posts), step):
-            read = self._read(posts[start : start + step])
+        for _, read in self._blocks(posts):
             self._pool.candidates.add(self._unsmoothed(read), read.ids)
         return self._pool.candidates.least()
 
@@ -224,8 +201,10 @@ class MixtureScorer:
         said = candidates.vectors([key for keys in best for key in keys])
         self._articles.use(self._pool.counts, self._degrees, lists, said)
         if self._excess.weight and self._pool.counts.posts:
-            self._quantiles = self._pool.cosine_quantiles(self._excess.quantile)
-            self._excesses[:] = [self._excess_of(n) for n in range(len(self._articles))]
+            self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
+            for article in range(len(self._articles)):
+                scores = candidates.best(article)[1]
+                self._weights.excesses[article] = rules.excess_weight(self._excess, scores)
         self._settled = True
         if self._smoothing.weight:
             self._smoothed = SmoothedScores(
@@ -235,38 +214,16 @@ class MixtureScorer:
                 self._background,
                 self._smoothing,
             )
-        return "; ".join(self._learned(any(map(len, lists))))
-
-    def _learned(self, feedback: bool) -> list[str]:
-        found = []
-        focused = int((self._degrees[: self._positives] > 0).sum())
-        if focused and self._about == "auto":
-            whose = "the seed" if self._positives == 1 else f"{focused} of {self._positives} seeds"
-            found.append(f"the pool is mostly about the story of {whose}, so rare words count")
-        if feedback:
-            found.append("the best posts speak for the articles as well")
-        if self._smoothed is not None:
-            found.append("posts that are alike lend each other their scores")
-        return found
-
-    def _excess_of(self, article: int) -> float:
-        """The weight of an article's excess: the less its words find, the more vectors count."""
-        options = self._excess
-        scores = self._pool.candidates.best(article)[1][:_STRONGEST]
-        found = float(scores.sum()) / _STRONGEST / 1e6
-        weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
-        least = min(options.strong_weight, options.weight)
-        return least + weak * (options.weight - least)
+        degrees = self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
+        smoothed = self._smoothed is not None
+        return rules.what_was_learned(degrees, feedback=any(map(len, lists)), smoothed=smoothed)
 
     def _best(self, article: int) -> list[int]:
         """The keys of the posts that speak for an article as well."""
-        options = self._feedback
-        if not options.weight or article >= self._positives:
+        if article >= self._positives:
             return []
         keys, scores = self._pool.candidates.best(article)
-        most = options.focused_posts if self._degrees[article] else options.posts
-        found: list[int] = keys[:most][scores[:most] >= round(options.score * 1e6)].tolist()
-        return found if len(found) >= options.least else []
+        return rules.feedback_posts(self._feedback, keys, scores, bool(self._degrees[article]))
 
     @timed("scoring")
     def scores(self, posts: Content) -> np.ndarray:
@@ -274,13 +231,11 @@ class MixtureScorer:
         if not isinstance(posts, TokenIds):
             check_texts(posts, "scores: posts")
         found = np.zeros((len(self._articles), len(posts)), np.float32)
-        step = max(1, _CELLS // max(len(self._articles), 1))
-        for start in range(0, len(posts), step):
-            read = self._read(posts[start : start + step])
+        for start, read in self._blocks(posts):
             scores = self._unsmoothed(read)
             if self._smoothed is not None:
                 self._smoothed.put(scores, read)
-            found[:, start : start + step] = scores
+            found[:, start : start + len(read.ids)] = scores
         return found
 
     def parts(self, posts: Content) -> tuple[np.ndarray, np.ndarray | None]:
@@ -297,28 +252,13 @@ class MixtureScorer:
         self, posts: Posts, articles: Sequence[int] | None = None
     ) -> NDArray[np.float32]:
         """The scores before smoothing, for some articles or all."""
-        return self._mixed(*self._articles.heads(posts, articles), articles)
-
-    def _mixed(
-        self,
-        lexical: NDArray[np.float32],
-        dense: NDArray[np.float32] | None,
-        articles: Sequence[int] | None = None,
-    ) -> NDArray[np.float32]:
-        mine = slice(None) if articles is None else list(articles)
-        excesses = self._excesses[mine][:, None]
-        mixed: NDArray[np.float32] = lexical * (np.float32(1 - self._share) - excesses)
-        if dense is not None:
-            mixed += np.float32(self._share) * dense
-            if excesses.any():
-                mixed += excesses * np.maximum(dense - self._quantiles[mine][:, None], 0)
-        return mixed
+        return self._weights.mixed(*self._articles.heads(posts, articles), articles)
 
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         if not self._settled:
             return []
-        return [_DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
+        return [rules.DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
@@ -327,17 +267,12 @@ class MixtureScorer:
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """See `Scorer`."""
-        weights = (self._share, float(self._excesses[article]), float(self._quantiles[article]))
+        weights = self._weights.of(article)
         return score_parts(self._articles, self._read, self._smoothed, weights, post, article)
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
-        group, row = self._articles.group_of(article)
-        own = group.own[[row]].tocoo()
-        squares = own.data.astype(np.float64) ** 2
-        shares = squares / max(float(squares.sum()), 1e-12)
-        columns = self._articles.columns[own.col].tolist()
-        return dict(zip(columns, shares.tolist(), strict=True))
+        return self._articles.term_shares(article)
 
     def article_weight(self, article: int) -> float:
         """See `Scorer`."""
@@ -358,7 +293,7 @@ class MixtureScorer:
 
     def merge(self, state: bytes) -> None:
         """See `Scorer`."""
-        words, best = len(self._pool.counts.counts[0]), self._pool.candidates.count
-        other = PoolState(words, len(self._articles), best)
+        pool = self._pool
+        other = PoolState(len(pool.counts.counts[0]), len(self._articles), pool.candidates.count)
         other.restore(state)
-        self._pool.merge(other)
+        pool.merge(other)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.loading import AnyModel, explainable, open_model
-from siamese_news.scoring import About, Fusion, open_scorer
+from siamese_news.scoring import About, Fusion, Scorer, open_scorer
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.export import ExportOptions, ranking_rows
@@ -129,20 +130,11 @@ class Searcher:
                 that no post has, or a fusion that needs words of a model that has vectors alone.
         """
         seeds = _seeds(articles, negatives, over_seeds, aggregate)
-        languages = SearchLanguages(seeds.articles, seeds.negatives)
-        scorer = open_scorer(
-            self.model,
-            seeds.texts,
-            positives=len(seeds.articles),
-            one_story=over_seeds if one_story is None else one_story,
-            about=about,
-            fusion=fusion,
-            expand=expand,
-            smooth=smooth,
-            stop_words=languages.stop_words(self.model),
+        one_story = over_seeds if one_story is None else one_story
+        languages, scorer, source = self._opened(
+            seeds, posts, one_story, about=about, fusion=fusion, expand=expand, smooth=smooth
         )
         window = Window.of(after, before, dated_only=dated_only)
-        source = self._pool(posts, languages)
         ranking = search(scorer, seeds, source, top=top, window=window)
         share = ExportOptions(map=map)
         rows = ranking_rows(
@@ -155,7 +147,7 @@ class Searcher:
             one_name=False,
             bare=False,
         )
-        return [{name: row.get(name) for name in share.columns} for row in rows]
+        return _records(rows, share)
 
     def filter(
         self,
@@ -202,37 +194,24 @@ class Searcher:
         if not math.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
-        languages = SearchLanguages(seeds.articles, seeds.negatives)
-        source, share = self._pool(posts, languages), ExportOptions(map=map)
-        window = Window.of(after, before, dated_only=dated_only)
-        with TemporaryDirectory() as folder:
-            part = PartialResults(Path(folder) / "found", {}, resume=False)
-            try:
-                scorer = open_scorer(
-                    self.model,
-                    seeds.texts,
-                    positives=len(seeds.articles),
-                    one_story=True,
-                    about=about,
-                    fusion=fusion,
-                    expand=expand,
-                    smooth=smooth,
-                    stop_words=languages.stop_words(self.model),
-                )
-                found = filter_posts(
-                    scorer, seeds, source, part, threshold=threshold, share=share, window=window
-                )
-                if not found.scored and not isinstance(source, PostIndex):
-                    raise InputError("there is no post to filter: expected at least one")
-                rows = filtered_rows(
-                    part.path,
-                    dedupe=dedupe,
-                    encode=self.model.encode_posts if map else None,
-                    language=languages.of_post,
-                )
-                return [{name: row.get(name) for name in share.columns} for row in rows]
-            finally:
-                part.close()
+        languages, scorer, source = self._opened(
+            seeds, posts, True, about=about, fusion=fusion, expand=expand, smooth=smooth
+        )
+        window, share = Window.of(after, before, dated_only=dated_only), ExportOptions(map=map)
+        with (
+            TemporaryDirectory() as folder,
+            closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
+        ):
+            found = filter_posts(
+                scorer, seeds, source, part, threshold=threshold, share=share, window=window
+            )
+            if not found.scored and not isinstance(source, PostIndex):
+                raise InputError("there is no post to filter: expected at least one")
+            encode = self.model.encode_posts if map else None
+            rows = filtered_rows(
+                part.path, dedupe=dedupe, encode=encode, language=languages.of_post
+            )
+            return _records(rows, share)
 
     def explain(self, articles: Articles, posts: Posts) -> Records:
         """Why posts have their scores, each for the article that it is nearest to.
@@ -302,10 +281,22 @@ class Searcher:
                 write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
             write_report(Path(out), read_results(results, title=title or None))
 
-    def _pool(self, posts: Posts, languages: SearchLanguages) -> Iterable[Post]:
+    def _opened(
+        self, seeds: Seeds, posts: Posts, one_story: bool, **asked: Any
+    ) -> tuple[SearchLanguages, Scorer, Iterable[Post]]:
+        """The seeds' languages, a scorer of them and the pool; `asked` goes to `open_scorer`."""
+        languages = SearchLanguages(seeds.articles, seeds.negatives)
+        scorer = open_scorer(
+            self.model,
+            seeds.texts,
+            positives=len(seeds.articles),
+            one_story=one_story,
+            stop_words=languages.stop_words(self.model),
+            **asked,
+        )
         if isinstance(posts, PostIndex):
             languages.note(posts.sample())
-        return self._posts(posts)
+        return languages, scorer, self._posts(posts)
 
     def _posts(self, posts: Posts) -> Iterable[Post]:
         """The posts, checked, and counted where a person watches."""
@@ -317,3 +308,7 @@ class Searcher:
 
 def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:
     return Seeds(articles_of(articles), articles_of(negatives), over, aggregate)
+
+
+def _records(rows: Iterable[Mapping[str, Any]], share: ExportOptions) -> Records:
+    return [{name: row.get(name) for name in share.columns} for row in rows]

@@ -1,0 +1,94 @@
+"""What an article's best posts and the pool decide: the question, the feedback, the excess."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.lexical_head import DenseExcess, FocusedPool, RocchioFeedback
+from siamese_news.scoring.protocol import About
+
+# Posts that say how much an article's words find.
+STRONGEST = 3
+DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
+"""What each degree of `article_degrees` means."""
+# Scores of candidates are kept in millionths.
+_UNIT = 1_000_000
+
+
+def article_degrees(
+    rule: FocusedPool, wanted: About, about: NDArray[np.int64], posts: int
+) -> NDArray[np.float64]:
+    """How much each article's question is about itself rather than its event, by the pool.
+
+    Args:
+        rule: where the share of the pool that is about the story begins to count.
+        wanted: what was asked for; only ``auto`` looks at the pool.
+        about: (A,) how many posts are about an article's story.
+        posts: how many there are.
+
+    Returns:
+        (A,): 0 (the event), .5 or 1 (the very article).
+    """
+    if posts < rule.posts or wanted == "event":
+        return np.zeros(len(about))
+    if wanted == "article":
+        return np.ones(len(about))
+    place = (about / posts - rule.share) / (rule.full - rule.share)
+    degrees: NDArray[np.float64] = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
+    return degrees
+
+
+def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
+    """The weight of an article's excess: the less its words find, the more vectors count.
+
+    Args:
+        options: the weights of articles whose words find much and little.
+        scores: of the article's best posts, in millionths, best first.
+    """
+    found = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
+    weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
+    least = min(options.strong_weight, options.weight)
+    return least + weak * (options.weight - least)
+
+
+def feedback_posts(
+    options: RocchioFeedback,
+    keys: NDArray[np.uint64],
+    scores: NDArray[np.int32],
+    focused: bool,
+) -> list[int]:
+    """Which of an article's best posts speak for it as well.
+
+    Args:
+        options: how many, and how good.
+        keys: of the article's best posts, best first.
+        scores: theirs, in millionths.
+        focused: whether its question is about itself.
+
+    Returns:
+        Their keys; none where they are too few.
+    """
+    if not options.weight:
+        return []
+    most = options.focused_posts if focused else options.posts
+    found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
+    return found if len(found) >= options.least else []
+
+
+def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool) -> str:
+    """What a pass over the pool has changed, in words.
+
+    Args:
+        degrees: by seed, what `article_degrees` decided; empty where it was asked for.
+        feedback: whether posts speak for some article.
+        smoothed: whether scores are smoothed over neighbours.
+    """
+    found = []
+    focused = int((degrees > 0).sum())
+    if focused:
+        whose = "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
+        found.append(f"the pool is mostly about the story of {whose}, so rare words count")
+    if feedback:
+        found.append("the best posts speak for the articles as well")
+    if smoothed:
+        found.append("posts that are alike lend each other their scores")
+    return "; ".join(found)
