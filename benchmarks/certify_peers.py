@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide.design import nested_sets
+from siamese_news.decide.design import first_set, nested_sets
 from siamese_news.decide.labelled import LabelledPool, read_pool
 from siamese_news.decide.replay import replay
 from siamese_news.decide.simulate import generator_of, interval, random_order, tables_of
@@ -26,7 +26,7 @@ Peer = Callable[[LabelledPool, Fraction, int, int, np.random.Generator], np.ndar
 
 
 def ours(pool, target, region, budget, generator):
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
     tables = tables_of(sizes, target, budget, _ERROR)
     found = replay(tables, random_order(sizes, generator, budget), pool.relevant, budget=budget)
     return np.arange(found.size)

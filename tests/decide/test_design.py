@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from siamese_news.decide.design import (
     Order,
+    first_set,
     keys_of,
     least_errors,
     nested_sets,
@@ -49,6 +50,21 @@ def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
     assert sizes[0] >= min(first, len(scores))
     for size in sizes[:-1]:
         assert scores[size - 1] > scores[size]
+
+
+@pytest.mark.parametrize(
+    ("near", "posts", "budget", "expected"),
+    [
+        (900, 40_000, 300, 300),  # a third of those that score well
+        (900, 40_000, 299, 100),  # few labels
+        (60, 40_000, 1000, 100),  # at least
+        (7_000, 40_000, 300, 1_000),  # at most
+        (900, 4_000, 300, 100),  # scores of another kind, or a pool about little else
+    ],
+)
+def test_the_first_set_grows_with_the_posts_that_score_well(near, posts, budget, expected):
+    scores = np.concatenate([np.full(near, 0.1), np.full(posts - near, 0.0999)])
+    assert first_set(scores, budget) == expected
 
 
 def test_a_pool_smaller_than_the_first_set_is_one_set():

@@ -69,7 +69,12 @@ def sample(
         bool, typer.Option("--joint", help="All precisions together hold at the confidence.")
     ] = False,
     first: Annotated[
-        int | None, typer.Option(min=10, help="Posts of the first set; else 100.")
+        int | None,
+        typer.Option(
+            min=10,
+            help="Posts of the first set; else 100, or a third of those that score .1 and more "
+            "(at most 1,000) where 300 labels are planned.",
+        ),
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="Of one set to the one before.")] = None,
     seed: SeedOption = 0,
@@ -100,7 +105,7 @@ def sample(
         from fractions import Fraction
 
         from siamese_news.decide.certification import Certification
-        from siamese_news.decide.design import FIRST, RATIO, share_of
+        from siamese_news.decide.design import RATIO, share_of
         from siamese_news.decide.labels import Labels
         from siamese_news.decide.ledger import never_labelled
         from siamese_news.decide.plan import Settings, beside
@@ -126,7 +131,7 @@ def sample(
             targets=tuple(precision),
             confidence=confidence,
             budget=budget,
-            first=first or FIRST,
+            first=first,
             ratio=ratio or str(RATIO),
             seed=seed,
             joint=joint,

@@ -1,7 +1,7 @@
 """A precision certificate from its plan to its claims."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.descent import UNKNOWN, Outcome, descend, likely_labels
-from siamese_news.decide.design import Order
+from siamese_news.decide.design import Order, first_set
 from siamese_news.decide.labels import Labels
 from siamese_news.decide.plan import METHOD, Settings, fingerprint
 from siamese_news.decide.planned import Planned
@@ -88,6 +88,8 @@ class Certification(Planned):
             InputError: for settings that cannot be, and a plan that may not.
         """
         population = Population(results)
+        if settings.first is None:
+            settings = replace(settings, first=first_set(population.scores, settings.budget))
         sizes = settings.sets(population.scores)
         own = {
             "method": METHOD,

@@ -12,8 +12,13 @@ from siamese_news.decide.keyed_hash import siphash
 from siamese_news.errors import InputError
 
 FIRST = 100
-"""Posts of the first set. A larger one would save labels, but where it misses the target nothing
-can be certified."""
+"""Posts of the first set, at least (`first_set`)."""
+
+# From so many labels on a first set may be larger, up to so many posts.
+_MANY_LABELS, _LARGEST_FIRST = 300, 1000
+# Of the posts with such a score a third; where more than this share of the pool has it, scores are
+# of another kind, or the pool is about little else.
+_NEAR, _OF_NEAR, _NEAR_SHARE = 0.1, 3, 5
 
 RATIO = Fraction(102, 100)
 """How many times as many posts the next set has."""
@@ -52,6 +57,23 @@ def least_errors(size: int, target: Fraction) -> int:
     """
     needed = -(-target.numerator * size // target.denominator)
     return size - needed + 1
+
+
+def first_set(scores: NDArray[np.float64], budget: int) -> int:
+    """How many posts the first set should have.
+
+    A large one saves the labels that small sets would take, but where it misses the target nothing
+    can be certified. So it grows with the posts that score well, and not where labels are few
+    (chosen on `events-dev`, ``python -m benchmarks.certify_design``).
+
+    Args:
+        scores: (N,) of all posts, descending.
+        budget: labels that are planned.
+    """
+    near = int(np.count_nonzero(scores >= _NEAR))
+    if budget < _MANY_LABELS or near * _NEAR_SHARE > len(scores):
+        return FIRST
+    return min(max(near // _OF_NEAR, FIRST), _LARGEST_FIRST)
 
 
 def nested_sets(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.design import Order, least_errors, nested_sets
+from siamese_news.decide.design import Order, first_set, least_errors, nested_sets
 from siamese_news.decide.labelled import FAMILIES, LabelledPool
 from siamese_news.decide.replay import replay
 from siamese_news.decide.tables import Tables, turn_of
@@ -117,7 +117,7 @@ def replays(
 ) -> list[tuple[int, int, int]]:
     """(size, labels, naive size) of replays on one pool."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
     tables = tables_of(sizes, share, budget, error)
     oracle = pool.oracle(share)
     found = []
@@ -191,7 +191,7 @@ def family_runs(
         generator = generator_of(seed, family, target, budget, number)
         pool = FAMILIES[family](generator, share)
         naive = naive_size(pool, share, pool.oracle(share), budget, generator)
-        sizes = nested_sets(pool.scores)
+        sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
         sets = len(sizes) - 1
         tables = shared
         if not sets or not np.array_equal(sizes[:-1], grid[:sets]):
@@ -227,7 +227,7 @@ def curve(
 ) -> list[tuple[int, float]]:
     """Mean number of certified posts after so many labels."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):

@@ -11,7 +11,7 @@ from typing import Any
 from siamese_news.decide.audit import lower_bound, upper_bound
 from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
 from siamese_news.decide.certification import Certification
-from siamese_news.decide.design import FIRST, share_of
+from siamese_news.decide.design import share_of
 from siamese_news.decide.labels import Labels, read_labels
 from siamese_news.decide.ledger import mark_labelled, never_labelled, read_ledger
 from siamese_news.decide.page import write_page
@@ -124,12 +124,7 @@ class Deciding:
             share_of(confidence, "confidence")
             if not 1 <= budget <= BUDGET_CAP:
                 raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
-            settings = Settings(
-                targets=tuple(precision),
-                confidence=confidence,
-                budget=budget,
-                first=FIRST,
-            )
+            settings = Settings(targets=tuple(precision), confidence=confidence, budget=budget)
             work = Certification.start(
                 project.results,
                 self.path,
