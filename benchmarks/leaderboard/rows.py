@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
-KINDS = ("glove", "bm25", "tfidf", "minilm", "mix", "model", "shipped", "beside")
+KINDS = ("glove", "bm25", "tfidf", "minilm", "mpnet", "mix", "model", "shipped", "beside")
+PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Row:
         name: short name; also the folder below the models' folder for kind ``model``.
         title: what the table calls it.
         kind: one of `KINDS`.
-        options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``.
+        options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``;
+            ``encoder`` the sentence encoder of a ``beside``, MiniLM without it.
         weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired
@@ -53,35 +55,76 @@ class Row:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """A test whose texts the background and the model that ships hold: there both do without.
+
+    Attributes:
+        folder: the folder of data that is left out.
+        train: overrides of ``python -m siamese_news.train`` that made the model that ships.
+        seeds: seeds of the trainings.
+    """
+
+    folder: str
+    train: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
 class Board:
     """Rows and tests, with the background and the vectors that all of them use.
 
     Attributes:
         rows: name -> row, in the order of the table.
         tests: names of the tests.
-        background: an option of conf/data; its training texts give the background IDF.
+        background: an option of conf/data, or its plain values; its training texts give the
+            background IDF.
         vectors: plain values of an option of conf/vectors.
         models: the folder of trained models.
         sweep: the folder of the runs of the sweep.
+        held_out: test -> what is left out for it.
+        shipped: the folder of the model that ships, or of trained models that stand for it.
     """
 
     rows: dict[str, Row]
     tests: tuple[str, ...]
-    background: str
+    background: str | dict[str, Any]
     vectors: dict[str, Any]
     models: Path
     sweep: Path
+    held_out: Mapping[str, HeldOut] = field(default_factory=dict)
+    shipped: Path = PRETRAINED
+
+    def for_test(self, test: str) -> "Board":
+        """The board as it is for a test: without what is held out for it."""
+        if test not in self.held_out:
+            return self
+        return replace(
+            self,
+            background={**option("data", self.background), "train": self._train(test)},
+            held_out={},
+            shipped=self.models / self.stand_in(test).name,
+        )
+
+    def stand_in(self, test: str) -> Row:
+        """What is trained in the place of the model that ships, for a test with texts held out."""
+        held = self.held_out[test]
+        data = f"data.train={_override(self._train(test))}"
+        name = f"shipped_without_{held.folder}"
+        return Row(name, name, "model", (test,), train=(*held.train, data), seeds=held.seeds)
+
+    def _train(self, test: str) -> list[dict[str, Any]]:
+        """The sources of the background without the folder that is held out."""
+        entries = option("data", self.background)["train"]
+        return [entry for entry in entries if entry["folder"] != self.held_out[test].folder]
 
     def folders(self, row: Row) -> list[Path]:
         """The model folders of a row, one a seed; none for a peer."""
-        if row.kind in ("shipped", "beside"):
-            folder = Path(siamese_news.__file__).parent / "pretrained"
-            return [folder] if folder.is_dir() else []
-        if row.kind != "model":
-            return []
         if row.sweep is not None:
             return sweep_models(row.sweep, self.sweep)
-        return sorted(checksum.parent for checksum in (self.models / row.name).rglob("SHA256SUMS"))
+        places = {"model": self.models / row.name, "shipped": self.shipped, "beside": self.shipped}
+        if row.kind not in places:
+            return []
+        return sorted(checksum.parent for checksum in places[row.kind].rglob("SHA256SUMS"))
 
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the row's scores depend on, as plain values."""
@@ -123,7 +166,20 @@ def read_board(path: Path, models: Path, sweep: Path) -> Board:
             raise InputError(f"{path}: row {name} is run {row.sweep}, which the sweep has not")
         rows[name] = row
     vectors = option("vectors", table["vectors"])
-    return Board(rows, tests, table["background"], vectors, models, sweep)
+    held_out = {
+        test: HeldOut(values["folder"], tuple(values["train"]))
+        for test, values in table.get("held_out", {}).items()
+    }
+    return Board(rows, tests, table["background"], vectors, models, sweep, held_out)
+
+
+def _override(values: Any) -> str:
+    """Plain lists and mappings of short names, as Hydra reads them on a command line."""
+    if isinstance(values, dict):
+        return "{" + ",".join(f"{key}:{_override(one)}" for key, one in values.items()) + "}"
+    if isinstance(values, list):
+        return "[" + ",".join(map(_override, values)) + "]"
+    return str(values)
 
 
 def option(group: str, value: str | dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.leaderboard.figures import Figures, figures_of
 from benchmarks.leaderboard.lock import Ledger, Lock, read, write
-from benchmarks.leaderboard.rows import Row, digest
+from benchmarks.leaderboard.rows import Board, Row, digest
 from benchmarks.leaderboard.sets import LEAK, open_test, print_of
 from benchmarks.leaderboard.systems import Ground, ModelSystem, System, open_row
 from siamese_news.data.sources import EvaluationSet
@@ -23,9 +24,12 @@ def stored_figures(out: Path, row: Row, test: str, key: str) -> list[Figures] | 
     return [Figures(**values) for values in saved["figures"]]
 
 
-def score_key(lock: Lock, row: Row, test: EvaluationSet) -> str:
+def score_key(lock: Lock, board: Board, row: Row, name: str) -> str:
     """A hash that identifies a locked row on exactly this test."""
-    return digest([lock.key(row), print_of(test)])
+    parts: list[Any] = [lock.key(row), print_of(open_test(name))]
+    if name in board.held_out:
+        parts.append(board.for_test(name).described(row, lock.entry(row)["choices"]))
+    return digest(parts)
 
 
 def score(
@@ -46,16 +50,18 @@ def score(
         InputError: the row differs from its lock, or a model was trained on the test.
     """
     test = open_test(name)
-    key = score_key(lock, row, test)
+    key = score_key(lock, ground.board, row, name)
     figures = stored_figures(out, row, name, key)
     if figures is not None and not again:
         return figures
     choices = lock.entry(row)["choices"]
+    ground = ground.for_test(name)
     systems = open_row(ground, row, choices, one_story=test.one_story)
     if name not in LEAK:
         for system in systems:
             _refuse(system, test, row)
-    ledger.add(row.name, name, lock.key(row), lock.entry(row).get("models", []))
+    models = ground.board.described(row, choices).get("models", [])
+    ledger.add(row.name, name, lock.key(row), models)
     articles = [article.full_text for article in test.articles]
     posts = [post.text for post in test.posts]
     figures = []

@@ -14,12 +14,10 @@ DATA = {
     "usatoday-cnn-pairs": "usatoday_cnn_pairs",
     "events-dev": "events_dev",
     "politifact-dev": "politifact_dev",
+    "webis": "webis_whole",
     "stories": "stories",
 }
 """Test -> option of conf/data."""
-
-DEV = {"events-dev", "politifact-dev"}
-"""Sets on which the numbers of the scores were chosen."""
 
 LEAK = {"usatoday-cnn-pairs"}
 """Tests whose articles are in training by design: the paper's split of single pairs."""

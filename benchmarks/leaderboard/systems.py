@@ -3,13 +3,12 @@
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from benchmarks.leaderboard.minilm import MISSING, MiniLM, installed
 from benchmarks.leaderboard.rows import Board, Row, option
+from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.model import Model
 from siamese_news.model.external import ExternalModel
@@ -36,12 +35,22 @@ class Ground:
 
     Args:
         board: rows and options.
-        cache: folder of stored vectors.
     """
 
-    def __init__(self, board: Board, cache: Path) -> None:
+    def __init__(self, board: Board) -> None:
         self.board = board
-        self.minilm = MiniLM(cache / "minilm")
+        self.sentences = {name: SentenceEncoder(name) for name in ENCODERS}
+        self._for_test: dict[str, Ground] = {}
+
+    def for_test(self, test: str) -> "Ground":
+        """The ground of a test: another one where texts are held out for it."""
+        if test not in self.board.held_out:
+            return self
+        if test not in self._for_test:
+            ground = Ground(self.board.for_test(test))
+            ground.sentences = self.sentences
+            self._for_test[test] = ground
+        return self._for_test[test]
 
     @cached_property
     def background(self) -> list[str]:
@@ -66,12 +75,13 @@ class Ground:
 
 def missing(ground: Ground, row: Row) -> str | None:
     """The reason why a row cannot be scored here; None if it can."""
-    if row.kind in ("minilm", "beside") and not installed():
-        return MISSING
+    encoder = row.options.get("encoder", "minilm") if row.kind == "beside" else row.kind
+    if encoder in ENCODERS and (lacking := not_installed(encoder)):
+        return lacking
     if row.kind == "model" and not ground.board.folders(row):
         return f"no model folder below {ground.board.models.name}/{row.name}"
     if row.kind in ("shipped", "beside") and not ground.board.folders(row):
-        return "the package holds no pretrained model"
+        return f"no model in {ground.board.shipped.name}"
     if row.kind == "mix":
         reasons = [missing(ground, ground.board.rows[name]) for name in row.options["of"]]
         return next((reason for reason in reasons if reason), None)
@@ -94,7 +104,9 @@ def open_row(
         loaded = [Model.load(folder) for folder in folders]
         return [ModelSystem(model, one_story=one_story, **row.options) for model in loaded]
     if row.kind == "beside":
-        return [BesideMiniLM(ground.minilm, one_story=one_story, **row.options)]
+        beside = {"encoder": "minilm", "one_story": one_story, **row.options}
+        encode = ground.sentences[beside.pop("encoder")]
+        return [Beside(encode, Model.load(f), **beside) for f in ground.board.folders(row)]
     options = {**row.options, **choices}
     if row.kind == "mix":
         first, second = (
@@ -105,12 +117,9 @@ def open_row(
             Mix(first[i % len(first)], second[i % len(second)], options["weight"])
             for i in range(count)
         ]
-    kinds: dict[str, Any] = {
-        "glove": glove,
-        "bm25": BM25System,
-        "tfidf": TfIdfSystem,
-        "minilm": MiniLMSystem,
-    }
+    if row.kind in ENCODERS:
+        return [SentenceSystem(ground.sentences[row.kind], **options)]
+    kinds: dict[str, Any] = {"glove": glove, "bm25": BM25System, "tfidf": TfIdfSystem}
     return [kinds[row.kind](ground, **options)]
 
 
@@ -134,19 +143,19 @@ class ModelSystem:
         return scores, time.process_time() - started
 
 
-class BesideMiniLM(ModelSystem):
-    """MiniLM beside the words of the model that ships; its vectors come from the stored ones.
+class Beside(ModelSystem):
+    """A sentence encoder beside the words of the model that ships, as ``--model`` does it.
 
     Args:
-        encode: MiniLM.
+        encode: the encoder; its vectors come from the stored ones.
+        words: the model that ships, or what stands for it.
         options: of `open_scorer`.
     """
 
-    def __init__(self, encode: MiniLM, **options: Any) -> None:
+    def __init__(self, encode: SentenceEncoder, words: Model, **options: Any) -> None:
+        super().__init__(words, **options)
         self._encode = encode
-        external = StoredMiniLM(encode)
-        super().__init__(external.words, **options)
-        self._external = external
+        self._external = StoredVectors(encode, words)
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`; the vectors are timed by themselves."""
@@ -159,12 +168,12 @@ class BesideMiniLM(ModelSystem):
         return scores, seconds + time.process_time() - started
 
 
-class StoredMiniLM(ExternalModel):
-    """MiniLM as `ExternalModel` reads it, from vectors on disk."""
+class StoredVectors(ExternalModel):
+    """A sentence encoder as `ExternalModel` reads it, from vectors on disk."""
 
-    def __init__(self, encode: MiniLM) -> None:
-        super().__init__(encode.folder())
-        self._stored = encode
+    def __init__(self, encode: SentenceEncoder, words: Model) -> None:
+        super().__init__(encode.folder)
+        self._stored, self.words = encode, words
 
     def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
         return self._stored(texts)
@@ -222,11 +231,11 @@ class BM25System(Lexical):
         return BM25(**self._options)
 
 
-class MiniLMSystem:
+class SentenceSystem:
     """Cosines of the first words of an article, or the best over its chunks of so many words."""
 
-    def __init__(self, ground: Ground, *, words: int, chunks: bool) -> None:
-        self._encode, self._words, self._chunks = ground.minilm, words, chunks
+    def __init__(self, encode: SentenceEncoder, *, words: int, chunks: bool) -> None:
+        self._encode, self._words, self._chunks = encode, words, chunks
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""

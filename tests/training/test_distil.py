@@ -243,7 +243,7 @@ def test_what_the_teacher_has_said_is_not_asked_again(teacher_folder, monkeypatc
             asked.extend(texts)
             return np.array([[len(text), 1.0] for text in texts], np.float32)
 
-    monkeypatch.setattr(teacher, "_load", lambda folder: Loaded())
+    monkeypatch.setattr(teacher, "load_teacher", lambda folder: Loaded())
     first = teacher.teacher_vectors(["a", "bbb", "a"], source=str(teacher_folder))
     assert first[:, 0].tolist() == [1, 3, 1]
     again = teacher.teacher_vectors(["bbb", "cc", "a"], source=str(teacher_folder))
@@ -256,7 +256,7 @@ def test_bfloat16_vectors_are_not_taken_for_others(teacher_folder, monkeypatch):
         def encode(self, texts, **_):
             return np.full((len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32)
 
-    monkeypatch.setattr(teacher, "_load", lambda folder: Loaded())
+    monkeypatch.setattr(teacher, "load_teacher", lambda folder: Loaded())
     for bf16 in (False, True, False):
         found = teacher.teacher_vectors(["a"], source=str(teacher_folder), bf16=bf16)
         assert (found == bf16).all()
@@ -275,7 +275,7 @@ def test_another_teacher_in_a_folder_of_the_same_name_is_asked_itself(
     def ask(folder):
         return teacher.teacher_vectors(["a"], source=str(folder))[0, 0]
 
-    monkeypatch.setattr(teacher, "_load", Loaded)
+    monkeypatch.setattr(teacher, "load_teacher", Loaded)
     other = tmp_path / "b" / "teacher"
     other.mkdir(parents=True)
     (other / "weights").write_text("2.0")
@@ -284,7 +284,7 @@ def test_another_teacher_in_a_folder_of_the_same_name_is_asked_itself(
     (teacher_folder / "weights").write_text("3.0")
     assert ask(teacher_folder) == 3.0
     (other / "weights").write_text("1.0")
-    monkeypatch.setattr(teacher, "_load", None)
+    monkeypatch.setattr(teacher, "load_teacher", None)
     assert ask(other) == 1.0
 
 

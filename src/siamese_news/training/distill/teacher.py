@@ -22,7 +22,7 @@ from siamese_news.utils.files import atomic_write
 log = logging.getLogger(__name__)
 
 # Texts that are encoded between two saves, which is what an interrupted run loses at most.
-CHUNK = 8192
+CHUNK = 2048
 
 
 def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
@@ -45,16 +45,13 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
     first = {int(key): row for row, key in reversed(list(enumerate(keys)))}
     missing = sorted((row for key, row in first.items() if key not in known), key=lambda r: keys[r])
     if missing:
-        model = _load(model_folder)
+        model = load_teacher(model_folder)
         # By length, so that little padding is computed.
         missing.sort(key=lambda row: len(texts[row]))
         for start in range(0, len(missing), CHUNK):
             rows = missing[start : start + CHUNK]
             log.info("teacher: %d of %d texts", start, len(missing))
-            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
-                vectors = model.encode(
-                    [texts[row] for row in rows], batch_size=64, normalize_embeddings=True
-                ).astype(np.float16)
+            vectors = encode(model, [texts[row] for row in rows], bf16=bf16)
             _write(folder, keys[rows], vectors)
         known = _read(folder)
     size = len(next(iter(known.values()))) if known else 1
@@ -98,7 +95,12 @@ def _content(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _load(folder: Path) -> Any:
+def load_teacher(folder: Path) -> Any:
+    """The model in a folder of sentence-transformers, on the CPU.
+
+    Raises:
+        InputError: sentence-transformers is not installed.
+    """
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -107,6 +109,15 @@ def _load(folder: Path) -> Any:
             'pip install "siamese-news[bench]"'
         ) from error
     return SentenceTransformer(str(folder), device="cpu")
+
+
+def encode(model: Any, texts: list[str], *, bf16: bool = False) -> np.ndarray:
+    """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        vectors = model.encode(
+            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+        )
+    return np.asarray(vectors, np.float16)
 
 
 def _read(folder: Path) -> dict[int, np.ndarray]:
