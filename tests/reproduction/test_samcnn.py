@@ -15,7 +15,7 @@ from siamese_news.reproduction.run import reproduce
 from siamese_news.reproduction.samcnn import figure3, figure4, table1, table2, table3, table4
 from siamese_news.reproduction.samcnn.patterns import count_patterns
 from siamese_news.reproduction.samcnn.published import SETTINGS
-from siamese_news.reproduction.samcnn.runs import RANKERS, peer_figures, run_name
+from siamese_news.reproduction.samcnn.runs import RANKERS, peer_figures, run_name, training_jobs
 from siamese_news.reproduction.samcnn.stories import CANDIDATES, stories_collection
 from siamese_news.text import Vocabulary
 from siamese_news.training.rerank.data import RerankCollection, read_reranking
@@ -177,6 +177,32 @@ def test_table3_marks_what_is_significant():
     assert rows[1]["2013 AP"] == "0.3100 ±0.1414 ↓1"
     assert rows[1]["2013 P30"] == "0.5000 ±0.0000" and rows[1]["2011 AP"] is None
     assert table3.mean_of(systems, "PAtt", 2013, "AP") == pytest.approx(0.31)
+
+
+def test_table3_says_how_many_seeds_a_cell_is_the_mean_of():
+    results = toy_results()
+    one_seed = dict.fromkeys(("1", "2"), 0.25)
+    values = {suffix: {"AP": one_seed, "P@30": one_seed} for suffix in ("", " +QL")}
+    by_job = {run_name("rerank_samcnn", "patt", 2011, 0): made({"topics": values})}
+    results = Results(results.setting, {**results.by_job, **by_job})
+    systems = table3.ranker_systems(results, RANKERS, experiment="rerank_samcnn")
+    row = table3.system_rows(systems, samples=100)[0]
+    assert (row["system"], row["seeds"]) == ("PAtt", "1, 2")
+    assert row["2011 AP"] == "0.2500 (1 seed)"
+    assert row["2013 P30"] == "0.5000 ±0.0000 (2 seeds)" and row["2012 AP"] is None
+
+
+def test_runs_are_made_a_whole_year_at_a_time():
+    jobs = training_jobs(
+        Setting("shared", (0, 1, 2)), rankers=("bicnn", "patt"), years=(2011, 2012)
+    )
+    order = [job.name for job in jobs]
+    years_and_seeds = [(2011, 0), (2012, 0), (2011, 1), (2011, 2), (2012, 1), (2012, 2)]
+    assert order == [
+        run_name("rerank_samcnn", ranker, year, seed)
+        for year, seed in years_and_seeds
+        for ranker in ("bicnn", "patt")
+    ]
 
 
 @pytest.fixture(scope="module")

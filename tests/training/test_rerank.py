@@ -15,6 +15,7 @@ from siamese_news.data.trec import read_run, write_run
 from siamese_news.encoders.embedding import uniform_vectors
 from siamese_news.errors import InputError
 from siamese_news.model.reranker import TextRanker
+from siamese_news.rerankers import Pair
 from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.training.rerank import run as rerank
@@ -276,6 +277,44 @@ def test_scores_do_not_depend_on_the_batch(folder):
         model.score(words, posts), model.score(words, posts, batch_size=1), atol=1e-5
     )
     assert len(encode_collection(collection, model).posts) == len(encoded.posts)
+
+
+def losses(folder, ranker, pair_of):
+    """The losses of eight steps in float64 with fine-tuned vectors, and the table after them."""
+    config = configuration(folder, ranker, collection_words=1, unknown_range=0.05)
+    config["vectors"]["trainable"] = True
+    collection = read_reranking("small")
+    fold = make_fold(collection, 2013, share=0.15, seed=0)
+    torch.manual_seed(0)
+    model, encoded = rerank._build(config, collection, fold)
+    model.double().train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    pairs = Pairs(collection, encoded, fold.train, batch_size=30, shuffle=True, seed=5)
+    values = []
+    for batch, _ in zip(pairs, range(8), strict=False):
+        loss = torch.nn.functional.nll_loss(model.ranker(pair_of(model, batch)), batch.labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        values.append(loss.item())
+    return values, model.embedding.matrix.detach()
+
+
+@pytest.mark.parametrize("ranker", ["bicnn", "qatt", "patt"])
+def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(folder, ranker):
+    def two_look_ups(model, batch):
+        query, query_mask, weights = model.embedding(batch.query_ids)
+        post, post_mask, _ = model.embedding(batch.post_ids)
+        return Pair(
+            query=query, query_mask=query_mask, post=post, post_mask=post_mask,
+            group=None if len(query) == 1 else batch.group, query_weights=weights,
+        )  # fmt: skip
+
+    expected, table = losses(folder, ranker, two_look_ups)
+    got, trained = losses(folder, ranker, TextRanker.pair)
+    assert expected[0] != expected[-1]
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    torch.testing.assert_close(trained, table, rtol=1e-10, atol=1e-12)
 
 
 def test_search_reranks_and_names_a_query_without_words(folder):

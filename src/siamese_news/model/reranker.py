@@ -119,17 +119,25 @@ class TextRanker(nn.Module):
         )
 
     def pair(self, batch: IdBatch) -> Pair:
-        """Look the ids up."""
-        query, query_mask, weights = self.embedding(batch.query_ids)
-        post, post_mask, _ = self.embedding(batch.post_ids)
+        """Look the ids up, those of queries and posts at once.
+
+        A trained table so gets one gradient of its own size a step, not two and their sum.
+        """
+        groups, posts = batch.query_ids.shape, batch.post_ids.shape
+        words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
+        both = [batch.query_ids.numel(), batch.post_ids.numel()]
+        vectors, masks, idfs = (values[0].split(both) for values in self.embedding(words[None]))
+        query, query_mask = vectors[0].view(*groups, -1), masks[0].view(groups)
+        post, post_mask = vectors[1].view(*posts, -1), masks[1].view(posts)
+        weights = idfs[0].view(groups)
         features = []
         if self.exact_match or self.link_match:
-            words, idf = batch.query_ids[batch.group], weights[batch.group]
+            query_words, idf = batch.query_ids[batch.group], weights[batch.group]
             if self.exact_match:
-                features.append(exact_features(words, batch.post_ids, idf))
+                features.append(exact_features(query_words, batch.post_ids, idf))
             if self.link_match:
                 assert batch.links is not None
-                features.append(link_features(words, batch.post_ids, batch.links, idf))
+                features.append(link_features(query_words, batch.post_ids, batch.links, idf))
         return Pair(
             query=query, query_mask=query_mask, post=post, post_mask=post_mask,
             group=None if len(query) == 1 else batch.group,

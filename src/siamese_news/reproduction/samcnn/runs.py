@@ -48,7 +48,10 @@ def training_jobs(
     seeds: Sequence[int] | None = None,
     cost: float = 1.0,
 ) -> list[Job]:
-    """A job for every ranker, test year and seed: all of one seed before the next.
+    """A job for every ranker, test year and seed.
+
+    The first seed of every year comes before the others, which follow year by year, so that a
+    command that is interrupted leaves whole years.
 
     On the stories there are the runs of one year alone.
 
@@ -62,21 +65,22 @@ def training_jobs(
     """
     if setting.data == "stories":
         years = (YEAR,)
-    jobs = []
-    for seed in setting.seeds if seeds is None else seeds:
-        for ranker in rankers:
-            for year in years:
-                minutes = cost * MINUTES[ranker.removesuffix("_multi")]
-                jobs.append(
-                    Job(
-                        run_name(experiment, ranker, year, seed),
-                        _training(setting, experiment, ranker, year, seed),
-                        minutes=minutes if setting.data == "shared" else 0.3,
-                        data=data_of(setting),
-                        seeds=(seed,),
-                    )
-                )
-    return jobs
+    first, *others = setting.seeds if seeds is None else seeds
+    plan = [(year, first) for year in years]
+    plan += [(year, seed) for year in years for seed in others]
+    return [
+        Job(
+            run_name(experiment, ranker, year, seed),
+            _training(setting, experiment, ranker, year, seed),
+            minutes=cost * MINUTES[ranker.removesuffix("_multi")]
+            if setting.data == "shared"
+            else 0.3,
+            data=data_of(setting),
+            seeds=(seed,),
+        )
+        for year, seed in plan
+        for ranker in rankers
+    ]
 
 
 def _training(

@@ -25,7 +25,8 @@ Figures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
 NOTE = (
     f"↑: significantly above the systems with these numbers; ↓: below (Fisher's two-sided paired "
     f"randomisation test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the "
-    "paper; several seeds enter as their mean by topic, and print as mean ± deviation)."
+    "paper; several seeds enter as their mean by topic, and print as mean ± deviation). In a row "
+    "whose years have different numbers of seeds, each cell says how many it is the mean of."
 )
 
 
@@ -70,22 +71,39 @@ def ranker_systems(
 
 
 def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> list[dict[str, Any]]:
-    """One row a system: number, name, seeds, and each figure with its marks."""
+    """One row a system: number, name, seeds, and each figure with its marks.
+
+    Where the years of a system have different numbers of seeds, each of its cells says its own.
+    """
     rows: list[dict[str, Any]] = []
+    uneven = set()
     for number, (name, figures) in enumerate(systems.items(), start=1):
-        counts = {len(seeds) for by in figures.values() for seeds in by.values()}
-        rows.append({"#": number, "system": name, "seeds": "–".join(map(str, sorted(counts)))})
+        counts = sorted({_seeds(by_topic) for by_topic in figures.values()})
+        rows.append({"#": number, "system": name, "seeds": ", ".join(map(str, counts))})
+        if len(counts) > 1:
+            uneven.add(number)
     for year in YEARS:
         for column, metric in FIGURES.items():
             values = [figures.get((year, metric), {}) for figures in systems.values()]
             marks = significant(values, level=LEVEL, samples=samples)
             for row, own, (below, above) in zip(rows, values, marks, strict=True):
                 cell = mean_over_topics(own)
+                if cell and row["#"] in uneven:
+                    cell += f" ({_said(_seeds(own))})"
                 for arrow, places in (("↑", below), ("↓", above)):
                     if cell and places:
                         cell += f" {arrow}{','.join(str(place + 1) for place in places)}"
                 row[f"{year} {column}"] = cell
     return rows
+
+
+def _seeds(values: Mapping[str, Sequence[float]]) -> int:
+    """How many seeds the figures of one year are of."""
+    return max(len(seeds) for seeds in values.values())
+
+
+def _said(seeds: int) -> str:
+    return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
 def published_rows(names: Sequence[str] = tuple(SYSTEMS)) -> list[dict[str, Any]]:
