@@ -192,6 +192,19 @@ def test_table3_says_how_many_seeds_a_cell_is_the_mean_of():
     assert row["2013 P30"] == "0.5000 ±0.0000 (2 seeds)" and row["2012 AP"] is None
 
 
+def test_table3_says_what_came_out():
+    def flat(ap, p30):
+        return {(2013, "AP"): {"1": [ap]}, (2013, "P@30"): {"1": [p30]}}
+
+    systems = {"QL": flat(0.2532, 0.445), "PAtt": flat(0.25, 0.5), "PAtt +QL": flat(0.2965, 0.5)}
+    assert table3.outcome(systems) == (
+        "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt +QL 0.2965 "
+        "(0.2965) in 2013. PAtt alone, above QL in the paper, is above it in 0 of 1: 0.2500 "
+        "against 0.2532 in 2013."
+    )
+    assert table3.outcome({}) == ""
+
+
 def test_runs_are_made_a_whole_year_at_a_time():
     jobs = training_jobs(
         Setting("shared", (0, 1, 2)), rankers=("bicnn", "patt"), years=(2011, 2012)

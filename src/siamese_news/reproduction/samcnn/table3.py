@@ -129,18 +129,45 @@ def _jobs(setting: Setting) -> list[Job]:
     return [peers_job(setting), *training_jobs(setting)]
 
 
-def _outcome(systems: Mapping[str, Figures]) -> str:
-    parts = []
+def outcome(systems: Mapping[str, Figures]) -> str:
+    """What came out beside the printed figures, in two or three sentences.
+
+    Args:
+        systems: name -> figures.
+    """
+    same, parts, count = [], [], 0
     for name, printed in SYSTEMS.items():
-        ours = [mean_of(systems, name, year, "AP") for year in YEARS]
-        said = [
-            f"{own:.4f} ({theirs:.4f}) in {year}"
-            for year, own, (theirs, _) in zip(YEARS, ours, printed, strict=True)
-            if own is not None
-        ]
-        if said:
-            parts.append(f"{name} {', '.join(said)}")
-    return f"AP, published in brackets: {'; '.join(parts)}." if parts else ""
+        theirs = dict(zip(YEARS, printed, strict=True))
+        ours = {
+            (year, place): mean
+            for year in YEARS
+            for place, metric in enumerate(FIGURES.values())
+            if (mean := mean_of(systems, name, year, metric)) is not None
+        }
+        if ours and all(f"{mean:.4f}" == f"{theirs[y][i]:.4f}" for (y, i), mean in ours.items()):
+            same.append(name)
+            count += len(ours)
+        elif ours:
+            values = [f"{m:.4f} ({theirs[y][0]:.4f}) in {y}" for (y, i), m in ours.items() if not i]
+            parts.append(f"{name} {', '.join(values)}")
+    sentences = [f"As printed to four places, all {count} figures: {', '.join(same)}."] * bool(same)
+    if parts:
+        sentences.append(f"AP, as printed in brackets: {'; '.join(parts)}.")
+    return " ".join([*sentences, *_against_ql(systems)])
+
+
+def _against_ql(systems: Mapping[str, Figures]) -> list[str]:
+    """Whether PAtt alone is above QL in AP, where the paper has it."""
+    pairs = {
+        year: (mean_of(systems, "PAtt", year, "AP"), mean_of(systems, "QL", year, "AP"))
+        for year in YEARS
+    }
+    there = {year: (a, b) for year, (a, b) in pairs.items() if a is not None and b is not None}
+    if not there:
+        return []
+    above = sum(ours > ql for ours, ql in there.values())
+    values = ", ".join(f"{ours:.4f} against {ql:.4f} in {y}" for y, (ours, ql) in there.items())
+    return [f"PAtt alone, above QL in the paper, is above it in {above} of {len(there)}: {values}."]
 
 
 def _lay_out(results: Results) -> Content:
@@ -152,7 +179,7 @@ def _lay_out(results: Results) -> Content:
         return Content()
     return Content(
         tables=[Table("AP and P30", system_rows(systems), note=NOTE)],
-        outcome=_outcome(systems) if results.setting.data == "shared" else "",
+        outcome=outcome(systems) if results.setting.data == "shared" else "",
     )
 
 
