@@ -27,7 +27,7 @@ _CELLS = [
 # None as `first_set` says), ratio, turn as a share of the budget, power of the spending.
 _DESIGNS = [
     ("as it is", None, "1.02", 0.75, 1.0), ("first 100", 100, "1.02", 0.75, 1.0),
-    ("first 1/4 of .1", 1 / 4, "1.02", 0.75, 1.0), ("first 1/3 of .1", 1 / 3, "1.02", 0.75, 1.0),
+    ("first 1/5 of .1", 1 / 5, "1.02", 0.75, 1.0), ("first 1/3 of .1", 1 / 3, "1.02", 0.75, 1.0),
     ("first 1/2 of .1", 1 / 2, "1.02", 0.75, 1.0), ("first 150", 150, "1.02", 0.75, 1.0),
     ("first 200", 200, "1.02", 0.75, 1.0), ("first 300", 300, "1.02", 0.75, 1.0),
     ("ratio 1.05", None, "1.05", 0.75, 1.0), ("ratio 1.1", None, "1.1", 0.75, 1.0),

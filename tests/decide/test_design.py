@@ -55,9 +55,9 @@ def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
 @pytest.mark.parametrize(
     ("near", "posts", "budget", "expected"),
     [
-        (900, 40_000, 300, 300),  # a third of those that score well
+        (900, 40_000, 300, 180),  # a fifth of those that score well
         (900, 40_000, 299, 100),  # few labels
-        (60, 40_000, 1000, 100),  # at least
+        (400, 40_000, 1000, 100),  # at least
         (7_000, 40_000, 300, 1_000),  # at most
         (900, 4_000, 300, 100),  # scores of another kind, or a pool about little else
     ],

@@ -72,7 +72,7 @@ def sample(
         int | None,
         typer.Option(
             min=10,
-            help="Posts of the first set; else 100, or a third of those that score .1 and more "
+            help="Posts of the first set; else 100, or a fifth of those that score .1 and more "
             "(at most 1,000) where 300 labels are planned.",
         ),
     ] = None,

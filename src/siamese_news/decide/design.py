@@ -16,9 +16,9 @@ FIRST = 100
 
 # From so many labels on a first set may be larger, up to so many posts.
 _MANY_LABELS, _LARGEST_FIRST = 300, 1000
-# Of the posts with such a score a third; where more than this share of the pool has it, scores are
+# Of the posts with such a score a fifth; where more than this share of the pool has it, scores are
 # of another kind, or the pool is about little else.
-_NEAR, _OF_NEAR, _NEAR_SHARE = 0.1, 3, 5
+_NEAR, _OF_NEAR, _NEAR_SHARE = 0.1, 5, 5
 
 RATIO = Fraction(102, 100)
 """How many times as many posts the next set has."""

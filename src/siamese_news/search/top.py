@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Post
 from siamese_news.metrics.ranking import id_ranks
 
-_SLACK = 8192  # candidates more than needed before a list is cut down
+# Candidates more than needed before a list is cut down: of one list, and of all together.
+_SLACK, _ALL_SLACK = 8192, 1 << 22
 
 
 class TopPosts:
@@ -28,6 +29,7 @@ class TopPosts:
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
         self._floors: list[int | None] = [None] * lists
         self._posts: dict[int, tuple[Post, int]] = {}
+        self._slack = min(_SLACK, _ALL_SLACK // max(lists, 1))
         self._limit = 2 * _SLACK
         self.seen = 0
 
@@ -58,7 +60,7 @@ class TopPosts:
             self._posts[int(rows[column])] = (posts[column], int(best[column]))
         self.seen += len(posts)
         for number, kept in enumerate(self._scores):
-            if len(kept) > 2 * self._top + _SLACK:
+            if len(kept) > 2 * self._top + self._slack:
                 self._cut(number)
         if len(self._posts) > self._limit:
             self._forget()

@@ -114,7 +114,7 @@ class LinkModule(pl.LightningModule):
         for name, alphas in self.model.encoder.alphas().items():
             if any(p.requires_grad for p in self.model.encoder.get_submodule(name).parameters()):
                 for head, alpha in enumerate(alphas):
-                    self.log(f"alpha/{name}/{head}", alpha)
+                    self.log(f"alpha/{name}/{head}", alpha, sync_dist=True)
 
     def validation_step(self, batch: EvaluationSet, batch_idx: int) -> None:
         """Rank the dev set and log dev/map, dev/micro_ap and dev/auc."""
