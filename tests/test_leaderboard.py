@@ -455,7 +455,7 @@ def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):
     table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
     cells = next(line for line in table.splitlines() if line.startswith("| tiny |")).split(" | ")
     # Behind TF-IDF with all seeds by .1, behind BM25 with one by .45.
-    assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450"]
+    assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450 (stories, one seed)"]
 
 
 def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypatch):
@@ -473,6 +473,7 @@ def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypa
     table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
     assert ".300 (.600; .150)" in table
     assert "| en (1) | es (1) | it (1) |" in table
+    assert "- BM25: not scored on stories" in table
 
 
 def _blank(test):

@@ -76,8 +76,12 @@ def leaderboard(board: Board, scores: Scores, skipped: Mapping[str, str], ledger
         if test in _NOTES:
             parts.append(_NOTES[test])
         parts.append(_test_table(board, test, row_figures, ledger))
-    if skipped:
-        lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
+    lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
+    for row in board.rows.values():
+        lacking = [test for test in row.tests if row.name not in scores.get(test, {})]
+        if lacking and row.name not in skipped:
+            lines.append(f"- {row.title}: not scored on {', '.join(lacking)}")
+    if lines:
         parts += ["## Rows not scored", "\n".join(lines)]
     about: Any = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
@@ -171,13 +175,16 @@ def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
             return {"mean": "–", "worst difference": "–", "p of all": "–"}
         own, other = column.ap(found[row.name]), column.ap(found[peer])
         values.append(_mean(own.values()))
-        differences[column.title] = values[-1] - _mean(other.values())
+        differences[f"{column.test}, one seed" if column.single else column.test] = values[
+            -1
+        ] - _mean(other.values())
         mine += list(own.values())
         theirs += [other[article] for article in own]
     p = randomisation_test(mine, theirs)
+    worst = min(differences, key=lambda one: differences[one])
     return {
         "mean": _three(_mean(values)),
-        "worst difference": f"{min(differences.values()):+.3f}",
+        "worst difference": f"{differences[worst]:+.3f} ({worst})",
         "p of all": "< .0001" if p < 1e-4 else f"{p:.4f}",
     }
 

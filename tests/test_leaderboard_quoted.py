@@ -1,0 +1,79 @@
+"""README and the documentation quote the leaderboard as it is, with one source for every figure."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROWS = {
+    "**the model that ships** (no transformer)": "**shipped model**",
+    "its words + all-mpnet-base-v2 (`--model`)": "words of the shipped model + mpnet (`--model`)",
+    "its words + all-MiniLM-L6-v2 (`--model`)": "words of the shipped model + MiniLM (`--model`)",
+    "TF-IDF (background IDF, lead) + .3 all-mpnet-base-v2": (
+        ".3 mpnet + TF-IDF (background, 600 words + lead)"
+    ),
+    "TF-IDF (background IDF, lead) + .3 all-MiniLM-L6-v2": (
+        ".3 MiniLM + TF-IDF (background, 600 words + lead)"
+    ),
+    "the same TF-IDF + .1 all-MiniLM-L6-v2": ".1 MiniLM + TF-IDF (background, 600 words + lead)",
+    "TF-IDF, background IDF + the article's lead": (
+        "TF-IDF, background IDF, + score of the first 100 words"
+    ),
+    "TF-IDF, IDF of the pool": "TF-IDF, IDF of the pool",
+    "BM25, IDF of the pool": "BM25 (.9, .4), IDF of the pool",
+    "all-mpnet-base-v2, first 150 words": "all-mpnet-base-v2, first 150 words",
+    "all-MiniLM-L6-v2, first 150 words": "all-MiniLM-L6-v2, first 150 words",
+    "Adaptive Star Transformer, ours (`usatoday_best`, 20 epochs; 3 seeds)": "AST, our training",
+    "Bi-GRU, the paper's training (3 seeds)": "Bi-GRU, the paper's training",
+    "Adaptive Star Transformer, as the paper prints it (3 seeds)": (
+        "AST as printed, the paper's training"
+    ),
+    "CNN, the paper's training (3 seeds)": "CNN, the paper's training",
+    "GRU, the paper's training (3 seeds)": "GRU, the paper's training",
+    "mean of GloVe vectors": "mean GloVe",
+}
+"""What a page calls a row -> what the leaderboard calls it."""
+
+COLUMNS = {
+    "posts/s": "posts/s",
+    "one seed": "crisislex-boston one seed (lowest)",
+    "boston": "crisislex-boston AP",
+    "micro AP": "signal1m micro AP",
+    "signal1m": "signal1m MAP",
+    "usatoday-cnn": "usatoday-cnn MAP",
+    "events-dev": "events-dev MAP",
+    "politifact-dev": "politifact-dev MAP",
+    "webis": "webis MAP",
+    "mean": "mean",
+}
+"""What stands in the head of a page's column, first match first -> the leaderboard's column."""
+
+
+def table_of(text, start):
+    """The first table behind `start`: first cell -> head -> cell."""
+    lines = text[text.index(start) :].splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
+    rows = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
+@pytest.mark.parametrize(
+    ("page", "start"), [("README.md", "# siamese_news"), ("docs/index.md", "## How good it is")]
+)
+def test_a_quoted_figure_is_the_leaderboards(page, start):
+    leaderboard = (ROOT / "benchmarks" / "LEADERBOARD.md").read_text(encoding="utf-8")
+    board = table_of(leaderboard, "# Leaderboard")
+    speeds = table_of(leaderboard, "\n## signal1m")
+    quoted = table_of((ROOT / page).read_text(encoding="utf-8"), start)
+    assert len(quoted) >= 5
+    for title, cells in quoted.items():
+        row = board[ROWS[title]] | {"posts/s": speeds[ROWS[title]]["posts/s"]}
+        for head, cell in list(cells.items())[1:]:
+            column = next(COLUMNS[key] for key in COLUMNS if key in head)
+            said = cell.replace("**", "")
+            truth = row[column] if "(" in said else row[column].partition(" (")[0]
+            assert said == truth, (title, head)
