@@ -127,6 +127,14 @@ def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, 
     assert "2 of 2 runs are missing: about 2 minutes" in caplog.text
 
 
+def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
+    for count, style in ((6, "beside"), (7, "beside wide")):
+        rows = [{f"column {number}": number for number in range(count)}]
+        exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)]))
+        page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
+        assert f'<div class="{style}">' in page
+
+
 def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):
     ran = []
     lay_out(toy([job("a", 1, ran)]), tmp_path)

@@ -19,6 +19,7 @@ TITLES = {
     "ast": "Adaptive Siamese Transformer (Danovitch 2020)",
     "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
+WIDE = 6  # columns that still stand side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,17 @@ def _each(made: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return list(dict.fromkeys(str(one[key]) for one in made if one.get(key)))
 
 
+def is_wide(item: Made) -> bool:
+    """Whether a table of an exhibit has too many columns for half a page.
+
+    Then what was published stands above ours, not beside it.
+    """
+    published = item.exhibit.published.tables if item.exhibit.published else ()
+    return any(len(_columns(table)) > WIDE for table in (*published, *item.content.tables))
+
+
 def _csv(table: Table) -> str:
-    columns = list(table.columns or dict.fromkeys(key for row in table.rows for key in row))
+    columns = _columns(table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -168,6 +178,7 @@ def _page(paper: str, made: Sequence[Made]) -> str:
         bundled=BUNDLED_NOTE,
         file_name=file_name,
         columns=_columns,
+        wide=is_wide,
         about=provenance(),
     )
 
