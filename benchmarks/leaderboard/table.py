@@ -31,7 +31,7 @@ column; *p of all*: the paired test over all articles of all columns, each again
 peer of its column. *posts/s*: encoding and scoring the pool of this very test against all its
 articles, CPU time of one thread, articles and background ready (sentence encoders: from a sample of
 the posts), on a machine with other work; it differs from test to test. all-mpnet-base-v2 is
-computed in bfloat16 (cosines within .004 of float32's, at 2.3 times the speed), MiniLM in float32.
+computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
 The rows *the paper's training* differ in the encoder alone (`siamese_news.reproduce paper=ast
 table=1`); those of the released code and of our training have settings of their own, listed in
 `benchmarks/leaderboard/rows.yaml`. Every choice is in
