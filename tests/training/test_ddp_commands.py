@@ -105,14 +105,30 @@ def test_spawned_processes_train_the_encoder_of_the_paper(tmp_path):
     check_figures(tmp_path, {"spawned": the_folder(tmp_path)})
 
 
+def on_devices(folder, count):
+    """The folder of a run on so many devices of one machine."""
+    place = folder / str(count)
+    place.mkdir()
+    finish(start(place, *TRAIN, *SMALL, "trainer=ddp4", f"trainer.devices={count}"))
+    return the_folder(place)
+
+
+def check_runs(folder, runs):
+    """What the first process writes is there, and nothing of the others, and its figures hold."""
+    expected = {".hydra", "checkpoints", "config.yaml", "evaluation", "logs", "model", "row.json"}
+    for out in runs.values():
+        assert {path.name for path in out.iterdir()} == expected | {"train.log"}
+        assert len(list((out / "logs" / "csv").iterdir())) == 1
+    check_figures(folder, runs)
+
+
 def test_the_figures_are_those_of_the_model_that_is_written(tmp_path):
-    """On two and four devices of one machine, and on two nodes of two that torchrun starts."""
-    runs = {}
-    for processes in ("2", "4"):
-        folder = tmp_path / processes
-        folder.mkdir()
-        finish(start(folder, *TRAIN, *SMALL, "trainer=ddp4", f"trainer.devices={processes}"))
-        runs[f"devices{processes}"] = the_folder(folder)
+    check_runs(tmp_path, {"devices2": on_devices(tmp_path, 2)})
+
+
+@pytest.mark.slow
+def test_the_figures_on_four_devices_and_on_two_nodes_that_torchrun_starts(tmp_path):
+    runs = {"devices4": on_devices(tmp_path, 4)}
     port = free_port()
     nodes = []
     for node in (0, 1):
@@ -126,12 +142,7 @@ def test_the_figures_are_those_of_the_model_that_is_written(tmp_path):
     for node in nodes:
         finish(node)
     runs["nodes"] = the_folder(tmp_path)
-    # What the first process writes, and nothing of the others.
-    expected = {".hydra", "checkpoints", "config.yaml", "evaluation", "logs", "model", "row.json"}
-    for out in runs.values():
-        assert {path.name for path in out.iterdir()} == expected | {"train.log"}
-        assert len(list((out / "logs" / "csv").iterdir())) == 1
-    check_figures(tmp_path, runs)
+    check_runs(tmp_path, runs)
 
 
 def test_one_step_is_the_same_on_one_two_and_four_devices(tmp_path):
@@ -184,6 +195,7 @@ def test_a_failing_rank_is_named_with_its_reason(tmp_path):
     assert "rank 1 failed: ZeroDivisionError: the third cable" in said
 
 
+@pytest.mark.slow
 def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
     stub = tmp_path / "bin" / "scontrol"
     stub.parent.mkdir()
