@@ -1,5 +1,6 @@
 """Words and their ids, and the treatment of words without an id."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -150,11 +151,14 @@ class Vocabulary:
         """Read what `save` wrote.
 
         Raises:
-            InputError: for a missing or empty file, bytes that are not UTF-8, an empty line, a word
-                that comes twice; with the line.
+            InputError: for a missing or empty file, one that is packed and cut off, bytes that are
+                not UTF-8, an empty line, a word that comes twice; with the line.
         """
-        with open_binary(path) as file:
-            content = file.read()
+        try:
+            with open_binary(path) as file:
+                content = file.read()
+        except (EOFError, OSError, zlib.error) as error:  # packed, and cut off or damaged
+            raise InputError(f"{path}: {error}; copy the file again") from error
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
