@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.design import RATIO, first_set, least_errors, nested_sets
+from siamese_news.decide.design import RATIO, least_errors, nested_sets
 from siamese_news.decide.noise import RESERVED, noisy_nulls
 from siamese_news.decide.tables import Tables, turn_of
 from siamese_news.errors import InputError
@@ -25,7 +25,7 @@ class Settings:
         targets: precisions, as typed.
         confidence: as typed.
         budget: labels that are planned.
-        first: posts of the first set; None until the scores are known, then `first_set`.
+        first: posts of the first set; None: `Certification.start` takes `first_set`.
         ratio: of one set to the one before.
         seed: of the random order.
         joint: whether all targets together hold at the confidence, or each by itself.
@@ -71,8 +71,8 @@ class Settings:
 
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""
-        first = first_set(scores, self.budget) if self.first is None else self.first
-        return nested_sets(scores, first=first, ratio=Fraction(self.ratio))
+        assert self.first is not None
+        return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
     def tables(self, sizes: NDArray[np.int64]) -> list[Tables]:
         """The tables of each target.
