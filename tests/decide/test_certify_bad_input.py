@@ -1,5 +1,6 @@
 """What a user can get wrong with sheets, plans and certificates, and what is said then."""
 
+import gzip
 import json
 import re
 
@@ -339,6 +340,17 @@ def test_nothing_of_the_users_is_overwritten(pool):
 def test_files_that_are_no_scores(tmp_path, content, words):
     (tmp_path / "scored.jsonl").write_text(content)
     refused(start(tmp_path), "scored.jsonl", words)
+
+
+def test_packed_scores_that_are_cut_off(pool):
+    folder, _ = pool
+    whole = gzip.compress((folder / "scored.jsonl").read_bytes())
+    (folder / "scored.jsonl").unlink()
+    (folder / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    done = run("sample", "--results", folder / "cut.jsonl.gz", "--precision", ".9",
+               "--out", folder / "sheet.csv")  # fmt: skip
+    refused(done, "cut.jsonl.gz: cannot be read to its end", "cut off")
+    assert not (folder / "sheet.csv").exists()
 
 
 @pytest.mark.parametrize(

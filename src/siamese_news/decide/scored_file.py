@@ -10,7 +10,7 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary
+from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.spreadsheet import unguarded
 
 _PIECE = 2**18  # rows that are Python objects at one time
@@ -150,7 +150,7 @@ def _shown(record: dict[str, Any]) -> tuple[str, str]:
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and fields of each row of a text file."""
     ending = _ending(path)
-    with open_binary(path) as stream:
+    with reading(path), open_binary(path) as stream:
         if ending in _TREC:
             for number, line in enumerate(stream, 1):
                 values = line.decode("utf-8", "replace").split()

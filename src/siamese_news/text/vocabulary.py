@@ -1,6 +1,5 @@
 """Words and their ids, and the treatment of words without an id."""
 
-import zlib
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, open_binary
+from siamese_news.utils.files import atomic_write, open_binary, reading
 
 PAD = -1
 """The id that fills a row behind the tokens of its text."""
@@ -154,11 +153,8 @@ class Vocabulary:
             InputError: for a missing or empty file, one that is packed and cut off, bytes that are
                 not UTF-8, an empty line, a word that comes twice; with the line.
         """
-        try:
-            with open_binary(path) as file:
-                content = file.read()
-        except (EOFError, OSError, zlib.error) as error:  # packed, and cut off or damaged
-            raise InputError(f"{path}: {error}; copy the file again") from error
+        with reading(path), open_binary(path) as file:
+            content = file.read()
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -124,7 +124,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Turn an operating system error while an input is read into an `InputError`.
+    """Turn an operating system error, or a packed file that is damaged, into an `InputError`.
 
     Args:
         name: of the input; if the error names a file, the message takes that name instead.
@@ -138,6 +138,11 @@ def reading(name: str | Path) -> Iterator[None]:
         raise InputError(
             f"{error.filename or name}: cannot be read ({error.strerror or error}); check that you "
             "may read it, or name another file"
+        ) from error
+    except (EOFError, zlib.error) as error:
+        raise InputError(
+            f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
+            "or make it again"
         ) from error
 
 
