@@ -6,6 +6,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
 # are the same in every run, so that what passes here passes in CI; --hypothesis-profile=explore
@@ -13,6 +14,17 @@ import pytest
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the constants of our own code out of the examples that are the same in every run.
+
+    Hypothesis draws from the constants of whatever modules of the project are imported by then,
+    which differs with the order of the tests and from worker to worker; there is no setting.
+    """
+    assert callable(providers.is_local_module_file), "hypothesis has another way to find constants"
+    if config.getoption("--hypothesis-profile") != "explore":
+        providers.is_local_module_file = lambda path: False
 
 
 def _folder(variable: str) -> Path:

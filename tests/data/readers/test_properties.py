@@ -21,7 +21,10 @@ quick = settings(
 )
 scalars = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 anything = st.text(max_size=30)  # lone surrogates, NULs and controls too
-ids = st.text(st.characters(min_codepoint=33, exclude_categories=("Cs", "Z", "C")), min_size=1)
+# Ids such as 12.0 and 1.2E+18 are refused, as rounded numbers; test_stream.py has them.
+ids = st.text(
+    st.characters(min_codepoint=33, exclude_categories=("Cs", "Z", "C")), min_size=1
+).filter(lambda i: not i.endswith(".0") and "+" not in i)
 
 
 def posts_of(path):
@@ -57,7 +60,7 @@ def test_every_integer_is_an_id_digit_for_digit(tmp_path, number):
 
 @quick
 @given(
-    rows=table(ids.filter(lambda i: not i.endswith(".0") and "+" not in i), scalars),
+    rows=table(ids, scalars),
     delimiter=st.sampled_from(",;\t|"),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
