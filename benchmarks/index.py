@@ -1,8 +1,8 @@
 """An index built and asked: python -m benchmarks.index --posts 1000000 [--copies 10].
 
 The posts are those of `benchmarks.scan`; the 5 seeds are made of other words of the same
-vocabulary, as skewed. `siamese-news index` runs as a process of its own on one thread. A question
-is `rank` of 5 seeds with 100 posts each, with the model as it ships: *cold* is the command as a new
+vocabulary, as skewed. `siamese-news index` runs as a process of its own on one thread, a question
+on as many as --threads says (1). A question is `rank` of 5 seeds with 100 posts each, with the model as it ships: *cold* is the command as a new
 process, with the index's files put out of the page cache; *warm* is `Searcher.rank` in a process
 that has asked before. Times are of the processor and of the wall clock: on a machine that does
 other things too, the first is the one to read. With --copies the question is asked of an index that
@@ -45,15 +45,15 @@ def articles(folder: Path, words: list[str]) -> list[Path]:
     return paths
 
 
-def command(*arguments: object) -> tuple[float, float, int]:
-    """Seconds of the processor and of the clock, and peak bytes, of a command on one thread."""
+def command(*arguments: object, threads: int = 1) -> tuple[float, float, int]:
+    """Seconds of the processor and of the clock, and peak bytes, of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     job = subprocess.run(
         [sys.executable, "-c", LAUNCH, sys.executable, "-m", "siamese_news", *map(str, arguments)],
         capture_output=True,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
     )
     if job.returncode:
         raise SystemExit(job.stderr)
@@ -114,14 +114,14 @@ def forgotten(index: Path) -> None:
         os.close(handle)
 
 
-def warm(index: Path, seeds: list[Path], times: int) -> None:
+def warm(index: Path, seeds: list[Path], times: int, threads: int) -> None:
     """Print the seconds of questions in one process."""
     import torch
 
     from siamese_news import Searcher
     from siamese_news.data.articles import read_articles
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     searcher = Searcher()
     opened = searcher.open_index(index)
     question = read_articles([str(path) for path in seeds])
@@ -144,22 +144,26 @@ def main() -> None:
     parser.add_argument("--posts", type=int, default=100_000)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--scan", action="store_true")
     parser.add_argument("--folder", type=Path, help="keep posts and index there, and use them")
     parser.add_argument("--warm", type=Path, nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.warm:
-        warm(arguments.warm[0], arguments.warm[1:], arguments.repeats)
+        warm(arguments.warm[0], arguments.warm[1:], arguments.repeats, arguments.threads)
         return
-    print(f"{machine()}; one thread; {arguments.posts:,} posts, {arguments.copies} copies\n")
+    print(
+        f"{machine()}; {arguments.threads} threads; {arguments.posts:,} posts, {arguments.copies} copies\n"
+    )
     print("| what | measured | target at 10 million |")
     print("|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
-        measure(folder, arguments.posts, arguments.copies, arguments.repeats, arguments.scan)
+        measure(folder, arguments)
 
 
-def measure(folder: Path, posts: int, copies: int, repeats: int, scan: bool) -> None:
+def measure(folder: Path, arguments: argparse.Namespace) -> None:
+    posts, threads = arguments.posts, arguments.threads
     words = (SHIPPED / "vocab.txt").read_text(encoding="utf-8").splitlines()
     seeds, corpus, index = articles(folder, words), folder / "posts.jsonl", folder / "posts.index"
     if not corpus.exists():
@@ -176,32 +180,29 @@ def measure(folder: Path, posts: int, copies: int, repeats: int, scan: bool) -> 
     )
     beside = sum(files.values())
     line("bytes a post", f"text {text:.0f}; beside it {beside:.1f} ({parts})", beside, "bytes")
-    if copies > 1:
-        index = copied(index, copies)
-    asked = [sys.executable, "-m", "benchmarks.index", "--repeats", str(repeats), "--warm"]
+    if arguments.copies > 1:
+        index = copied(index, arguments.copies)
+    asked = [sys.executable, "-m", "benchmarks.index", "--repeats", str(arguments.repeats)]
+    asked += ["--threads", str(threads), "--warm"]
     done = subprocess.run([*asked, index, *seeds], capture_output=True, text=True, check=True)
     *rows, peak_bytes = done.stdout.split("\n")[:-1]
-    times = sorted((float(row.split()[0]), float(row.split()[1])) for row in rows)
+    times = sorted((float(row.split()[1]), float(row.split()[0])) for row in rows)
     scored, total = rows[0].split()[2:]
-    got = f"{times[len(times) // 2][0]:.2f} s of the processor ({times[0][1]:.1f} s)"
-    line(
-        f"warm, {int(total):,} posts",
-        f"{got}; {int(scored):,} scored",
-        times[len(times) // 2][0],
-        "warm",
-    )
+    seconds, used = times[len(times) // 2]
+    got = f"{used:.2f} s of the processor ({seconds:.1f} s); {int(scored):,} scored"
+    line(f"warm, {int(total):,} posts", got, seconds if threads > 1 else used, "warm")
     line(
         "memory of the warm process", f"{int(peak_bytes) / 1e6:,.0f} MB", int(peak_bytes), "memory"
     )
     forgotten(index)
     out = folder / "asked.jsonl"
-    ask = ["rank", "--articles", *seeds, "--out", out, "--threads", 1, "--force"]
-    used, seconds, peak = command(*ask, "--index", index)
+    ask = ["rank", "--articles", *seeds, "--out", out, "--threads", threads, "--force"]
+    used, seconds, peak = command(*ask, "--index", index, threads=threads)
     got = f"{used:.2f} s of the processor ({seconds:.1f} s), {peak / 1e6:,.0f} MB"
-    line("cold, the whole command", got, used, "cold")
-    if scan and copies == 1:
+    line("cold, the whole command", got, seconds if threads > 1 else used, "cold")
+    if arguments.scan and arguments.copies == 1:
         answer = out.read_bytes()
-        used, seconds, peak = command(*ask, "--posts", corpus)
+        used, seconds, peak = command(*ask, "--posts", corpus, threads=threads)
         same = "the same bytes" if out.read_bytes() == answer else "ANOTHER ANSWER"
         print(
             f"| scan of the same posts | {used:.0f} s of the processor ({seconds:.0f} s) | {same} |"

@@ -14,6 +14,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.export import ExportOptions, map_of
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.index.scoring import Wanted
 from siamese_news.search.output import metadata_text
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.scan import Scored, observe, scored
@@ -117,9 +118,7 @@ def kept_rows(
     """
     least = round(threshold * MILLION)
 
-    def wanted(most: np.ndarray, lowest: np.ndarray) -> np.ndarray:
-        return np.asarray(seeds.at_most(most, lowest)[0] >= least)
-
+    wanted = Wanted(seeds.at_most, lambda: np.array([least]))
     for block in scored(
         scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool,
         wanted=wanted,

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.index.scoring import Wanted
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.scan import ReplayablePosts, observe, scored
 from siamese_news.search.seeds import MILLION, Seeds
@@ -135,11 +134,7 @@ def search(
     for _ in observe(scorer, posts, window=window, again=again, spool=spool):
         pass
     found, counts = TopPosts(seeds.lists, top), ScoreCounts()
-
-    def wanted(most: np.ndarray, least: np.ndarray) -> np.ndarray:
-        reached = seeds.at_most(most, least) >= found.least()[:, None]
-        return np.asarray(reached.any(axis=0))
-
+    wanted = Wanted(seeds.at_most, found.least)
     for block in scored(
         scorer, posts, articles=len(seeds.texts), window=window, spool=spool, wanted=wanted
     ):

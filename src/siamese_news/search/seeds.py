@@ -91,23 +91,24 @@ class Seeds:
             result = result - self._one(scores[count:].astype(np.float64))
         return np.rint(result * MILLION).astype(np.int64), best
 
-    def at_most(self, most: np.ndarray, least: np.ndarray) -> NDArray[np.float64]:
-        """(lists, P) at most the scores of the lists, in millionths.
+    def at_most(self, most: NDArray[np.float32], least: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(lists, P) at most the scores of the lists.
 
         Args:
             most: (A, P) at most the scores of the articles and the negatives.
             least: (A, P) at least.
         """
         count = len(self.articles)
-        result: NDArray[np.float64] = most[:count].astype(np.float64)
+        result = most[:count]
         if self.over:
             # The softmax lies between the mean and the maximum.
             mean = self.aggregate == "mean"
             result = (result.mean(axis=0) if mean else result.max(axis=0))[None]
         if self.negatives:
-            pushed = least[count:].astype(np.float64)
-            result -= pushed.max(axis=0) if self.aggregate == "max" else pushed.min(axis=0)
-        return result * MILLION
+            pushed = least[count:]
+            highest = self.aggregate == "max"
+            result = result - (pushed.max(axis=0) if highest else pushed.min(axis=0))
+        return result
 
     def _one(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.aggregate == "max":

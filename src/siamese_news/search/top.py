@@ -99,12 +99,15 @@ class TopPosts:
     def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
         floor = self._floors[number]
-        if len(line) > self._top:
-            last = int(np.partition(line, len(line) - self._top)[len(line) - self._top])
-            floor = last if floor is None else max(floor, last)
-        if floor is None:
-            return np.arange(len(line))
-        return np.flatnonzero(line >= floor)
+        columns = np.arange(len(line)) if floor is None else np.flatnonzero(line >= floor)
+        if not len(columns):
+            return columns
+        known = np.concatenate([self._scores[number], line[columns]])
+        if len(known) > self._top:
+            place = len(known) - self._top
+            floor = self._floors[number] = int(np.partition(known, place)[place])
+            columns = columns[line[columns] >= floor]
+        return columns
 
     def _cut(self, number: int) -> None:
         scores, rows = self._scores[number], self._rows[number]

@@ -63,10 +63,10 @@ def rows_of(path) -> list[dict]:
 @pytest.fixture(scope="module")
 def small_pieces():
     """Blocks, chunks and segments so small that a small pool has several of each."""
-    from siamese_news.search.index import changing, learning, writing
+    from siamese_news.search.index import changing, chunks, learning, writing
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "CHUNK", 60)
+        patch.setattr(chunks, "_ROWS", 60)
         patch.setattr(learning, "_TOGETHER", 16)
         patch.setattr(changing, "BLOCK", 64)
         patch.setattr(writing, "_POSTS", 200)

@@ -4,10 +4,12 @@ import random
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head import bigram_ids
 from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.chunks import Chosen
 from siamese_news.search.index.segment import Codes
 
 from .conftest import SEEDS, WORDS
@@ -56,3 +58,10 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     assert pairs > 100
     some = bounds.lexical(segment, 50, 120)
     np.testing.assert_allclose(some, found[:, 50:120], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("articles", "most"), [(1, 1 << 17), (5, 1 << 17), (10_000, 419)])
+def test_bounds_of_many_articles_are_made_of_few_posts_at_once(articles, most):
+    chosen = Chosen([range(300_000)], [np.ones(300_000, bool)], Codes.of(100))
+    sizes = [chunk.end - chunk.start for chunk in chosen.chunks(articles)]
+    assert max(sizes) == most and sum(sizes) == 300_000

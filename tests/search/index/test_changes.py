@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -46,6 +47,23 @@ def answer(folder, *where):
 def scan(folder, rows):
     write(folder / "now.jsonl", rows)
     return answer(folder, "--posts", folder / "now.jsonl")
+
+
+def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(index, shipped, monkeypatch):
+    monkeypatch.setattr("siamese_news.search.index.segment._SAMPLED", 30)
+    monkeypatch.setattr("siamese_news.search.index.pool.SAMPLE", 20)
+    write(index / "more.jsonl", posts(90, seed=1))
+    run("index", "--posts", index / "more.jsonl", "--out", index / "x.index", "--add")
+    left = {post["id"] for post in [*posts(150), *posts(90, seed=1)]}
+    for share in (0, 4, 2):  # of the ids, that are deleted: then too few of those noted are left
+        if share:
+            gone = sorted(id for id in left if crc32(id.encode()) % share == 0)
+            gone += sorted(left - set(gone), key=lambda id: crc32(id.encode()))[:15]
+            (index / "gone.txt").write_text("\n".join(gone))
+            run("index", "--delete-from", index / "gone.txt", "--out", index / "x.index")
+            left -= set(gone)
+        found = {post["id"] for post in open_index(index / "x.index", shipped).sample()}
+        assert found == set(sorted(left, key=lambda id: crc32(id.encode()))[:20])
 
 
 def test_a_day_in_the_life_of_an_index(index):

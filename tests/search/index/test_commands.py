@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 from siamese_news import Searcher
 from siamese_news.data.records import Article
@@ -44,6 +45,18 @@ def both(pool, command, *options, name="posts"):
 def test_rank_is_the_same(pool, options):
     rows, _ = both(pool, "rank", *seeds(pool), *options)
     assert rows
+
+
+def test_on_several_threads_too(pool):
+    threads = torch.get_num_threads()
+    try:
+        for options in ([], ["--over-seeds", "--no-smooth", "--not", pool / "vote.txt"]):
+            rows, _ = both(
+                pool, "rank", *seeds(pool, "flood.txt", "fire.txt"), "--threads", 3, *options
+            )
+            assert rows
+    finally:
+        torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,12 @@ class Bounds:
         self._maybe = np.zeros(1 << _BITS, bool)
         self._maybe[_hashes(self._keys // width, self._keys % width)] = True
         self._counts = np.asarray(self._words.any(axis=1))
-        self._table = torch.from_numpy(self._words)
-        self._vectors, self._away = _halves(form.vectors)
+        # Rows of a multiple of 8 numbers are added up faster.
+        more = -self.articles % 8
+        self._table = torch.from_numpy(np.pad(self._words, ((0, 0), (0, more))))
+        self._vectors, self._steps, self._away = _halves(form.vectors)
+        # A cosine is at most as high as the article's vector is long.
+        self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
 
     def lexical(self, segment: Segment, start: int, end: int) -> NDArray[np.float32]:
         """(A, n) at most the lexical scores of the rows from `start` to `end`."""
@@ -67,7 +71,7 @@ class Bounds:
             mode="sum",
         ).numpy()
         scales = segment.scales[start:end].astype(np.float32)
-        most = np.ascontiguousarray(sums.T) * scales[:, 0]
+        most = np.ascontiguousarray(sums[:, : self.articles].T) * scales[:, 0]
         most += self._of_pairs(codes, starts - starts[0]) * scales[:, 1]
         return most * (1 + _SLACK)
 
@@ -126,15 +130,31 @@ class Bounds:
         Returns:
             (A, n) and (n,).
         """
-        rounded = torch.from_numpy(np.array(segment.vectors[start:end]))
-        products = _products(rounded, self._vectors[0]).numpy()
-        fine = _products(rounded, self._vectors[1]).numpy()
-        steps = segment.steps[start:end].astype(np.float32)
-        sizes = self._vectors[2]
-        found = (products * sizes[:, 0] + fine * sizes[:, 1]) * steps[:, None]
+        return self._cosines(
+            np.array(segment.vectors[start:end]),
+            segment.steps[start:end],
+            segment.errors[start:end],
+        )
+
+    def cosines_of(
+        self, segment: Segment, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The same of some rows."""
+        return self._cosines(segment.vectors[rows], segment.steps[rows], segment.errors[rows])
+
+    def _cosines(
+        self, vectors: NDArray[np.int8], steps: NDArray[np.float16], errors: NDArray[np.float16]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        products = _products(torch.from_numpy(vectors), self._vectors).numpy().T
+        found = products[: self.articles].astype(np.float32, order="C")
+        found *= self._steps[0]
+        fine = products[self.articles :].astype(np.float32, order="C")
+        fine *= self._steps[1]
+        found += fine
+        found *= steps.astype(np.float32)
         # A vector has at most length 1, rounded a little more.
-        errors = segment.errors[start:end].astype(np.float32) * (1 + _SLACK)
-        return np.ascontiguousarray(found.T), errors + np.float32(2 * self._away) + _LEAST
+        away = errors.astype(np.float32) * (1 + _SLACK)
+        return found, away + np.float32(2 * self._away) + _LEAST
 
     def scores(
         self,
@@ -142,16 +162,30 @@ class Bounds:
         cosines: NDArray[np.float32],
         errors: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        """(A, n) at most the scores, from bounds on their parts."""
-        form = self.form
+        """(A, n) at most the scores, from bounds on their parts, the errors (n,) or (A, 1)."""
+        form, room = self.form, np.empty_like(lexical)
         most = cosines + errors
         found = form.lexical[:, None].astype(np.float32) * lexical
-        found += form.cosine[:, None].astype(np.float32) * most
+        found += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)
         if form.excess.any():
-            over = np.maximum(most - form.quantiles[:, None].astype(np.float32), 0)
-            found += form.excess[:, None].astype(np.float32) * over
-        found += _SLACK * np.abs(found) + _LEAST
+            np.subtract(most, form.quantiles[:, None].astype(np.float32), out=room)
+            np.maximum(room, 0, out=room)
+            room *= form.excess[:, None].astype(np.float32)
+            found += room
+        np.abs(found, out=room)
+        room *= _SLACK
+        found += room
+        found += _LEAST
         return found
+
+    def scores_by_words(
+        self, lexical: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Twice (A, n), at most and at least the scores, whatever the cosines are."""
+        nothing = np.zeros_like(self._longest)
+        rest = self.scores(nothing, nothing, self._longest)  # (A, 1)
+        most = lexical * (self.form.lexical[:, None].astype(np.float32) * (1 + _SLACK)) + rest
+        return most, np.broadcast_to(self.least(nothing, self._longest), lexical.shape)
 
     def least(
         self, cosines: NDArray[np.float32], errors: NDArray[np.float32]
@@ -169,22 +203,20 @@ def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np
     return mixed >> np.uint32(32 - _BITS)
 
 
-def _halves(
-    vectors: NDArray[np.float64],
-) -> tuple[tuple[torch.Tensor, torch.Tensor, NDArray[np.float32]], float]:
+def _halves(vectors: NDArray[np.float64]) -> tuple[torch.Tensor, NDArray[np.float32], float]:
     """Vectors (A, D) as two sums of steps, the second of what the first leaves.
 
     Returns:
-        Twice (D, A) int8 and (A, 2) the steps; and how far from them the vectors are at most.
+        (D, 2 A) int8, the first sums of all and then the second; (2, A, 1) the steps; and how far
+        from these the vectors are at most.
     """
     first, size, _ = in_steps(vectors.astype(np.float32))
     left = vectors - first * size.astype(np.float64)[:, None]
     second, fine, _ = in_steps(left.astype(np.float32))
     left -= second * fine.astype(np.float64)[:, None]
     away = float(np.linalg.norm(left, axis=1).max(initial=0.0)) + 1e-6
-    steps = np.stack([size, fine], axis=1).astype(np.float32)
-    halves = [torch.from_numpy(np.ascontiguousarray(part.T)) for part in (first, second)]
-    return (halves[0], halves[1], steps), away
+    both = np.ascontiguousarray(np.concatenate([first, second]).T)
+    return torch.from_numpy(both), np.stack([size, fine])[..., None].astype(np.float32), away
 
 
 def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
@@ -192,5 +224,5 @@ def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
     # Torch multiplies bytes on the CPU ten times as fast as it makes floats of them; as floats
     # the sums are whole numbers below 2^24 for up to 1,024 dimensions, and so the same.
     if hasattr(torch, "_int_mm"):
-        return torch._int_mm(rows, columns).float()
+        return torch._int_mm(rows, columns)
     return rows.float() @ columns.float()

@@ -1,58 +1,36 @@
 """What a pool teaches a scorer, of an index: only posts that can matter are given to it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.quantiles import CosineTail
-from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.text.token_ids import TokenIds
-
-CHUNK = 1 << 17
-"""Rows whose bounds are made at once."""
 
 _TOGETHER = 2048  # posts scored between two looks at which are still of use
 MILLION = 1e6
 
 
-@dataclass(slots=True)
-class Chosen:
-    """The posts of a search: which rows of which segments.
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What is known of n posts before they are scored.
 
     Attributes:
-        segments: in their order.
-        masks: which rows of each.
-        codes: of the tokens.
+        about: (A,) at most so many of them are about an article's story.
+        cosines: (A, n).
+        errors: (n,) how far off these are at most.
+        most: (A, n) at most the scores, in millionths.
     """
 
-    segments: list[Segment]
-    masks: list[NDArray[np.bool_]]
-    codes: Codes
-    firsts: NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.firsts = np.cumsum([0, *map(len, self.segments)])
-
-    def __len__(self) -> int:
-        return int(sum(mask.sum() for mask in self.masks))
-
-    def chunks(self) -> Iterator[tuple[int, int, int]]:
-        """Number of the segment, first row and end of one piece after the other."""
-        for number, segment in enumerate(self.segments):
-            for start in range(0, len(segment), CHUNK):
-                yield number, start, min(start + CHUNK, len(segment))
-
-    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
-        """The token ids of posts, by their rows over all segments, ascending."""
-        texts: list[NDArray[np.int64]] = []
-        for number, segment in enumerate(self.segments):
-            low, high = np.searchsorted(rows, self.firsts[number : number + 2])
-            texts += segment.token_ids(rows[low:high] - self.firsts[number])
-        return TokenIds.of(texts)
+    about: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+    errors: NDArray[np.float32]
+    most: NDArray[np.float32]
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
@@ -68,28 +46,32 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
         None if the pool has to be observed, every post of it.
     """
     bounds = Bounds(form, posts.codes)
-    floors: list[float | None] = [None] * bounds.articles
-    tails = _tails(form, floors)
+
+    def bounded(chunk: Chunk) -> Bounded:
+        segment, start, end = chunk.segment, chunk.start, chunk.end
+        lexical = chunk.of_live(bounds.lexical(segment, start, end))
+        cosines, errors = map(chunk.of_live, bounds.cosines(segment, start, end))
+        most = bounds.scores(lexical, cosines, errors) * MILLION
+        return Bounded(np.count_nonzero(lexical > form.about, axis=1), cosines, errors, most)
+
+    tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
     about = np.zeros(bounds.articles, np.int64)
     scored = [np.zeros(0, np.int64)]
     least = scorer.candidates(TokenIds.of([]))
-    for number, start, end in posts.chunks():
-        segment, mask = posts.segments[number], posts.masks[number][start:end]
-        live = np.flatnonzero(mask)
-        lexical = bounds.lexical(segment, start, end)[:, live]
-        cosines, errors = (part[..., live] for part in bounds.cosines(segment, start, end))
-        about += (lexical > form.about).sum(axis=1)
+    for chunk, found in ahead(bounded, posts.chunks(bounds.articles)):
+        about += found.about
+        first = chunk.start + posts.firsts[chunk.number]
         for article, tail in enumerate(tails):
-            tail.add(live + start + posts.firsts[number], cosines[article], errors)
-        most = bounds.scores(lexical, cosines, errors) * MILLION
-        for rows in _best_first(most, least):
-            rows = rows[(most[:, rows] >= least[:, None]).any(axis=0)]
-            closer = bounds.refined(segment, live[rows] + start)
-            closer = bounds.scores(closer, cosines[:, rows], errors[rows]) * MILLION
-            rows = np.sort(rows[(closer >= least[:, None]).any(axis=0)])
-            if len(rows):
-                least = scorer.candidates(segment.token_ids(live[rows] + start))
-                scored.append(live[rows] + start + posts.firsts[number])
+            tail.add(chunk.live + first, found.cosines[article], found.errors)
+        for columns in _best_first(found.most, least):
+            columns = columns[(found.most[:, columns] >= least[:, None]).any(axis=0)]
+            closer = bounds.refined(chunk.segment, chunk.live[columns] + chunk.start)
+            closer = bounds.scores(closer, found.cosines[:, columns], found.errors[columns])
+            columns = np.sort(columns[(closer * MILLION >= least[:, None]).any(axis=0)])
+            if len(columns):
+                rows = chunk.live[columns]
+                least = scorer.candidates(chunk.segment.token_ids(rows + chunk.start))
+                scored.append(rows + first)
     counts = _counts(scorer, form, bounds, posts, tails)
     if not scorer.conclude(len(posts), about, counts):
         # The bounds may be too far: it is worth a closer look before every post is read.
@@ -99,21 +81,17 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
     return np.sort(np.concatenate(scored))
 
 
-def _tails(form: ScoreForm, floors: list[float | None]) -> list[CosineTail]:
-    if form.quantile is None:
-        return []
-    return [CosineTail(form.quantile, floor) for floor in floors]
-
-
 def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
     """(A,) at most so many posts are about an article's story."""
-    found = np.zeros(bounds.articles, np.int64)
-    for number, start, end in posts.chunks():
-        segment, mask = posts.segments[number], posts.masks[number][start:end]
-        near = (bounds.lexical(segment, start, end) > bounds.form.about).any(axis=0) & mask
-        closer = bounds.refined(segment, np.flatnonzero(near) + start)
-        found += (closer > bounds.form.about).sum(axis=1)
-    return found
+
+    def near(chunk: Chunk) -> NDArray[np.int64]:
+        lexical = chunk.of_live(bounds.lexical(chunk.segment, chunk.start, chunk.end))
+        rows = chunk.live[(lexical > bounds.form.about).any(axis=0)] + chunk.start
+        closer = bounds.refined(chunk.segment, rows)
+        return np.count_nonzero(closer > bounds.form.about, axis=1)
+
+    counts = (found for _, found in ahead(near, posts.chunks(bounds.articles)))
+    return sum(counts, np.zeros(bounds.articles, np.int64))
 
 
 def _best_first(most: NDArray[np.float32], least: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
@@ -136,6 +114,11 @@ def _counts(
     """(A, bins) how many posts have which cosine with each article; None if it does not matter."""
     if form.quantile is None:
         return None
+
+    def near(chunk: Chunk) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        cosines, errors = bounds.cosines(chunk.segment, chunk.start, chunk.end)
+        return chunk.of_live(cosines), chunk.of_live(errors)
+
     found = []
     for article, tail in enumerate(tails):
 
@@ -147,11 +130,9 @@ def _counts(
             # The first block was nearer to the article than the rest.
             assert tail.floor is not None
             tail = CosineTail(form.quantile, max(tail.floor - 0.1, -1.0))
-            for number, start, end in posts.chunks():
-                live = np.flatnonzero(posts.masks[number][start:end])
-                cosines, errors = bounds.cosines(posts.segments[number], start, end)
-                rows = live + start + posts.firsts[number]
-                tail.add(rows, cosines[article, live], errors[live])
+            for chunk, (cosines, errors) in ahead(near, posts.chunks(bounds.articles)):
+                rows = chunk.live + chunk.start + posts.firsts[chunk.number]
+                tail.add(rows, cosines[article], errors)
             counts = tail.counted(exact)
         found.append(counts)
     return np.stack(found)

@@ -13,8 +13,9 @@ from siamese_news.model.loading import AnyModel
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import CosineScorer, MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.chunks import Chosen
 from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
-from siamese_news.search.index.learning import Chosen, learn
+from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.scoring import (
     Part,
@@ -78,7 +79,13 @@ class PostIndex:
     def sample(self) -> list[dict[str, str | None]]:
         """Posts from which `SearchLanguages` takes note of those of a scan."""
         if self._sample is None:
-            posts = [post for one in self._segments for post in one.sample(SAMPLE)]
+            found = [one.sample(SAMPLE) for one in self._segments]
+            sums = np.sort(np.concatenate([pairs[:, 0] for pairs in found]))[:SAMPLE]
+            posts = [
+                segment.post(row)
+                for segment, pairs in zip(self._segments, found, strict=True)
+                for row in pairs[pairs[:, 0] <= sums[-1:].max(initial=-1), 1].tolist()
+            ]
             self._sample = [
                 {"id": post.id, "text": post.text, "lang": metadata_text(post, "lang")}
                 for post in posts
@@ -137,7 +144,8 @@ class PostIndex:
         window.start()
         masks = [segment.live.copy() for segment in self._segments]
         for segment, mask in zip(self._segments, masks, strict=True):
-            mask[mask] = window.mask(segment.dates[mask])
+            if window.asked:  # otherwise no date is looked at
+                mask[mask] = window.mask(segment.dates[mask])
         window.check()
         return Chosen(self._segments, masks, self._codes)
 

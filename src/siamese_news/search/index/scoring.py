@@ -11,11 +11,29 @@ from siamese_news.data.records import Post
 from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
 from siamese_news.search.index.bounds import Bounds
-from siamese_news.search.index.learning import Chosen
+from siamese_news.search.index.chunks import Chosen, Chunk, ahead
+from siamese_news.search.index.learning import MILLION
 from siamese_news.search.index.segment import Segment
 
-Wanted = Callable[[NDArray[np.floating], NDArray[np.floating]], NDArray[np.bool_]]
-"""(A, P) at most and (A, P) at least the scores of P posts -> (P,) which of them can matter now."""
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which posts can matter.
+
+    Attributes:
+        at_most: (A, P) at most and (A, P) at least the scores for the articles -> (lists, P) at
+            most those of the lists.
+        least: (lists,) the scores in millionths below which a post has no place in a list now.
+    """
+
+    at_most: Callable[[Floats, Floats], Floats]
+    least: Callable[[], NDArray[np.int64]]
+
+    def floors(self) -> Floats:
+        """(lists, 1) the scores that are below all that a list can take now."""
+        return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 class StoredPosts(Sequence[Post]):
@@ -92,28 +110,34 @@ def best_scores(
         posts: the posts.
         first: rows over all segments, ascending, that are scored whatever their bounds say, for
             smoothing may raise them; and before the others.
-        wanted: asked again for each piece.
+        wanted: asked again for each chunk.
     """
-    known = [np.zeros(len(segment), bool) for segment in posts.segments]
     for number in range(len(posts.segments)):
-        low, high = np.searchsorted(first, posts.firsts[number : number + 2])
-        rows = first[low:high] - posts.firsts[number]
-        known[number][rows] = True
+        rows = posts.rows_of(number, first)
         for start in range(0, len(rows), BLOCK):
             yield _part(scorer, posts, number, rows[start : start + BLOCK])
-    for number, start, end in posts.chunks():
-        segment = posts.segments[number]
-        live = np.flatnonzero(posts.masks[number][start:end] & ~known[number][start:end])
-        lexical = bounds.lexical(segment, start, end)[:, live]
-        cosines, errors = (part[..., live] for part in bounds.cosines(segment, start, end))
-        most, least = bounds.scores(lexical, cosines, errors), bounds.least(cosines, errors)
-        kept = np.flatnonzero(wanted(most, least))
-        closer = bounds.refined(segment, live[kept] + start)
+
+    def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
+        chunk, floors = asked
+
+        def reach(most: Floats, least: Floats) -> NDArray[np.intp]:
+            return np.flatnonzero((wanted.at_most(most, least) >= floors).any(axis=0))
+
+        # What costs least is asked first: the vectors of few posts have to be looked at.
+        lexical = chunk.of_live(bounds.lexical(chunk.segment, chunk.start, chunk.end))
+        kept = reach(*bounds.scores_by_words(lexical))
+        rows = chunk.live[kept] + chunk.start
+        cosines, errors = bounds.cosines_of(chunk.segment, rows)
+        least = bounds.least(cosines, errors)
+        kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least)
+        closer = bounds.refined(chunk.segment, rows[kept])
         most = bounds.scores(closer, cosines[:, kept], errors[kept])
-        kept = kept[wanted(most, least[:, kept])]
-        for begin in range(0, len(kept), BLOCK):
-            rows = live[kept[begin : begin + BLOCK]] + start
-            yield _part(scorer, posts, number, rows)
+        return rows[kept[reach(most, least[:, kept])]]
+
+    chunks = posts.without(first).chunks(bounds.articles)
+    for (chunk, _), rows in ahead(possible, ((chunk, wanted.floors()) for chunk in chunks)):
+        for begin in range(0, len(rows), BLOCK):
+            yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
 
 
 def _part(

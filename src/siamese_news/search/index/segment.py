@@ -142,7 +142,7 @@ class SegmentWriter:
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([rows.texts])
         self._fields.append([rows.ids, rows.metadata])
-        sums = [crc32(id.encode("utf-8", "replace")) for id in rows.ids]
+        sums = [_checksum(id) for id in rows.ids]
         places = np.arange(self.posts, self.posts + len(sums))
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
         self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:_SAMPLED]]
@@ -153,7 +153,7 @@ class SegmentWriter:
         """All is on the disk after this."""
         self._texts.close()
         self._fields.close()
-        np.save(self._path, self._sample[:, 1])
+        np.save(self._path, self._sample)
         for array in self._arrays.values():
             array.close()
 
@@ -207,12 +207,14 @@ class Segment:
         for first, batch in self._fields.pieces():
             yield first, batch.column(0)
 
-    def sample(self, count: int) -> list[Post]:
-        """The `count` posts whose ids have the least checksums, and perhaps more."""
-        rows = self._sampled[self.live[self._sampled]]
-        if len(rows) < min(count, int(self.live.sum())):
-            rows = np.flatnonzero(self.live)
-        return [self.post(row) for row in rows.tolist()]
+    def sample(self, count: int) -> NDArray[np.int64]:
+        """(n, 2) checksums of ids, and their rows: the `count` least, and perhaps more."""
+        found = self._sampled[self.live[self._sampled[:, 1]]]
+        if len(found) >= min(count, int(self.live.sum())):
+            return found
+        sums = [_checksum(id) for _, ids in self.ids() for id in ids.to_pylist()]
+        rows = np.flatnonzero(self.live)
+        return np.stack([np.array(sums, np.int64)[rows], rows], axis=1)
 
     def rows(self) -> Iterator[Rows]:
         """The rows that are not deleted, to be written again."""
@@ -227,3 +229,7 @@ class Segment:
                 lengths, self._unknown[unknown], unknown_lengths, self.vectors[rows],
                 self.steps[rows], self.errors[rows], self.scales[rows], self.dates[rows],
             )  # fmt: skip
+
+
+def _checksum(id: str) -> int:
+    return crc32(id.encode("utf-8", "replace"))

@@ -1,0 +1,125 @@
+"""The posts of a search in an index, a piece at a time, and several pieces on several threads."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.text.token_ids import TokenIds
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_CELLS, _ROWS = 1 << 22, 1 << 17  # bounds, and rows, of a chunk at most
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of a segment that follow one another.
+
+    Attributes:
+        number: of the segment.
+        segment: where they are.
+        start, end: the first row, and the one after the last.
+        live: (n,) which of them the search has, counted from `start`.
+    """
+
+    number: int
+    segment: Segment
+    start: int
+    end: int
+    live: NDArray[np.int64]
+
+    def of_live(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(..., n) values of the rows that the search has, from (..., `end` - `start`)."""
+        return values if len(self.live) == self.end - self.start else values[..., self.live]
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The posts of a search: which rows of which segments.
+
+    Attributes:
+        segments: in their order.
+        masks: which rows of each.
+        codes: of the tokens.
+    """
+
+    segments: list[Segment]
+    masks: list[NDArray[np.bool_]]
+    codes: Codes
+    firsts: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.firsts = np.cumsum([0, *map(len, self.segments)])
+
+    def __len__(self) -> int:
+        return int(sum(mask.sum() for mask in self.masks))
+
+    def chunks(self, articles: int) -> Iterator[Chunk]:
+        """One after the other, so small that the scores of so many articles fit."""
+        step = min(_ROWS, max(1, _CELLS // max(articles, 1)))
+        for number, (segment, mask) in enumerate(zip(self.segments, self.masks, strict=True)):
+            for start in range(0, len(segment), step):
+                end = min(start + step, len(segment))
+                yield Chunk(number, segment, start, end, np.flatnonzero(mask[start:end]))
+
+    def without(self, rows: NDArray[np.int64]) -> "Chosen":
+        """The others; the rows are over all segments, ascending."""
+        masks = [mask.copy() for mask in self.masks]
+        for number, mask in enumerate(masks):
+            mask[self.rows_of(number, rows)] = False
+        return Chosen(self.segments, masks, self.codes)
+
+    def rows_of(self, number: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the rows over all segments that are in one, as its own rows."""
+        low, high = np.searchsorted(rows, self.firsts[number : number + 2])
+        return rows[low:high] - self.firsts[number]
+
+    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
+        """The token ids of posts, by their rows over all segments, ascending."""
+        texts: list[NDArray[np.int64]] = []
+        for number, segment in enumerate(self.segments):
+            texts += segment.token_ids(self.rows_of(number, rows))
+        return TokenIds.of(texts)
+
+
+def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
+    """Each chunk with what a function makes of it, in order.
+
+    On as many threads as torch has: while one chunk is used, the next are made. What one thread
+    computes is not spread over others then, for they would wait for one another.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield from ((chunk, of(chunk)) for chunk in chunks)
+        return
+    from threadpoolctl import threadpool_limits
+
+    with (
+        threadpool_limits(1, user_api="openmp"),
+        ThreadPoolExecutor(threads, initializer=_one_thread) as pool,
+    ):
+        waiting: deque[tuple[S, Future[T]]] = deque()
+        for chunk in chunks:
+            waiting.append((chunk, pool.submit(of, chunk)))
+            if len(waiting) > threads:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        while waiting:
+            first, made = waiting.popleft()
+            yield first, made.result()
+
+
+def _one_thread() -> None:
+    """The limit holds for the thread that sets it."""
+    from threadpoolctl import threadpool_limits
+
+    torch.get_num_threads()  # torch sets the number when it is first used in a thread
+    threadpool_limits(1, user_api="openmp")
