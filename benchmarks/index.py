@@ -1,14 +1,15 @@
 """An index built and asked: python -m benchmarks.index --posts 1000000 [--copies 10].
 
 The posts are those of `benchmarks.scan`; the 5 seeds are made of other words of the same
-vocabulary, as skewed. `siamese-news index` runs as a process of its own on one thread, a question
-on as many as --threads says (1). A question is `rank` of 5 seeds with 100 posts each, with the model as it ships: *cold* is the command as a new
-process, with the index's files put out of the page cache; *warm* is `Searcher.rank` in a process
-that has asked before. Times are of the processor and of the wall clock: on a machine that does
-other things too, the first is the one to read. With --copies the question is asked of an index that
-holds so many copies of the segment under other ids, as if so many times the posts had been indexed;
-equal texts count once among an article's best, so more different ones would have to be scored. With
---scan the answer is compared with that of a scan.
+vocabulary, as skewed. `siamese-news index` runs as a process of its own on one thread; a question
+on as many as --threads says (1). It is `rank` of 5 seeds with 100 posts each, with the model as it
+ships: *cold* is the command as a new process, with the index's files put out of the page cache;
+*warm* is `Searcher.rank` in a process that has asked before. Times are of the processor and of the
+wall clock: on a machine that does other things too, the first is the one to read; it is held
+against the target on one thread, the other on several. With --copies the question is asked of an
+index that holds so many copies of the segment under other ids, as if so many times the posts had
+been indexed; equal texts count once among an article's best, so more different ones would have to
+be scored. With --scan the answer is compared with that of a scan.
 """
 
 import argparse
@@ -152,9 +153,8 @@ def main() -> None:
     if arguments.warm:
         warm(arguments.warm[0], arguments.warm[1:], arguments.repeats, arguments.threads)
         return
-    print(
-        f"{machine()}; {arguments.threads} threads; {arguments.posts:,} posts, {arguments.copies} copies\n"
-    )
+    print(f"{machine()}; {arguments.posts:,} posts, {arguments.copies} copies")
+    print(f"asked with --threads {arguments.threads}\n")
     print("| what | measured | target at 10 million |")
     print("|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
