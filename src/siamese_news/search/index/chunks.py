@@ -16,7 +16,10 @@ from siamese_news.text.token_ids import TokenIds
 S = TypeVar("S")
 T = TypeVar("T")
 
-_CELLS, _ROWS = 1 << 22, 1 << 17  # bounds, and rows, of a chunk at most
+CELLS = 1 << 22
+"""Articles times posts of which bounds are held at once."""
+
+_ROWS = 1 << 17  # of a chunk, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Chosen:
 
     def chunks(self, articles: int) -> Iterator[Chunk]:
         """One after the other, so small that the scores of so many articles fit."""
-        step = min(_ROWS, max(1, _CELLS // max(articles, 1)))
+        step = min(_ROWS, max(1, CELLS // max(articles, 1)))
         for number, (segment, mask) in enumerate(zip(self.segments, self.masks, strict=True)):
             for start in range(0, len(segment), step):
                 end = min(start + step, len(segment))

@@ -1,18 +1,19 @@
 """What a pool teaches a scorer, of an index: only posts that can matter are given to it."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.search.index.bounds import Bounds
-from siamese_news.search.index.chunks import Chosen, Chunk, ahead
+from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
 from siamese_news.search.index.quantiles import CosineTail
 from siamese_news.text.token_ids import TokenIds
 
-_TOGETHER = 2048  # posts scored between two looks at which are still of use
+_TOGETHER = 2048  # posts of each article that are looked at together, the best first
 MILLION = 1e6
 
 
@@ -31,6 +32,21 @@ class Bounded:
     cosines: NDArray[np.float32]
     errors: NDArray[np.float32]
     most: NDArray[np.float32]
+
+    def of(self, columns: NDArray[np.bool_] | NDArray[np.intp]) -> "Bounded":
+        """Of some of the posts."""
+        cosines, most = self.cosines[:, columns], self.most[:, columns]
+        return Bounded(self.about, cosines, self.errors[columns], most)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Bounded"]) -> "Bounded":
+        """Of all of the posts of some parts."""
+        return cls(
+            np.sum([part.about for part in parts], axis=0),
+            np.concatenate([part.cosines for part in parts], axis=1),
+            np.concatenate([part.errors for part in parts]),
+            np.concatenate([part.most for part in parts], axis=1),
+        )
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
@@ -56,29 +72,82 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
 
     tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
     about = np.zeros(bounds.articles, np.int64)
-    scored = [np.zeros(0, np.int64)]
-    least = scorer.candidates(TokenIds.of([]))
+    best = _Best(scorer, bounds, posts)
     for chunk, found in ahead(bounded, posts.chunks(bounds.articles)):
         about += found.about
-        first = chunk.start + posts.firsts[chunk.number]
+        rows = chunk.live + chunk.start + posts.firsts[chunk.number]
         for article, tail in enumerate(tails):
-            tail.add(chunk.live + first, found.cosines[article], found.errors)
-        for columns in _best_first(found.most, least):
-            columns = columns[(found.most[:, columns] >= least[:, None]).any(axis=0)]
-            closer = bounds.refined(chunk.segment, chunk.live[columns] + chunk.start)
-            closer = bounds.scores(closer, found.cosines[:, columns], found.errors[columns])
-            columns = np.sort(columns[(closer * MILLION >= least[:, None]).any(axis=0)])
-            if len(columns):
-                rows = chunk.live[columns]
-                least = scorer.candidates(chunk.segment.token_ids(rows + chunk.start))
-                scored.append(rows + first)
+            tail.add(rows, found.cosines[article], found.errors)
+        best.add(rows, found)
+    best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
     if not scorer.conclude(len(posts), about, counts):
         # The bounds may be too far: it is worth a closer look before every post is read.
         about = _about(bounds, posts)
         if not scorer.conclude(len(posts), about, counts):
             return None
-    return np.sort(np.concatenate(scored))
+    return np.sort(np.concatenate(best.scored))
+
+
+class _Best:
+    """Has those posts scored that can be among an article's best.
+
+    They wait until there are many, so that the best of them come first: the least that is of use
+    is high then, and few of the others are left.
+
+    Args:
+        scorer: one that observes.
+        bounds: of it.
+        posts: the pool.
+
+    Attributes:
+        scored: rows over all segments.
+    """
+
+    def __init__(self, scorer: MixtureScorer, bounds: Bounds, posts: Chosen) -> None:
+        self._scorer, self._bounds, self._posts = scorer, bounds, posts
+        self.scored = [np.zeros(0, np.int64)]
+        self._least = scorer.candidates(TokenIds.of([]))[:, None]
+        self._waiting: list[tuple[NDArray[np.int64], Bounded]] = []
+        self._cells, self._limit = 0, 0  # the first posts do not wait, for they tell what is of use
+
+    def add(self, rows: NDArray[np.int64], found: Bounded) -> None:
+        """Take note of posts, by their rows over all segments."""
+        kept = np.flatnonzero((found.most >= self._least).any(axis=0))
+        self._waiting.append((rows[kept], found.of(kept)))
+        self._cells += len(kept) * self._bounds.articles
+        if self._cells > self._limit:
+            self.score()
+            self._limit = CELLS
+
+    def score(self) -> None:
+        """Have the posts that wait scored, as far as they are of use."""
+        if not self._waiting:
+            return
+        rows = np.concatenate([rows for rows, _ in self._waiting])
+        found = Bounded.joined([found for _, found in self._waiting])
+        self._waiting, self._cells = [], 0
+        while len(rows):
+            now = np.zeros(len(rows), bool)
+            for most in found.most:
+                place = max(len(rows) - _TOGETHER, 0)
+                now[np.argpartition(most, place)[place:]] = True
+            self._look(rows[now], found.of(now))
+            left = ~now & (found.most >= self._least).any(axis=0)
+            rows, found = rows[left], found.of(left)
+
+    def _look(self, rows: NDArray[np.int64], found: Bounded) -> None:
+        """Look closer at posts, their rows ascending, and have those scored that are of use."""
+        parts = [
+            self._bounds.refined(segment, self._posts.rows_of(number, rows))
+            for number, segment in enumerate(self._posts.segments)
+        ]
+        closer = self._bounds.scores(np.concatenate(parts, axis=1), found.cosines, found.errors)
+        rows = rows[(closer * MILLION >= self._least).any(axis=0)]
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            self._least = self._scorer.candidates(self._posts.token_ids(some))[:, None]
+            self.scored.append(some)
 
 
 def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
@@ -92,20 +161,6 @@ def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
 
     counts = (found for _, found in ahead(near, posts.chunks(bounds.articles)))
     return sum(counts, np.zeros(bounds.articles, np.int64))
-
-
-def _best_first(most: NDArray[np.float32], least: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
-    """The columns that are of use, so that the least that is of use rises early."""
-    wanted = np.flatnonzero((most >= least[:, None]).any(axis=0))
-    if not len(wanted):
-        return
-    # Each article's best come before the next best of any.
-    order = np.argsort(-most[:, wanted], axis=1)
-    places = np.empty_like(order)
-    np.put_along_axis(places, order, np.arange(len(wanted))[None], axis=1)
-    wanted = wanted[np.argsort(places.min(axis=0), kind="stable")]
-    for start in range(0, len(wanted), _TOGETHER):
-        yield wanted[start : start + _TOGETHER]
 
 
 def _counts(
