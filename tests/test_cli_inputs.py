@@ -14,6 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from siamese_news.model.folder import _sha256
 
+from .commands import siamese_news as process
+
 POSTS = [
     {"id": "1", "text": "flood river bridge", "created_at": "2013-04-15T10:00:00Z"},
     {"id": "2", "text": "vote for the mayor", "created_at": "2013-04-20T10:00:00Z"},
@@ -28,12 +30,6 @@ def start(*arguments, **options):
         text=True,
         **options,
     )
-
-
-def process(*arguments, **options):
-    running = start(*arguments, **options)
-    out, errors = running.communicate(timeout=300)
-    return subprocess.CompletedProcess(arguments, running.returncode, out, errors)
 
 
 def lines(rows):

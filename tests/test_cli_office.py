@@ -2,21 +2,14 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import pytest
 
 import siamese_news
 
+from .commands import siamese_news as process
+
 STORY = "The river took the bridge of the town. The mayor called a vote on the flood."
-
-
-def process(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "siamese_news", *map(str, arguments)],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
 
 
 def lines(rows):

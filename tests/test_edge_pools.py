@@ -1,10 +1,10 @@
 """Pools and seeds of kinds that scores were not made for, through the commands."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from .commands import siamese_news as process
 
 SEED = "Flood in town\nThe river rose over the bridge of the town and flooded the market."
 FLOODS = ["the river floods the town", "flood at the market bridge"]
@@ -14,11 +14,10 @@ def run(tmp_path, posts, command="rank", seed=SEED, *more):
     (tmp_path / "a.txt").write_text(seed)
     rows = ({"id": f"p{n}", "text": text} for n, text in enumerate(posts))
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = [command, "--articles", "a.txt", "--posts", "p.jsonl", *more]
-    return subprocess.run(
-        [sys.executable, "-m", "siamese_news", *arguments],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    files = ["--articles", tmp_path / "a.txt", "--posts", tmp_path / "p.jsonl"]
+    done = process(command, *files, *more)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def ranked(result):
@@ -44,7 +43,7 @@ def test_scores_are_defined_and_a_remark_says_what_they_are_worth(tmp_path, post
 
 
 def test_filter_says_the_same_and_keeps_it_beside_its_results(tmp_path):
-    result = run(tmp_path, FLOODS[:1] * 150, "filter", SEED, "--threshold", "0", "--out", "o.jsonl")
+    result = run(tmp_path, FLOODS[:1] * 150, "filter", SEED, "--threshold", "0", "--out", str(tmp_path / "o.jsonl"))
     assert "All 150 scores are the same" in result.stderr
     meta = json.loads((tmp_path / "o.jsonl.meta.json").read_text())
     assert any("All 150" in remark for remark in meta["remarks"])

@@ -1,8 +1,6 @@
 """A seed's list is its own, by the command and from Python, with the model that ships."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,8 @@ from siamese_news.cli import app
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
 from siamese_news.search.searcher import Searcher
+
+from .commands import siamese_news as process
 
 STORIES = Path(siamese_news.data.__file__).parent / "stories"
 POSTS = STORIES / "corpus.jsonl"
@@ -30,9 +30,8 @@ def seeds(tmp_path_factory):
 
 
 def ranked(out, files, *options):
-    command = [sys.executable, "-m", "siamese_news", "rank", "--posts", POSTS, "--out", out]
-    command += ["--top", "100000", *options, "--articles", *files]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    command = ["rank", "--posts", POSTS, "--out", out, "--top", "100000", *options]
+    done = process(*command, "--articles", *files)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     meta = json.loads(Path(f"{out}.meta.json").read_text())

@@ -1,0 +1,57 @@
+"""Commands as a user types them, each in a process of its own that begins with its imports done."""
+
+import multiprocessing
+import os
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from siamese_news.utils.processes import importing
+
+# What a command imports takes two seconds of the processor: more than most commands of the tests.
+_MODULES = [
+    "siamese_news.cli.rank", "siamese_news.cli.filter", "siamese_news.cli.explain",
+    "siamese_news.search.searcher", "siamese_news.search.filter", "siamese_news.search.explain",
+    "siamese_news.model.folder", "siamese_news.encoders", "pyarrow.parquet", "sklearn",
+]  # fmt: skip
+
+# Run in the new process, which has nothing of this one but its environment and folder.
+_SCRIPT = """
+import os, sys
+os.environ.clear()
+os.environ.update(environment)
+os.chdir(folder)
+for path, number in ((output, 1), (errors, 2)):
+    os.dup2(os.open(path, os.O_WRONLY), number)
+sys.argv = ["siamese-news", *arguments]
+from siamese_news.__main__ import main
+main()
+"""
+
+
+@cache
+def _context() -> multiprocessing.context.BaseContext:
+    return importing(_MODULES)
+
+
+def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """``siamese-news`` with these arguments, without standard input.
+
+    Returns:
+        What `subprocess.run` gives, with both outputs as text.
+    """
+    given = [str(argument) for argument in arguments]
+    with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
+        values = {
+            "arguments": given, "environment": dict(os.environ), "folder": os.getcwd(),
+            "output": output.name, "errors": errors.name,
+        }  # fmt: skip
+        process = _context().Process(target=exec, args=(_SCRIPT, values))
+        process.start()
+        process.join(timeout)
+        if process.is_alive():
+            process.kill()
+            raise subprocess.TimeoutExpired(given, timeout)
+        said = [Path(file.name).read_text(encoding="utf-8") for file in (output, errors)]
+    return subprocess.CompletedProcess(given, process.exitcode, *said)
