@@ -43,7 +43,16 @@ def test_scores_are_defined_and_a_remark_says_what_they_are_worth(tmp_path, post
 
 
 def test_filter_says_the_same_and_keeps_it_beside_its_results(tmp_path):
-    result = run(tmp_path, FLOODS[:1] * 150, "filter", SEED, "--threshold", "0", "--out", str(tmp_path / "o.jsonl"))
+    result = run(
+        tmp_path,
+        FLOODS[:1] * 150,
+        "filter",
+        SEED,
+        "--threshold",
+        "0",
+        "--out",
+        str(tmp_path / "o.jsonl"),
+    )
     assert "All 150 scores are the same" in result.stderr
     meta = json.loads((tmp_path / "o.jsonl.meta.json").read_text())
     assert any("All 150" in remark for remark in meta["remarks"])

@@ -1,8 +1,6 @@
 """Seeds and posts in many languages, through the command that a user types."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,10 +11,11 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 
+from .commands import siamese_news
+
 # Language -> an article about an invented flood, posts about it, and other posts.
 STORIES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 del STORIES["_"]
-SIAMESE_NEWS = [sys.executable, "-m", "siamese_news"]
 
 
 def write(folder, *, seeds, posts=tuple(STORIES)):
@@ -34,14 +33,11 @@ def write(folder, *, seeds, posts=tuple(STORIES)):
 
 
 def rank(folder, *more):
-    run = subprocess.run(
-        [
-            *SIAMESE_NEWS, "rank", "--articles", str(folder / "seeds.jsonl"),
-            "--posts", str(folder / "posts.jsonl"), "--out", str(folder / "out.jsonl"),
-            "--top", "200", *more,
-        ],
-        capture_output=True, encoding="utf-8", check=True,
+    run = siamese_news(
+        "rank", "--articles", folder / "seeds.jsonl", "--posts", folder / "posts.jsonl",
+        "--out", folder / "out.jsonl", "--top", "200", *more,
     )  # fmt: skip
+    assert run.returncode == 0, run.stderr
     rows = [json.loads(line) for line in (folder / "out.jsonl").open(encoding="utf-8")]
     meta = json.loads((folder / "out.jsonl.meta.json").read_text(encoding="utf-8"))
     lists = {}
@@ -179,17 +175,11 @@ def test_filter_and_explain_read_a_seed_in_the_same_way(tmp_path):
     best = lists["es"][0]
     files = ["--articles", str(tmp_path / "seeds.jsonl"), "--posts", str(tmp_path / "posts.jsonl")]
     out = tmp_path / "found.jsonl"
-    run = subprocess.run(
-        [*SIAMESE_NEWS, "filter", *files, "--threshold", "0.01", "--out", str(out)],
-        capture_output=True, encoding="utf-8", check=True,
-    )  # fmt: skip
+    run = siamese_news("filter", *files, "--threshold", "0.01", "--out", out)
     assert "not in English" in run.stderr
     first = json.loads(out.read_text().splitlines()[0])
     assert (first["post"], first["score"], first["lang"]) == (best["post"], best["score"], "es")
-    run = subprocess.run(
-        [*SIAMESE_NEWS, "explain", *files, "--post", best["post"], "--format", "jsonl"],
-        capture_output=True, encoding="utf-8", check=True,
-    )  # fmt: skip
+    run = siamese_news("explain", *files, "--post", best["post"], "--format", "jsonl")
     explained = json.loads(run.stdout)
     assert explained["score"] == pytest.approx(best["score"], abs=1e-5)
     by_words = {term["term"] for term in explained["terms"] if term["lexical"]}
