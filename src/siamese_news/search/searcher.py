@@ -42,7 +42,7 @@ class Searcher:
     is a list of one.
 
     Args:
-        model: a `Model`, a `ExternalModel`, or the path of a folder of ours, of
+        model: a `Model`, an `ExternalModel`, or the path of a folder of ours, of
             sentence-transformers or of model2vec; None is the model that ships with the package.
         progress: show how many posts have been read, on standard error.
 

@@ -22,27 +22,23 @@ class Bounded:
     """What is known of n posts before they are scored.
 
     Attributes:
-        about: (A,) at most so many of them are about an article's story.
         cosines: (A, n).
         errors: (n,) how far off these are at most.
         most: (A, n) at most the scores, in millionths.
     """
 
-    about: NDArray[np.int64]
     cosines: NDArray[np.float32]
     errors: NDArray[np.float32]
     most: NDArray[np.float32]
 
     def of(self, columns: NDArray[np.bool_] | NDArray[np.intp]) -> "Bounded":
         """Of some of the posts."""
-        cosines, most = self.cosines[:, columns], self.most[:, columns]
-        return Bounded(self.about, cosines, self.errors[columns], most)
+        return Bounded(self.cosines[:, columns], self.errors[columns], self.most[:, columns])
 
     @classmethod
     def joined(cls, parts: Sequence["Bounded"]) -> "Bounded":
         """Of all of the posts of some parts."""
         return cls(
-            np.sum([part.about for part in parts], axis=0),
             np.concatenate([part.cosines for part in parts], axis=1),
             np.concatenate([part.errors for part in parts]),
             np.concatenate([part.most for part in parts], axis=1),
@@ -63,18 +59,18 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
     """
     bounds = Bounds(form, posts.codes)
 
-    def bounded(chunk: Chunk) -> Bounded:
+    def bounded(chunk: Chunk) -> tuple[NDArray[np.int64], Bounded]:
         segment, start, end = chunk.segment, chunk.start, chunk.end
         lexical = chunk.of_live(bounds.lexical(segment, start, end))
         cosines, errors = map(chunk.of_live, bounds.cosines(segment, start, end))
         most = bounds.scores(lexical, cosines, errors) * MILLION
-        return Bounded(np.count_nonzero(lexical > form.about, axis=1), cosines, errors, most)
+        return np.count_nonzero(lexical > form.about, axis=1), Bounded(cosines, errors, most)
 
     tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
     about = np.zeros(bounds.articles, np.int64)
     best = _Best(scorer, bounds, posts)
-    for chunk, found in ahead(bounded, posts.chunks(bounds.articles)):
-        about += found.about
+    for chunk, (near, found) in ahead(bounded, posts.chunks(bounds.articles)):
+        about += near
         rows = chunk.live + chunk.start + posts.firsts[chunk.number]
         for article, tail in enumerate(tails):
             tail.add(rows, found.cosines[article], found.errors)
@@ -127,14 +123,16 @@ class _Best:
         rows = np.concatenate([rows for rows, _ in self._waiting])
         found = Bounded.joined([found for _, found in self._waiting])
         self._waiting, self._cells = [], 0
+        together = _TOGETHER
         while len(rows):
             now = np.zeros(len(rows), bool)
+            place = max(len(rows) - together, 0)
             for most in found.most:
-                place = max(len(rows) - _TOGETHER, 0)
                 now[np.argpartition(most, place)[place:]] = True
             self._look(rows[now], found.of(now))
             left = ~now & (found.most >= self._least).any(axis=0)
             rows, found = rows[left], found.of(left)
+            together *= 2  # where many posts say the same, what is of use hardly rises
 
     def _look(self, rows: NDArray[np.int64], found: Bounded) -> None:
         """Look closer at posts, their rows ascending, and have those scored that are of use."""

@@ -140,12 +140,7 @@ def best_scores(
             yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
 
 
-def _part(
-    scorer: Scorer,
-    posts: Chosen,
-    number: int,
-    rows: NDArray[np.int64],
-) -> Part:
+def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Part:
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
     return Part(StoredPosts(segment, rows), rows + posts.firsts[number], scores)
