@@ -52,6 +52,7 @@ class Chosen:
         segments: in their order.
         masks: which rows of each.
         codes: of the tokens.
+        firsts: the number of each segment's first row over all segments, and of all rows.
     """
 
     segments: list[Segment]
