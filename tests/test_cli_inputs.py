@@ -56,10 +56,7 @@ def found(path):
     return [json.loads(line)["post"] for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["rank", "filter", *(pytest.param(c, marks=pytest.mark.slow) for c in ("keywords", "explain"))],
-)
+@pytest.mark.parametrize("command", ["rank", "filter", "keywords", "explain"])
 def test_no_command_writes_over_what_it_reads(files, command):
     dump = files / "dump" / "a.jsonl"
     before = dump.read_bytes()

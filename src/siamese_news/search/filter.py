@@ -117,7 +117,6 @@ def kept_rows(
         Block, (1, P) scores in millionths, and the lines.
     """
     least = round(threshold * MILLION)
-
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
     for block in scored(
         scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool,

@@ -11,10 +11,10 @@ from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
 from siamese_news.search.index.quantiles import CosineTail
+from siamese_news.search.seeds import MILLION
 from siamese_news.text.token_ids import TokenIds
 
 _TOGETHER = 2048  # posts of each article that are looked at together, the best first
-MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True)

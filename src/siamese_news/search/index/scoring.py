@@ -12,8 +12,8 @@ from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
-from siamese_news.search.index.learning import MILLION
 from siamese_news.search.index.segment import Segment
+from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
 
