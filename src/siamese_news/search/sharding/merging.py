@@ -149,19 +149,16 @@ def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in range(shards)]
     suspects: dict[int, list[tuple[int, int, int]]] = {}
     for lowest, highest in _ranges(keys):
-        found = []
-        for index, (hashes, places, numbers) in enumerate(keys):
-            start, end = np.searchsorted(hashes, [lowest, highest])
-            own = np.full(end - start, index)
-            found.append(np.stack([hashes[start:end], places[start:end], numbers[start:end], own]))
-        together = np.concatenate(found, axis=1)
-        together = together[:, np.lexsort((together[1], together[0]))]
-        same = together[0, 1:] == together[0, :-1]
-        twice = np.zeros(together.shape[1], bool)
-        twice[1:] |= same
-        twice[:-1] |= same
-        for hashed, place, number, index in together[:, twice].T.tolist():
-            suspects.setdefault(hashed, []).append((place, index, number))
+        cuts = [slice(*np.searchsorted(part[0], [lowest, highest])) for part in keys]
+        # Each part is sorted, which this kind of sorting makes use of.
+        together = np.sort(
+            np.concatenate([part[0, cut] for part, cut in zip(keys, cuts, strict=True)]),
+            kind="stable",
+        )
+        twice = together[1:][together[1:] == together[:-1]]
+        for index, (part, cut) in enumerate(zip(keys, cuts, strict=True)):
+            for hashed, place, number in part[:, cut][:, np.isin(part[0, cut], twice)].T.tolist():
+                suspects.setdefault(hashed, []).append((place, index, number))
     if not suspects:
         return []
     names = _names(folder, suspects)
