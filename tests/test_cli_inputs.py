@@ -188,6 +188,14 @@ def test_a_stray_quotation_mark_costs_one_line(files):
     assert [row["line"] for row in kept] == [102, 5002]
 
 
+def test_a_json_document_in_another_encoding_is_named(files):
+    document = '{"query": "caf\xe9", "found": {"posts": [{"id": 1, "text": "caf\xe9"}]}}'
+    (files / "posts.json").write_bytes(document.encode("latin-1"))
+    done = process(*rank(files, posts=["posts.json"]))
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "posts.json:1: byte 14 is not UTF-8; convert the file" in done.stderr
+
+
 def test_a_cut_off_gz_gives_every_complete_line(files):
     text = lines({"id": str(n), "text": f"flood {n * 7919}"} for n in range(30_000)).encode()
     packed = gzip.compress(text)[: len(gzip.compress(text)) - 5]

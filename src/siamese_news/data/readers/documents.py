@@ -18,6 +18,8 @@ _SAMPLE = 100
 _OPEN, _CLOSE = b"[{", b"]}"
 _ITEM = "item"
 _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
+# What ijson and the stream under it raise where the JSON cannot be read on.
+_UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def document_rows(
                 yield number, BadRow("not an object", "expected an object with fields"), record
     except BadRow as bad:
         yield number + 1, bad, ""
-    except (ijson.JSONError, EOFError, OSError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         reason = " ".join(str(error).split())[:120]
         yield (
             number + 1,
@@ -146,7 +148,7 @@ def _arrays(head: bytes) -> list[str]:
         for path, event, _ in ijson.parse(_Chunks(io.BytesIO(head)), multiple_values=True):
             if event == "start_map" and path.endswith(f".{_ITEM}"):
                 found[path] = None
-    except (ijson.JSONError, BadRow):
+    except (*_UNREADABLE, BadRow):
         pass
     return sorted(found, key=lambda path: path.count("."))[:20]
 
