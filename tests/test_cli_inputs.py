@@ -196,6 +196,33 @@ def test_a_json_document_in_another_encoding_is_named(files):
     assert "posts.json:1: byte 14 is not UTF-8; convert the file" in done.stderr
 
 
+@pytest.mark.parametrize("around", ['{"results": %s, "next": null}', '{"of": {"query": %s}}\n'])
+def test_a_document_on_one_line_is_read_as_one_over_several_is(files, around):
+    (files / "posts.json").write_text(around % json.dumps(POSTS))
+    done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.json"]))
+    assert done.returncode == 0, done.stderr
+    assert sorted(found(files / "out.jsonl")) == ["1", "2"]
+
+
+def test_one_line_without_a_text_is_not_searched_for_one_inside_where_that_is_no_post(files):
+    (files / "posts.jsonl").write_text('{"id": 1, "words": "x", "tags": [{"text": "flood"}]}\n')
+    done = process(*rank(files, posts=["posts.jsonl"]))
+    assert done.returncode == 2 and "the record has: id, words, tags" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [("9" * 5000, "number too long"), ("1e99999999999999999999", "damaged file")],
+)
+def test_a_number_that_no_program_can_hold_ends_what_is_read(files, number, reason):
+    first, second = map(json.dumps, POSTS)
+    document = f'[{first}, {second}, {{"id": "3", "text": "{number}", "likes": {number}}}]'
+    (files / "posts.json").write_text(document)
+    done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.json"]))
+    assert done.returncode == 0 and f"1 row rejected (1 {reason})" in done.stderr
+    assert sorted(found(files / "out.jsonl")) == ["1", "2"]
+
+
 def test_a_cut_off_gz_gives_every_complete_line(files):
     text = lines({"id": str(n), "text": f"flood {n * 7919}"} for n in range(30_000)).encode()
     packed = gzip.compress(text)[: len(gzip.compress(text)) - 5]

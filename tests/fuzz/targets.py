@@ -322,6 +322,21 @@ def _sampled() -> Path:
     return place
 
 
+@cache
+def _labelled(place: Path, ending: str) -> bytes:
+    """The labelled sheet as a spreadsheet, Prodigy or Label Studio saves it."""
+    if ending == ".csv":
+        return (place / "sheet.csv").read_bytes()
+    with (place / "sheet.csv").open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    if ending == ".jsonl":
+        answers = [{"text": row["text"], "answer": "accept", "meta": row} for row in rows]
+        return b"\n".join(json.dumps(answer).encode() for answer in answers)
+    said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_cancelled": False}]
+    tasks = [{"id": n, "data": row, "annotations": said} for n, row in enumerate(rows)]
+    return json.dumps(tasks).encode()
+
+
 def sheets(data: bytes) -> None:
     """A sheet of labels."""
     from siamese_news.decide.drawn import DrawnFile
@@ -329,8 +344,15 @@ def sheets(data: bytes) -> None:
     from siamese_news.decide.sealed import SEAL, read_sealed
 
     choices, place = Choices(data), _sampled()
-    path = written("sheet" + SHEETS[choices.below(len(SHEETS))], b"")
-    path.write_bytes(choices.spliced((place / "sheet.csv").read_bytes()))
+    ending = SHEETS[choices.below(len(SHEETS))]
+    path = written("sheet" + ending, b"")
+    rows = _labelled(place, ending)
+    if ending == ".csv" or choices.below(2):
+        path.write_bytes(choices.spliced(rows))
+    else:
+        lines = rows.splitlines() if ending == ".jsonl" else [rows]
+        changed = [json.dumps(choices.changed(json.loads(line))) for line in lines[:3]]
+        path.write_text("\n".join(changed))
     with suppress(InputError):
         seal = read_sealed(place / "sheet.plan.json", "plan")[SEAL]
         read_labels([path], DrawnFile(place / "sheet.drawn.jsonl", seal)).remarks()

@@ -102,7 +102,7 @@ class Answers:
                 else:
                     found = drawn.by_key[row["key"]]
                     self.entries.append(Entry(found, row["label"], row.get("note", "")))
-            except (ValueError, KeyError, IndexError, TypeError) as error:
+            except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
                 if isinstance(error, InputError):
                     raise
                 raise InputError(

@@ -48,35 +48,37 @@ def _decoded(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    if not raw.strip():
-        raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return raw.decode("utf-16", "replace")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # What a spreadsheet on Windows calls CSV; keys and labels are ASCII.
-        return raw.decode("cp1252", "replace")
+        text = raw.decode("utf-16", "replace")
+    else:
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            # What a spreadsheet on Windows calls CSV; keys and labels are ASCII.
+            text = raw.decode("cp1252", "replace")
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
+    return text
 
 
 def _table(path: Path, text: str) -> Iterator[RawLabel]:
     header = text.splitlines()[0]
     delimiter = max(",;\t", key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip().strip('"').lower() for name in next(reader)]
-    if "label" not in names or not {"key", "post"} & set(names):
-        raise InputError(
-            f"{path}:1: the columns are {', '.join(names) or 'none'}; expected label, and key or "
-            "post, as in the sheet that sample wrote"
-        )
     rows = []
-    line = reader.line_num
+    line = 0
     try:
         for cells in reader:
             rows.append((line + 1, cells))
             line = reader.line_num
     except csv.Error as error:
         raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
+    names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
+    if "label" not in names or not {"key", "post"} & set(names):
+        raise InputError(
+            f"{path}:1: the columns are {', '.join(names) or 'none'}; expected label, and key or "
+            "post, as in the sheet that sample wrote"
+        )
     _refuse_wrong_column(path, names, [(number, cells) for number, cells in rows if any(cells)])
     for number, cells in rows:
         if any(cell.strip() for cell in cells):
@@ -129,7 +131,7 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
         where = f"{path}:{number}"
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: not JSON ({error}); expected one object a line") from error
         if not isinstance(row, dict):
             raise InputError(f"{where}: expected an object with key or post, and label")
@@ -155,7 +157,7 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
 def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
     try:
         tasks = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); export from Label Studio as JSON") from error
     for number, task in enumerate(tasks, 1):
         where = f"{path}: task {number}"
@@ -163,7 +165,7 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
         if not isinstance(data, dict):
             raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
         said = False
-        for annotation in task.get("annotations") or []:
+        for annotation in _objects(task.get("annotations"), where):
             label = _choice(annotation, where)
             if label:
                 said = True
@@ -175,10 +177,20 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
 def _choice(annotation: dict[str, Any], where: str) -> str:
     if annotation.get("was_cancelled"):
         return "skip"
-    chosen = [
-        choice for result in annotation.get("result") or []
-        for choice in (result.get("value") or {}).get("choices") or []
-    ]  # fmt: skip
+    chosen: list[str] = []
+    for result in _objects(annotation.get("result"), where):
+        (value,) = _objects([result.get("value") or {}], where)
+        chosen += map(str, value.get("choices") or [])
     if len(chosen) > 1:
         raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
     return chosen[0] if chosen else ""
+
+
+def _objects(value: Any, where: str) -> list[dict[str, Any]]:
+    """A list of objects; none where it is missing."""
+    found = [] if value is None else value
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InputError(
+            f"{where}: its annotations are not as Label Studio writes them; export them as JSON"
+        )
+    return found

@@ -88,7 +88,7 @@ def read_ledger(results: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             lines.append(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
                 f"{path}:{number}: not JSON ({error}); the list of plans is damaged: restore it"
             ) from error

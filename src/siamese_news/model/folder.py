@@ -106,7 +106,7 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         hidden = _hidden_key(config)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"{folder / 'config.json'}: not JSON ({error})") from error
     except RecursionError as error:
         raise InputError(

@@ -29,7 +29,7 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
     for path in sorted(folder.glob(f"*/{ROW}"), key=lambda path: _natural(path.parent.name)):
         try:
             rows.append({"job": path.parent.name, **json.loads(path.read_text(encoding="utf-8"))})
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise InputError(f"{path}: not JSON ({error}); run the job again") from error
     return rows
 

@@ -82,7 +82,14 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         if found is not None:
             return found
     if begin.startswith(b"{") or suffix in _JSON or not begin:
-        return _json(source.name, sample, packed, choice, encoding)
+        try:
+            return _json(source.name, sample, packed, choice, encoding)
+        except InputError:
+            # One object on one line may also be a document around its records.
+            found = _document_of_one_line(source.name, sample, packed, choice, encoding)
+            if found is None:
+                raise
+            return found
     return _delimited(source.name, suffix, sample, packed, choice, encoding)
 
 
@@ -158,6 +165,19 @@ def _document(
         name, f"JSON{place}", packed, "json", names, choice, records=found.sample,
         encoding=encoding, prefix=found.prefix, skip=skip,
     )  # fmt: skip
+
+
+def _document_of_one_line(
+    name: str, sample: list[tuple[int, bytes | BadRow]], packed: str, choice: Choice, encoding: str
+) -> Detected | None:
+    """A document with records that have the fields, if that is all of the file; else None."""
+    lines = [line for _, line in sample if not isinstance(line, bytes) or line.strip()]
+    if len(lines) != 1 or not isinstance(lines[0], bytes):
+        return None
+    try:
+        return _document(name, lines[0].strip(), packed, choice, encoding, "")
+    except InputError:
+        return None
 
 
 def _names(records: Sequence[Record]) -> list[str]:

@@ -1,5 +1,6 @@
 """Records of one JSON document, streamed: arrays, and objects around them, of any size."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -18,8 +19,12 @@ _SAMPLE = 100
 _OPEN, _CLOSE = b"[{", b"]}"
 _ITEM = "item"
 _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
-# What ijson and the stream under it raise where the JSON cannot be read on.
-_UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError)
+# Fewer than half of the 4,300 at which int() fails, which ijson's parser in C does not survive:
+# so a number that lies in two chunks is found as well.
+_LONG_NUMBER = re.compile(rb"[0-9]{1000}")
+# What ijson and the stream under it raise where the JSON cannot be read on; arithmetic fails at an
+# exponent of 20 digits.
+_UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +225,12 @@ class _Chunks:
                     f"nested deeper than {_DEPTH} levels; the rest of the file is not read",
                 )
                 return data[:end]
+        if _LONG_NUMBER.search(outside):
+            self._bad = BadRow(
+                "number too long",
+                "a number has 1,000 digits or more; the rest of the file is not read",
+            )
+            return data[: _long_number(bare, self._quoted)]
         self._depth += opens - sum(outside.count(mark) for mark in (b"]", b"}"))
         quoted = self._quoted
         self._quoted ^= len(parts) % 2 == 0
@@ -239,6 +250,15 @@ def _without_constants(data: bytes, bare: bytes, quoted: bool) -> bytes:
                 piece = piece.replace(name, b"null")
         pieces.append(piece)
     return b'"'.join(pieces)
+
+
+def _long_number(bare: bytes, quoted: bool) -> int:
+    """Where the first number that is too long begins, outside strings; `bare` has no escapes."""
+    return next(
+        found.start()
+        for found in _LONG_NUMBER.finditer(bare)
+        if (bare.count(b'"', 0, found.start()) % 2 == 1) == quoted
+    )
 
 
 def _too_deep(bare: bytes, quoted: bool, depth: int) -> int | None:
