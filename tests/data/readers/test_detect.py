@@ -1,6 +1,8 @@
 """Which field is what, and which file is none."""
 
 import gzip
+import tarfile
+import zipfile
 
 import pytest
 
@@ -80,6 +82,17 @@ def test_what_is_no_file_of_posts_is_refused_with_a_way_out(write, name, content
     with pytest.raises(InputError, match=message) as caught:
         open_posts([write(name, content)])
     assert name in str(caught.value)
+
+
+def test_archives_are_named_though_they_look_like_utf_16(write, tmp_path):
+    post = write("p.jsonl", [{"id": "1", "text": "x"}])
+    with zipfile.ZipFile(tmp_path / "p.zip", "w") as archive:
+        archive.write(post)
+    with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as archive:
+        archive.add(post, "p.jsonl")
+    for name, what in (("p.zip", "zip"), ("p.tar.gz", "tar")):
+        with pytest.raises(InputError, match=f"{name}: is a {what} archive: unpack it"):
+            open_posts([tmp_path / name])
 
 
 @pytest.mark.parametrize("options", [{"text_field": "nope"}, {"id_field": "nope"}])

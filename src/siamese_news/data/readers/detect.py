@@ -31,6 +31,7 @@ _FOREIGN = {
     b"SQLite": "an SQLite database: export the table of posts as CSV",
     b"%PDF": "a PDF",
 }
+_TAR, _TAR_AT = b"ustar", 257
 _JSON = (".jsonl", ".ndjson", ".json")
 _SCRIPT = re.compile(rb"\s*window\.[\w.]+\s*=\s*(?=[\[{])")
 
@@ -62,6 +63,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             names, what = sheet_layout(source)
             return _flat(source.name, what, packed, "sheet", names, choice)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
+        _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:
@@ -71,9 +73,6 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     if not head:
         return Detected(source.name, "empty", "", "", packed, "empty")
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, what in _FOREIGN.items():
-        if begin.startswith(magic):
-            raise InputError(f"{source.name}: is {what}; {_EXPECTED}")
     suffix = plain_suffix(source.name)
     script = _SCRIPT.match(begin)
     if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
@@ -91,6 +90,16 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
                 raise
             return found
     return _delimited(source.name, suffix, sample, packed, choice, encoding)
+
+
+def _refuse_foreign(name: str, head: bytes) -> None:
+    """Say what a file of another kind is, and what to do with it."""
+    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
+    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        found.append("a tar archive: unpack it")
+    if found:
+        raise InputError(f"{name}: is {found[0]}; {_EXPECTED}")
 
 
 def _is_sheet(source: Input) -> bool:
