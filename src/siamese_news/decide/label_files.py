@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from siamese_news.errors import InputError
 from siamese_news.utils.spreadsheet import unguarded
+
+T = TypeVar("T")
 
 _KNOWN = {"key", "post", "article", "text", "link", "label"}
 _WORDS = {"0", "1", "yes", "no", "y", "n", "relevant", "not relevant", "true", "false", "skip"}
@@ -165,7 +167,7 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
         if not isinstance(data, dict):
             raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
         said = False
-        for annotation in _objects(task.get("annotations"), where):
+        for annotation in _listed(task.get("annotations"), dict, where):
             label = _choice(annotation, where)
             if label:
                 said = True
@@ -178,18 +180,18 @@ def _choice(annotation: dict[str, Any], where: str) -> str:
     if annotation.get("was_cancelled"):
         return "skip"
     chosen: list[str] = []
-    for result in _objects(annotation.get("result"), where):
-        (value,) = _objects([result.get("value") or {}], where)
-        chosen += map(str, value.get("choices") or [])
+    for result in _listed(annotation.get("result"), dict, where):
+        for value in _listed([result.get("value") or {}], dict, where):
+            chosen += _listed(value.get("choices"), str, where)
     if len(chosen) > 1:
         raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
     return chosen[0] if chosen else ""
 
 
-def _objects(value: Any, where: str) -> list[dict[str, Any]]:
-    """A list of objects; none where it is missing."""
+def _listed(value: Any, kind: type[T], where: str) -> list[T]:
+    """A list of objects or texts; none where it is missing."""
     found = [] if value is None else value
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
         raise InputError(
             f"{where}: its annotations are not as Label Studio writes them; export them as JSON"
         )

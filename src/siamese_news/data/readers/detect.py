@@ -234,9 +234,11 @@ def _delimited(
         for number, line in sample
         if isinstance(line, bytes) and line.strip()
     ]
+    if not lines:
+        raise InputError(f"{name}:1: the first {len(sample)} lines are empty; {_EXPECTED}")
     header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
     table = table_layout([line for _, line in lines], suffix, header=header)
-    number = lines[min(table.header_row, len(lines) - 1)][0] if lines else 1
+    number = lines[min(table.header_row, len(lines) - 1)][0]
     names = table.names
     if not names or (len(names) == 1 and suffix not in TABLES and choice.text_field is None):
         raise InputError(
