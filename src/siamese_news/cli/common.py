@@ -77,14 +77,6 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
-def use_threads(threads: int | None) -> None:
-    """Limit torch to so many CPU threads; None leaves it as it is."""
-    import torch
-
-    if threads:
-        torch.set_num_threads(threads)
-
-
 def format_of(format: Format | None, out: Path | None, default: Format | None) -> Format:
     """The format asked for, else by the ending of the file's name.
 

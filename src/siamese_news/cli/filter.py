@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, export_options, format_of, use_threads
+from siamese_news.cli.common import bad_input_exits, export_options, format_of
 from siamese_news.cli.options import (
     About,
     AboutOption,
@@ -52,6 +52,7 @@ from siamese_news.cli.sharding import (
     filter_together,
 )
 from siamese_news.cli.timing import TimingOption, told
+from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered

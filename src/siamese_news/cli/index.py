@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, load_model, use_threads
+from siamese_news.cli.common import bad_input_exits, load_model
 from siamese_news.cli.options import (
     DateFieldOption,
     EncodingOption,
@@ -18,6 +18,7 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_empty, say_posts
+from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, load_model, use_threads
+from siamese_news.cli.common import bad_input_exits, load_model
 from siamese_news.cli.options import (
     Aggregate,
     EncodingOption,
@@ -23,6 +23,7 @@ from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
 from siamese_news.cli.say import say_posts
 from siamese_news.cli.seeds import read_seeds
+from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream

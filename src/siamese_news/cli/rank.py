@@ -12,7 +12,6 @@ from siamese_news.cli.common import (
     export_options,
     format_of,
     load_model,
-    use_threads,
 )
 from siamese_news.cli.options import (
     About,
@@ -50,6 +49,7 @@ from siamese_news.cli.pool import Pool, index_files
 from siamese_news.cli.say import say_dates
 from siamese_news.cli.seeds import read_seeds
 from siamese_news.cli.timing import TimingOption, told
+from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer

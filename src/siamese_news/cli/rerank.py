@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, use_threads
+from siamese_news.cli.common import bad_input_exits
 from siamese_news.cli.options import Format
 from siamese_news.cli.outputs import ForceOption, claim, files_read, write
+from siamese_news.search.threads import use_threads
 
 
 class FirstStage(StrEnum):

@@ -12,6 +12,7 @@ from typing import Any
 from siamese_news.errors import InputError
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.sharding.stages import advance
+from siamese_news.search.threads import use_threads
 from siamese_news.search.work import OpenWork, Work
 from siamese_news.utils.processes import importing
 
@@ -90,9 +91,7 @@ def _serve(pipe: Connection, work: Work, out: Path) -> None:
     """A worker: parts come through the pipe, what was done goes back."""
     parent: Any = multiprocessing.parent_process()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    import torch
-
-    torch.set_num_threads(work.threads or 1)
+    use_threads(work.threads or 1)
     folder = ShardFolder(out)
     opened: OpenWork | None = None
     with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):

@@ -9,6 +9,7 @@ from typing import Any
 from siamese_news.errors import InputError
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.sharding.stages import advance
+from siamese_news.search.threads import use_threads
 from siamese_news.search.work import OpenWork, Work
 from siamese_news.utils.extras import needs
 
@@ -93,9 +94,7 @@ class _Actor:
         self._opened: OpenWork | None = None
 
     def advance(self, part: int) -> tuple[str, bool]:
-        import torch
-
-        torch.set_num_threads(self._work.threads or 1)
+        use_threads(self._work.threads or 1)
         try:
             self._opened = self._opened or OpenWork(self._work)
             return advance(self._opened, self._folder, part), False

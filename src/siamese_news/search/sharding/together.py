@@ -31,13 +31,13 @@ class Workers(Protocol):
 
 
 def parts_for(workers: int, size: int) -> int:
-    """How many parts there should be.
+    """How many parts there should be: as many for each worker, so that none waits for the last one.
 
     Args:
         workers: how many there are.
         size: bytes of all files.
     """
-    return max(workers, min(workers * _PARTS, -(-size // _PART)))
+    return workers * max(1, min(_PARTS, -(-size // (_PART * workers))))
 
 
 def run_together(
