@@ -20,7 +20,7 @@ _OPEN, _CLOSE = b"[{", b"]}"
 _ITEM = "item"
 _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
 # Fewer than half of the 4,300 at which int() fails, which ijson's parser in C does not survive:
-# so a number that lies in two chunks is found as well.
+# what two chunks hide of one number is then short enough.
 _LONG_NUMBER = re.compile(rb"[0-9]{1000}")
 # What ijson and the stream under it raise where the JSON cannot be read on; arithmetic fails at an
 # exponent of 20 digits.
