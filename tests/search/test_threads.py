@@ -1,4 +1,4 @@
-"""How many threads a command computes on, in a process of its own."""
+"""How many threads compute: processes of their own, for the limits hold for a whole process."""
 
 import json
 import subprocess
@@ -26,3 +26,34 @@ def test_products_of_numpy_take_one_thread_and_torch_what_is_asked_for(asked, of
     torch_has, blas = json.loads(done.stdout)
     assert torch_has == of_torch
     assert blas and set(blas) == {1}
+
+
+SEARCHES = """
+import json
+import numpy
+from threadpoolctl import threadpool_info, threadpool_limits
+from siamese_news import Searcher
+
+def blas():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+def posts():
+    seen.append(blas())
+    yield "a flood"
+
+seen = []
+threadpool_limits(2, user_api="blas")
+searcher = Searcher()
+searcher.rank(["A flood"], posts())
+searcher.filter(["A flood"], posts(), threshold=0.0)
+print(json.dumps([seen, blas()]))
+"""
+
+
+def test_a_searcher_takes_one_thread_and_gives_back_what_was_set():
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCHES], capture_output=True, text=True, check=True
+    )
+    during, after = json.loads(done.stdout)
+    assert len(during) == 2 and {count for counts in during for count in counts} == {1}
+    assert set(after) == {2}

@@ -27,6 +27,7 @@ from siamese_news.search.rank import search
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.scan import CountedPosts, ReplayablePosts
 from siamese_news.search.seeds import Aggregate, Seeds
+from siamese_news.search.threads import one_thread_of_numpy
 from siamese_news.search.window import Window
 
 Records = list[dict[str, Any]]
@@ -76,6 +77,7 @@ class Searcher:
         """
         return open_index(path, self.model)
 
+    @one_thread_of_numpy
     def rank(
         self,
         articles: Articles,
@@ -149,6 +151,7 @@ class Searcher:
         )
         return _records(rows, share)
 
+    @one_thread_of_numpy
     def filter(
         self,
         articles: Articles,
@@ -213,6 +216,7 @@ class Searcher:
             )
             return _records(rows, share)
 
+    @one_thread_of_numpy
     def explain(self, articles: Articles, posts: Posts) -> Records:
         """Why posts have their scores, each for the article that it is nearest to.
 
