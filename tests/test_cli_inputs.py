@@ -196,16 +196,28 @@ def test_a_json_document_in_another_encoding_is_named(files):
     assert "posts.json:1: byte 14 is not UTF-8; convert the file" in done.stderr
 
 
-@pytest.mark.parametrize("around", ['{"results": %s, "next": null}', '{"of": {"query": %s}}\n'])
-def test_a_document_on_one_line_is_read_as_one_over_several_is(files, around):
-    (files / "posts.json").write_text(around % json.dumps(POSTS))
+AROUND = [
+    '{"results": %s, "next": null}',
+    '{"of": {"query": %s}}\n',
+    '{"page": 1, "rows": %s}\n' * 2,
+]
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_documents_on_lines_are_read_as_one_over_several_is(files, around):
+    pages = [json.dumps(POSTS[:1]), json.dumps(POSTS[1:])]
+    filled = around % (tuple(pages) if around.count("%s") == 2 else json.dumps(POSTS))
+    (files / "posts.json").write_text(filled)
     done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.json"]))
     assert done.returncode == 0, done.stderr
     assert sorted(found(files / "out.jsonl")) == ["1", "2"]
 
 
-def test_one_line_without_a_text_is_not_searched_for_one_inside_where_that_is_no_post(files):
-    (files / "posts.jsonl").write_text('{"id": 1, "words": "x", "tags": [{"text": "flood"}]}\n')
+@pytest.mark.parametrize("lines", [1, 2])
+def test_what_lies_in_posts_whose_text_was_not_found_is_not_taken_for_posts(files, lines):
+    inside = {"tags": [{"text": "flood"}], "by": [{"id": "a", "text": "flood"}][: lines - 1]}
+    rows = [{"id": str(number), "words": "x", **inside} for number in range(lines)]
+    (files / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = process(*rank(files, posts=["posts.jsonl"]))
     assert done.returncode == 2 and "the record has: id, words, tags" in done.stderr
 

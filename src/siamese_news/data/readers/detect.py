@@ -84,8 +84,8 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         try:
             return _json(source.name, sample, packed, choice, encoding)
         except InputError:
-            # One object on one line may also be a document around its records.
-            found = _document_of_one_line(source.name, sample, packed, choice, encoding)
+            # A line may also be a document around its records.
+            found = _documents(source.name, begin, sample, packed, choice, encoding)
             if found is None:
                 raise
             return found
@@ -176,15 +176,21 @@ def _document(
     )  # fmt: skip
 
 
-def _document_of_one_line(
-    name: str, sample: list[tuple[int, bytes | BadRow]], packed: str, choice: Choice, encoding: str
-) -> Detected | None:
-    """A document with records that have the fields, if that is all of the file; else None."""
+def _documents(
+    name: str, head: bytes, sample: list[tuple[int, bytes | BadRow]], packed: str, choice: Choice,
+    encoding: str,
+) -> Detected | None:  # fmt: skip
+    """Lines that are each a document around records with the fields, such as an API's pages.
+
+    None for what has no such records, and for several lines with ids of their own: these are posts
+    whose text was not found, and what lies in them is something else.
+    """
     lines = [line for _, line in sample if not isinstance(line, bytes) or line.strip()]
-    if len(lines) != 1 or not isinstance(lines[0], bytes):
+    names = _names([record for _, record in _records(sample)])
+    if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
         return None
     try:
-        return _document(name, lines[0].strip(), packed, choice, encoding, "")
+        return _document(name, head, packed, choice, encoding, "")
     except InputError:
         return None
 
