@@ -26,10 +26,11 @@ def read(name):
 
 
 @pytest.fixture
-def executed(tmp_path):
+def executed(tmp_path, monkeypatch):
     """What the cells of a notebook print and draw."""
 
     def execute(name):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))  # the kernels leave folders behind
         notebook = read(name)
         resources = {"metadata": {"path": str(tmp_path)}}
         nbclient.NotebookClient(notebook, timeout=1800, resources=resources).execute()

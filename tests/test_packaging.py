@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 # What setuptools says of a folder of data that is not among the packages.
@@ -77,9 +78,9 @@ def closure(*names):
             found[name] = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue  # for another platform
-        for requirement in found[name].requires or []:
-            if "extra ==" not in requirement:
-                waiting.append(re.match(r"[\w.-]+", requirement)[0])
+        for requirement in map(Requirement, found[name].requires or []):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
     return found
 
 

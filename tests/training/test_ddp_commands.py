@@ -135,6 +135,7 @@ def test_the_figures_on_four_devices_and_on_two_nodes_that_torchrun_starts(tmp_p
         launcher = [
             "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2",
             f"--node-rank={node}", "--master-addr=127.0.0.1", f"--master-port={port}",
+            "--log-dir", str(tmp_path / "launcher"),
         ]  # fmt: skip
         options = ["trainer=ddp_nodes", "trainer.devices=2"]
         nodes.append(start(tmp_path, *launcher, *TRAIN, *SMALL, *options))
