@@ -35,18 +35,20 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from siamese_news import Searcher
 
 def blas():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {pool["filepath"]: pool["num_threads"] for pool in pools}
 
 def posts():
-    seen.append(blas())
+    seen.append(list(blas().values()))
     yield "a flood"
 
 seen = []
 threadpool_limits(2, user_api="blas")
+before = blas()
 searcher = Searcher()
 searcher.rank(["A flood"], posts())
 searcher.filter(["A flood"], posts(), threshold=0.0)
-print(json.dumps([seen, blas()]))
+print(json.dumps([seen, before, {path: blas()[path] for path in before}]))
 """
 
 
@@ -54,6 +56,6 @@ def test_a_searcher_takes_one_thread_and_gives_back_what_was_set():
     done = subprocess.run(
         [sys.executable, "-c", SEARCHES], capture_output=True, text=True, check=True
     )
-    during, after = json.loads(done.stdout)
+    during, before, after = json.loads(done.stdout)
     assert len(during) == 2 and {count for counts in during for count in counts} == {1}
-    assert set(after) == {2}
+    assert set(before.values()) == {2} and after == before
