@@ -181,8 +181,8 @@ def _choice(annotation: dict[str, Any], where: str) -> str:
         return "skip"
     chosen: list[str] = []
     for result in _listed(annotation.get("result"), dict, where):
-        for value in _listed([result.get("value") or {}], dict, where):
-            chosen += _listed(value.get("choices"), str, where)
+        (value,) = _listed([result.get("value") or {}], dict, where)
+        chosen += _listed(value.get("choices"), str, where)
     if len(chosen) > 1:
         raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
     return chosen[0] if chosen else ""
