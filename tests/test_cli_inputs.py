@@ -136,6 +136,13 @@ def test_values_after_an_option_join_it(files):
     assert done.stderr.index("seed story") < done.stderr.index("posts read")
 
 
+def test_an_unknown_option_with_a_value_is_named(files):
+    done = process(*rank(files, "--artikels", files / "story.txt"))
+    assert done.returncode == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert "No such option: --artikels" in said and "--articles" in said
+
+
 def test_a_stray_argument_stops_with_what_was_taken_for_what(files):
     done = process(*rank(files, "--top", "5", files / "dump" / "a.jsonl"))
     assert done.returncode == 2

@@ -25,6 +25,9 @@ class ManyValues(TyperCommand):
                 others.update(parameter.opts)
         spread, taken, stray = _spread(args, lists, others)
         if stray:
+            known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
+            if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
+                super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
             raise typer.BadParameter(
                 f"{', '.join(stray)}: belongs to no option{f' ({listed})' if listed else ''}; put "
