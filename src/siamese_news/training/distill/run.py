@@ -97,7 +97,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     )
     log.info("teacher vectors after %.1f minutes", _minutes(started))
     said = teacher[: len(taught)], teacher[len(taught) :]
-    lists = _lists(config, article_ids, post_ids, said, terms)
+    lists = training_lists(config, article_ids, post_ids, said, terms)
     log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
     student = _fit(config, words, lists, terms)
     matrix, weights = _word_vectors(student)
@@ -194,18 +194,25 @@ def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.
     return words, np.array([frequencies[word] for word in words], np.int32), texts
 
 
-def _minutes(since: float) -> float:
-    return (time.monotonic() - since) / 60
-
-
-def _lists(
+def training_lists(
     config: Mapping[str, Any],
     articles: Sequence[np.ndarray],
     posts: Sequence[np.ndarray],
     teacher: tuple[np.ndarray, np.ndarray],
     terms: TermHead,
 ) -> ListsToRank:
-    """The lists that the student learns from, of the texts with at least two known words."""
+    """The lists that the student learns from, of the texts with at least two known words.
+
+    Args:
+        config: the resolved configuration.
+        articles: word ids of A texts.
+        posts: word ids of P texts.
+        teacher: unit vectors (A, T) and (P, T).
+        terms: the lexical head.
+
+    Raises:
+        InputError: impossible ``task.lists``, or no text has two known words.
+    """
     options = config["task"]["lists"]
     sizes = (options["temperature"], options["near"], options["candidates"])
     if not 0 <= options["lexical"] <= 1 or min(sizes) <= 0:
@@ -234,6 +241,10 @@ def _lists(
         near=options["near"],
         limit=config["data"]["limits"]["article_tokens"],
     )
+
+
+def _minutes(since: float) -> float:
+    return (time.monotonic() - since) / 60
 
 
 def _fit(
