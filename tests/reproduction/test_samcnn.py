@@ -256,8 +256,8 @@ def test_the_whole_paper_on_the_stories(tmp_path, monkeypatch):
     store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn", fresh=False)
     reproduce(choose("samcnn"), tmp_path / "out", store=store, seeds=[0, 1], missing="train")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"table1.csv", "table3.csv", "widths.csv", "reference.csv", "figure3.svg"} <= names
-    assert {"figure4.png", "index.html"} <= names
+    assert {"table1.csv", "table3.csv", "widths.csv", "reference.csv", "own_vectors.csv"} <= names
+    assert {"figure3.svg", "figure4.png", "index.html"} <= names
     saved = tmp_path / "made" / "results" / "samcnn" / "stories"
     written = json.loads((saved / "rerank_samcnn_patt_2013_0.json").read_text("utf-8"))
     assert str(tmp_path) not in json.dumps(written)

@@ -25,6 +25,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "table3",
         "widths",
         "reference",
+        "own_vectors",
         "figure3",
         "figure4",
         "table4",

@@ -25,6 +25,8 @@ DATA = "TREC Microblog 2011-2014 (trec-microblog), GloVe 6B 100-d"
 STORIES = "the bundled stories as a small reranking collection, GloVe 6B 50-d"
 #: Minutes of one core, about.
 MINUTES = {"bicnn": 3.0, "qatt": 9.0, "patt": 5.0}
+#: Makes options of a training, given the setting and the folder of all runs.
+More = Callable[[Setting, Path], Sequence[str]]
 # On the stories: vectors that come with a package, and few epochs.
 SMALL = ("vectors=glove50", "vectors.remove_components=0", "task.epochs=2", "task.patience=null")
 
@@ -43,10 +45,12 @@ def training_jobs(
     setting: Setting,
     *,
     experiment: str = "rerank_samcnn",
+    name: str | None = None,
     rankers: Sequence[str] = tuple(RANKERS),
     years: Sequence[int] = YEARS,
     seeds: Sequence[int] | None = None,
     cost: float = 1.0,
+    more: More | None = None,
 ) -> list[Job]:
     """A job for every ranker, test year and seed.
 
@@ -58,10 +62,12 @@ def training_jobs(
     Args:
         setting: data and seeds.
         experiment: of ``conf/experiment``.
+        name: in the names of the runs, the experiment's for None.
         rankers: of ``conf/ranker``.
         years: test years.
         seeds: None takes those of the setting.
         cost: factor on the minutes.
+        more: makes further options of the training, given the setting and the folder of all runs.
     """
     if setting.data == "stories":
         years = (YEAR,)
@@ -70,8 +76,8 @@ def training_jobs(
     plan += [(year, seed) for year in years for seed in others]
     return [
         Job(
-            run_name(experiment, ranker, year, seed),
-            _training(setting, experiment, ranker, year, seed),
+            run_name(name or experiment, ranker, year, seed),
+            _training(setting, experiment, ranker, year, seed, more),
             minutes=cost * MINUTES[ranker.removesuffix("_multi")]
             if setting.data == "shared"
             else 0.3,
@@ -84,16 +90,26 @@ def training_jobs(
 
 
 def _training(
-    setting: Setting, experiment: str, ranker: str, year: int, seed: int
+    setting: Setting, experiment: str, ranker: str, year: int, seed: int, more: More | None
 ) -> Callable[[Path, Results], Mapping[str, Any]]:
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
-        return train(setting, folder, experiment=experiment, ranker=ranker, year=year, seed=seed)
+        return train(
+            setting, folder, experiment=experiment, ranker=ranker, year=year, seed=seed,
+            options=() if more is None else more(setting, folder.parent),
+        )  # fmt: skip
 
     return run
 
 
 def train(
-    setting: Setting, folder: Path, *, experiment: str, ranker: str, year: int, seed: int
+    setting: Setting,
+    folder: Path,
+    *,
+    experiment: str,
+    ranker: str,
+    year: int,
+    seed: int,
+    options: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Train a ranker, or go on with it, or read what it gave where it is finished.
 
@@ -104,17 +120,19 @@ def train(
         ranker: of ``conf/ranker``.
         year: the test year.
         seed: of the run.
+        options: further ones of the training; files among them are kept without their folder.
 
     Returns:
         ``command``; ``row``; ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure.
     """
-    options = [f"experiment={experiment}", f"ranker={ranker}", f"fold={year}", f"seed={seed}"]
+    chosen = [f"experiment={experiment}", f"ranker={ranker}", f"fold={year}", f"seed={seed}"]
     if setting.data == "stories":
-        options += SMALL
-    command = f"python -m siamese_news.train {' '.join(options)}"
+        chosen += SMALL
+    chosen += options
+    command = f"python -m siamese_news.train {' '.join(_without_folder(each) for each in chosen)}"
     if setting.data == "stories":
-        options.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
-    row = rerank.run(compose_training(options), folder)
+        chosen.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
+    row = rerank.run(compose_training(chosen), folder)
     forget_checkpoints(folder)
     written = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
     topics = {
@@ -123,7 +141,13 @@ def train(
         if key.startswith("test")
     }
     kept = {name: value for name, value in row.items() if name != "settings"}
+    kept["vectors"] = Path(kept["vectors"]).name
     return {"command": command, "row": kept, "topics": topics}
+
+
+def _without_folder(option: str) -> str:
+    name, _, value = option.partition("=")
+    return f"{name}={Path(value).name}" if Path(value).is_absolute() else option
 
 
 def collection_of(setting: Setting, runs: Path) -> RerankCollection:

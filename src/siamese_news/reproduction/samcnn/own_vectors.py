@@ -1,0 +1,68 @@
+"""samCNN with vectors of the posts beside GloVe: a try at what the paper's vectors had."""
+
+from pathlib import Path
+
+from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
+from siamese_news.reproduction.jobs import Job, Results, Setting
+from siamese_news.reproduction.samcnn.post_vectors import post_vectors
+from siamese_news.reproduction.samcnn.published import PAPER
+from siamese_news.reproduction.samcnn.runs import collection_of, peers_job, training_jobs
+from siamese_news.reproduction.samcnn.table3 import (
+    NOTE,
+    outcome,
+    peer_systems,
+    published_rows,
+    ranker_systems,
+    system_rows,
+)
+
+RANKERS = {"patt": "PAtt"}
+NAME = "rerank_own_vectors"
+FILE = "post_vectors.bin"
+
+
+def _vectors(setting: Setting, runs: Path) -> list[str]:
+    """The option that names the file of vectors, which is made where it is not there."""
+    path = post_vectors(setting, collection_of(setting, runs), runs.resolve() / FILE)
+    return [f"vectors.source={path}"]
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    return [
+        peers_job(setting),
+        *training_jobs(setting, rankers=tuple(RANKERS)),
+        *training_jobs(setting, name=NAME, rankers=tuple(RANKERS), more=_vectors),
+    ]
+
+
+def _lay_out(results: Results) -> Content:
+    theirs = ranker_systems(results, RANKERS, experiment="rerank_samcnn")
+    own = ranker_systems(results, RANKERS, experiment=NAME)
+    systems = peer_systems(results) | theirs
+    systems |= {f"{name}, own vectors": figures for name, figures in own.items()}
+    if not own:
+        return Content()
+    return Content(
+        tables=[Table("AP and P30", system_rows(systems), note=NOTE)],
+        outcome=outcome({**systems, **own}) if results.setting.data == "shared" else "",
+    )
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="table",
+    key="own_vectors",
+    title="Vectors of the posts themselves",
+    remark=(
+        "As PAtt in Table 3, in everything but the vectors: each is GloVe's with 100 dimensions "
+        "followed by one of 100 dimensions that FastText learns from the posts, with n-grams of "
+        "characters for rare words. It reads the posts of all years, texts without a judgement. "
+        "The released code names a file of 300-d GloVe vectors of Twitter, which is not published."
+    ),
+    published=Published(
+        f"{PAPER}, Table 3",
+        [Table("As printed", published_rows(("QL", "MP-HCNN +QL", "PAtt +QL")))],
+    ),
+    jobs=_jobs,
+    lay_out=_lay_out,
+)
