@@ -169,7 +169,7 @@ class Bench:
         batches = list_loader(
             self.lists, batch=self.task["batch"], candidates=lists["candidates"], seed=seed
         )
-        trainer.fit(module, batches)
+        trainer.fit(module.train(), batches)
         model.eval()
         return module.losses
 

@@ -1,7 +1,8 @@
 """Rebuild the leaderboard: python -m benchmarks.leaderboard [train | choose | score | table].
 
 Without a step, all steps are done: train the missing models (hours on a CPU; --rows selects rows),
-choose for rows that the lock lacks, score what was not scored yet, write the table.
+choose for rows that the lock lacks or has with other models or options, score what was not scored
+yet, write the table.
 """
 
 import argparse
@@ -92,7 +93,7 @@ def _choose_and_score(
             print(f"{name}: not scored: {skipped[name]}", flush=True)
 
     if options.step in ("choose", None):
-        new = [row for row in wanted if options.step == "choose" or row.name not in lock]
+        new = [row for row in wanted if options.step == "choose" or lock.changed(row)]
         pools = shared_dev_pools() if any(row.weights for row in new) else []
         for row in new:
             choose(ground, row, lock, pools)
