@@ -178,6 +178,15 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
         run(place, "score", "--rows", "bm25")
 
 
+def test_all_steps_choose_anew_for_a_model_that_was_trained_anew(place, tiny_model):
+    folder = place / "models" / "tiny" / "0" / "model"
+    run(place, "--rows", "tiny")
+    tiny_model.save(folder, card=CARD + "\nanother\n")
+    run(place, "--rows", "tiny")
+    assert records(place, "lock.json")["rows"]["tiny"]["models"][0] == folder_sha256(folder)
+    assert [entry["count"] for entry in records(place, "scored.json")] == [1, 2]
+
+
 def test_a_model_that_saw_the_test_is_refused(place, tiny_model):
     ids = [open_test("stories").articles[0].id]
     tiny_model.trained_on = TrainingRecord.of({"articles": {"stories": ids}})
