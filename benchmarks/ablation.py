@@ -195,6 +195,12 @@ class Bench:
         }
 
 
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    """The runs that a file of results has, one a line; its folder is made where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
 def main() -> None:
     """Run what is missing, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -205,10 +211,7 @@ def main() -> None:
     parser.add_argument("--table-only", action="store_true", help="of the runs there are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    runs: list[dict[str, Any]] = []
-    if arguments.results.is_file():
-        runs = [json.loads(line) for line in arguments.results.read_text().splitlines()]
+    runs = read_runs(arguments.results)
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the untrained cells
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]

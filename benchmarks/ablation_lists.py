@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from hydra import compose, initialize_config_module
-from omegaconf import OmegaConf
 from torch import Tensor, nn
 
+from benchmarks.ablation import read_runs
 from benchmarks.dev_table import dev_figures
 from siamese_news.data.collate import pad
 from siamese_news.encoders import BagEncoder, Encoder, StarEncoder, TokenEmbedding, lead_weights
@@ -32,12 +31,14 @@ from siamese_news.evaluation.dev_collections import labelled_pools
 from siamese_news.evaluation.dev_pools import shared_dev_pools
 from siamese_news.evaluation.pools import Pool
 from siamese_news.model import Model
+from siamese_news.reproduction.training_runs import compose_training
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training.distill.lists import Lists, list_loader
 from siamese_news.training.distill.run import read_corpus, training_lists
 from siamese_news.training.distill.student import StudentModule
-from siamese_news.training.distill.teacher import teacher_vectors
+from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.trainer import make_trainer
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -48,7 +49,10 @@ LEAD = 20.0  # as `task.lead` of the model that ships
 
 
 class LeadStar(StarEncoder):
-    """The paper's star whose tokens weigh the less the later they stand, as in the bag."""
+    """The paper's star whose tokens weigh the less the later they stand, as in the bag.
+
+    The weights of the words are left aside: they are in the words' vectors here.
+    """
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`."""
@@ -118,22 +122,14 @@ class Bench:
     """Lists and pools, read once."""
 
     def __init__(self) -> None:
-        with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            composed: Any = OmegaConf.to_container(compose("train", list(CONFIG)), resolve=True)
-        self.task: dict[str, Any] = composed["task"]
-        corpus = read_corpus(LinkDataModule(data=composed["data"], seed=0), self.task)
+        config = compose_training(CONFIG)
+        self.task, self.trainer = config["task"], config["trainer"]
+        corpus = read_corpus(LinkDataModule(data=config["data"], seed=0), self.task)
         model = Model.pretrained()
         assert model.terms is not None
-        words = self.task["teacher"]["words"]
-        taught = [" ".join(text.split()[:words]) for text in corpus.articles]
-        said = teacher_vectors(
-            [*taught, *corpus.posts],
-            source=self.task["teacher"]["source"],
-            bf16=self.task["teacher"]["bf16"],
-        )
         articles, posts = ([model.ids(t) for t in side] for side in (corpus.articles, corpus.posts))
-        teacher = said[: len(taught)], said[len(taught) :]
-        self.lists = training_lists(composed, articles, posts, teacher, model.terms)
+        said = taught(corpus.articles, corpus.posts, self.task["teacher"])
+        self.lists = training_lists(config, articles, posts, said, model.terms)
         self.pools: list[Pool] = [*shared_dev_pools(), *labelled_pools()]
 
     def run(self, name: str, seed: int, steps: int) -> dict[str, Any]:
@@ -158,8 +154,8 @@ class Bench:
         lists = self.task["lists"]
         student = ListStudent(model, self.lists.teacher[0].shape[1])
         module = ListModule(student, steps=steps, temperature=lists["temperature"])
-        trainer = pl.Trainer(
-            accelerator="cpu",
+        trainer = make_trainer(
+            self.trainer,
             max_steps=steps,
             logger=False,
             enable_checkpointing=False,
@@ -220,10 +216,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("bench-results/ablation_lists.jsonl"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    runs: list[dict[str, Any]] = []
-    if arguments.results.is_file():
-        runs = [json.loads(line) for line in arguments.results.read_text().splitlines()]
+    runs = read_runs(arguments.results)
     wanted = [("bag", 0, 0)]
     wanted += [(n, int(s), arguments.steps) for s in arguments.seeds.split(",") for n in ENCODERS]
     done = {(run["encoder"], run["seed"], run["steps"]) for run in runs}

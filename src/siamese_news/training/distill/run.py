@@ -27,7 +27,7 @@ from siamese_news.training.build import build_text
 from siamese_news.training.distill.card import shipped_card
 from siamese_news.training.distill.lists import ListsToRank, list_loader
 from siamese_news.training.distill.student import Student, StudentModule
-from siamese_news.training.distill.teacher import teacher_vectors
+from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import ranking_figures
 from siamese_news.training.linking.run import remember_training
@@ -90,13 +90,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         options=TermOptions.of(config["terms"]),
     )
     terms.set_typical(post_ids)
-    limit = task["teacher"]["words"]
-    taught = [" ".join(text.split()[:limit]) for text in corpus.articles]
-    teacher = teacher_vectors(
-        [*taught, *corpus.posts], source=task["teacher"]["source"], bf16=task["teacher"]["bf16"]
-    )
+    said = taught(corpus.articles, corpus.posts, task["teacher"])
     log.info("teacher vectors after %.1f minutes", _minutes(started))
-    said = teacher[: len(taught)], teacher[len(taught) :]
     lists = training_lists(config, article_ids, post_ids, said, terms)
     log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
     student = _fit(config, words, lists, terms)

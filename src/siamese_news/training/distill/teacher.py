@@ -7,7 +7,7 @@ folder of the same name, or a newer version of a package, never reads the vector
 import hashlib
 import importlib.util
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,24 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
     for row, key in enumerate(keys):
         vectors_of_texts[row] = known[int(key)]
     return vectors_of_texts
+
+
+def taught(
+    articles: Sequence[str], posts: Sequence[str], options: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the teacher says of the training texts: unit vectors (A, T) and (P, T) float16.
+
+    Args:
+        articles: A texts, of which the teacher reads the first words.
+        posts: P texts.
+        options: ``task.teacher``: ``words``, ``source`` and ``bf16``.
+
+    Raises:
+        InputError: as `teacher_vectors`.
+    """
+    cut = [" ".join(text.split()[: options["words"]]) for text in articles]
+    vectors = teacher_vectors([*cut, *posts], source=options["source"], bf16=options["bf16"])
+    return vectors[: len(cut)], vectors[len(cut) :]
 
 
 def _key(text: str) -> int:
