@@ -13,11 +13,6 @@ LIMIT = 1800  # seconds, after which a process hangs
 ENV = {**os.environ, "OMP_NUM_THREADS": "1", "SIAMESE_NEWS_STAMP": "test"}
 
 
-def interruptible() -> None:
-    """In the child: Ctrl-C works, though it does not in what a shell runs in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def start(command: Sequence[str], folder: Path, log: Path, **variables: str) -> subprocess.Popen:
     """A process of its own, whose output goes to a file: a full pipe would stop it."""
     with log.open("ab") as stream:
@@ -28,7 +23,6 @@ def start(command: Sequence[str], folder: Path, log: Path, **variables: str) -> 
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            preexec_fn=interruptible,
         )
 
 

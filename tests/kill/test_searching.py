@@ -13,7 +13,7 @@ import time
 
 import pexpect
 import pytest
-from killing import ENV, LIMIT, finish, interruptible, kill_often, start, wait_for
+from killing import ENV, LIMIT, finish, kill_often, start, wait_for
 
 import siamese_news.data
 
@@ -286,7 +286,7 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
             process = subprocess.Popen(
                 [sys.executable, *CLI, command, "--articles", "seed.txt", "--posts", "-",
                  *arguments], cwd=pool, env={**ENV, "TMPDIR": str(spool)}, stdin=posts,
-                stdout=stream, stderr=subprocess.STDOUT, preexec_fn=interruptible,
+                stdout=stream, stderr=subprocess.STDOUT,
             )  # fmt: skip
             try:
                 process.wait(timeout=dice.uniform(0, seconds) if number else LIMIT)
