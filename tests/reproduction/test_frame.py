@@ -154,8 +154,9 @@ def test_an_interrupted_command_keeps_what_it_has(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         lay_out(toy(broken), tmp_path)
     assert not (tmp_path / "out").exists()
-    lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path)
+    page = lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path).read_text("utf-8")
     assert ran == ["a", "b", "b"]
+    assert "0.0 minutes in 1 runs; not recorded of 1" in page
 
 
 def test_what_is_missing_is_said(tmp_path):

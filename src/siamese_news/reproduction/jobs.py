@@ -44,7 +44,8 @@ class Result:
     Attributes:
         values: plain values.
         made: how they came about: ``command``, ``date``, ``revision``, ``versions``, ``machine``,
-            ``data``, ``seeds`` and ``minutes`` of processor time.
+            ``data``, ``seeds`` and ``minutes`` of processor time, None where it is not known: of
+            a run that went on after an interruption.
     """
 
     values: Mapping[str, Any]
@@ -138,15 +139,17 @@ class Store:
         """Run the jobs that have no result, in their order; yields each when its result is kept."""
         for job in self.missing(setting, jobs):
             folder = self.runs(setting) / job.name
+            begun = folder.exists()  # by a process whose time nobody knows
             folder.mkdir(parents=True, exist_ok=True)
             started = time.process_time()
             values = job.run(folder, self.results(setting, jobs))
+            minutes = round((time.process_time() - started) / 60, 2)
             made = {
                 **provenance(),
                 "command": f"python -m siamese_news.reproduce paper={self._paper}",
                 "data": job.data,
                 "seeds": list(job.seeds),
-                "minutes": round((time.process_time() - started) / 60, 2),
+                "minutes": None if begun else minutes,
             }
             with atomic_write(self._made / setting.data / f"{job.name}.json") as stream:
                 document = {"format": FORMAT, "values": values, "made": made}
