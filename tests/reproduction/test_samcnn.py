@@ -202,6 +202,9 @@ def test_table3_says_what_came_out():
         "(0.2965) in 2013. PAtt alone, above QL in the paper, is above it in 0 of 1: 0.2500 "
         "against 0.2532 in 2013."
     )
+    assert "QAtt alone, above QL in the paper, is above it in 1 of 1: 0.2600" in table3.outcome(
+        {"QL": systems["QL"], "QAtt": flat(0.26, 0.5)}
+    )
     assert table3.outcome({}) == ""
 
 

@@ -16,7 +16,7 @@ from siamese_news.reproduction.samcnn.table3 import (
     system_rows,
 )
 
-RANKERS = {"patt": "PAtt"}
+RANKERS = {"qatt": "QAtt", "patt": "PAtt"}
 NAME = "rerank_own_vectors"
 FILE = "post_vectors.bin"
 
@@ -54,9 +54,9 @@ EXHIBIT = Exhibit(
     key="own_vectors",
     title="Vectors of the posts themselves",
     remark=(
-        "As PAtt in Table 3, in everything but the vectors: each is GloVe's with 100 dimensions "
-        "followed by one of 100 dimensions that FastText learns from the posts, with n-grams of "
-        "characters for rare words. It reads the posts of all years, texts without a judgement. "
+        "As QAtt and PAtt in Table 3, in everything but the vectors: GloVe's 100 dimensions are "
+        "followed by 100 that FastText learns from the posts, with n-grams of characters for rare "
+        "words. It reads the posts of all years, texts without a judgement. "
         "The released code names a file of 300-d GloVe vectors of Twitter, which is not published."
     ),
     published=Published(

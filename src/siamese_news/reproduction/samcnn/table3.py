@@ -153,21 +153,22 @@ def outcome(systems: Mapping[str, Figures]) -> str:
     sentences = [f"As printed to four places, all {count} figures: {', '.join(same)}."] * bool(same)
     if parts:
         sentences.append(f"AP, as printed in brackets: {'; '.join(parts)}.")
-    return " ".join([*sentences, *_against_ql(systems)])
+    attentive = (_against_ql(systems, name) for name in ("QAtt", "PAtt"))
+    return " ".join([*sentences, *filter(None, attentive)])
 
 
-def _against_ql(systems: Mapping[str, Figures]) -> list[str]:
-    """Whether PAtt alone is above QL in AP, where the paper has it."""
+def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
+    """Whether a ranker alone is above QL in AP, where the paper has it."""
     pairs = {
-        year: (mean_of(systems, "PAtt", year, "AP"), mean_of(systems, "QL", year, "AP"))
+        year: (mean_of(systems, name, year, "AP"), mean_of(systems, "QL", year, "AP"))
         for year in YEARS
     }
     there = {year: (a, b) for year, (a, b) in pairs.items() if a is not None and b is not None}
     if not there:
-        return []
+        return ""
     above = sum(ours > ql for ours, ql in there.values())
     values = ", ".join(f"{ours:.4f} against {ql:.4f} in {y}" for y, (ours, ql) in there.items())
-    return [f"PAtt alone, above QL in the paper, is above it in {above} of {len(there)}: {values}."]
+    return f"{name} alone, above QL in the paper, is above it in {above} of {len(there)}: {values}."
 
 
 def _lay_out(results: Results) -> Content:
