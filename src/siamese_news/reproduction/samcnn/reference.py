@@ -14,7 +14,7 @@ def _jobs(setting: Setting) -> list[Job]:
     return [
         *training_jobs(setting, rankers=tuple(ATTENTIVE), seeds=seeds),
         *training_jobs(
-            setting, experiment=EXPERIMENT, rankers=tuple(ATTENTIVE), seeds=seeds, cost=6.0
+            setting, experiment=EXPERIMENT, rankers=tuple(ATTENTIVE), seeds=seeds, cost=3.3
         ),
     ]
 
