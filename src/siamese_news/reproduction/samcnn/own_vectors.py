@@ -38,13 +38,14 @@ def _jobs(setting: Setting) -> list[Job]:
 def _lay_out(results: Results) -> Content:
     theirs = ranker_systems(results, RANKERS, experiment="rerank_samcnn")
     own = ranker_systems(results, RANKERS, experiment=NAME)
-    systems = peer_systems(results) | theirs
-    systems |= {f"{name}, own vectors": figures for name, figures in own.items()}
     if not own:
         return Content()
+    peers = peer_systems(results)
+    systems = peers | theirs
+    systems |= {f"{name}, own vectors": figures for name, figures in own.items()}
     return Content(
         tables=[Table("AP and P30", system_rows(systems), note=NOTE)],
-        outcome=outcome({**systems, **own}) if results.setting.data == "shared" else "",
+        outcome=outcome({**peers, **own}) if results.setting.data == "shared" else "",
     )
 
 
