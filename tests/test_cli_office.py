@@ -3,9 +3,13 @@
 import csv
 import json
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import siamese_news
+from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.fields import UnknownFields
 
 from .commands import siamese_news as process
 
@@ -62,6 +66,40 @@ def test_posts_in_an_excel_file(files):
     looked = process("doctor", files / "posts.xlsx")
     assert looked.returncode == 0, looked.stderr
     assert "Excel" in looked.stdout + looked.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "xlsx"])
+def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(tmp_path, form):
+    rows = [
+        {"Nr": "17", "Wortlaut": "Die Brücke, sie ist weg", "Wann": "02.05.2024"},
+        {"Nr": "18", "Wortlaut": "Hochwasser", "Wann": "02.05.2024"},
+    ]
+    path = tmp_path / f"posts.{form}"
+    if form == "csv":
+        path.write_text("Nr;Wortlaut;Wann\n" + "".join(f"{';'.join(r.values())}\n" for r in rows))
+    elif form == "json":
+        path.write_text(json.dumps({"all": rows}))
+    elif form == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in (rows[0].keys(), *(row.values() for row in rows)):
+            book.active.append(list(row))
+        book.save(path)
+    asked = process("doctor", path)
+    assert asked.returncode == 2
+    said = asked.stdout + asked.stderr
+    assert 'Wortlaut ("Die Brücke, sie ist weg", "Hochwasser"); Wann ("02.05.2024")' in said
+    assert all(option in said for option in ("--text-field", "--id-field", "--date-field"))
+    with pytest.raises(UnknownFields) as caught:
+        open_posts([path])
+    assert caught.value.samples == {
+        "Nr": ["17", "18"],
+        "Wortlaut": ["Die Brücke, sie ist weg", "Hochwasser"],
+        "Wann": ["02.05.2024"],
+    }
+    done = process("doctor", path, "--text-field=Wortlaut", "--id-field=Nr", "--date-field=Wann")
+    assert "17 | Die Brücke, sie ist weg" in done.stdout and "2024-05-02" in done.stdout
 
 
 def pdf_of(text):

@@ -1,7 +1,7 @@
 """Posts from records of any origin: which field is what, and a post from these fields."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -28,6 +28,7 @@ IDS = (
     "_id", "id_str", "id", "tweet_id", "status_id", "comment_id", "message_id", "post_id", "uri",
     "guid",
 )  # fmt: skip
+TITLES = ("title", "headline")
 METADATA: Mapping[str, Sequence[str]] = {
     "created_at": (
         "created_at", "createdat", "created_utc", "date", "datetime", "timestamp", "timestamp_utc",
@@ -47,6 +48,22 @@ METADATA: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 LINE = "line"
 """The id field that numbers the rows of data that has no ids."""
+
+_SAMPLES = 3  # values of a field that a message shows
+_DEPTH = 4  # objects and lists inside each other whose fields are offered
+_FIELDS = 100  # fields that are offered
+
+
+class UnknownFields(InputError):
+    """Which fields of a file hold the text, the id or the date was not recognized.
+
+    Attributes:
+        samples: the fields, in the order of the file, and up to three values of each.
+    """
+
+    def __init__(self, message: str, samples: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(message)
+        self.samples = samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +101,7 @@ def find_fields(
     text_field: str | None = None,
     id_field: str | None = None,
     date_field: str | None = None,
-    nested: Iterable[str] = (),
+    records: Iterable[Record] = (),
 ) -> Fields:
     """Choose among the fields that the first records have.
 
@@ -94,37 +111,101 @@ def find_fields(
         text_field: the user's choice; a dot leads into an object.
         id_field: likewise; `LINE` numbers the rows where there is no such field.
         date_field: likewise for the date.
-        nested: the fields of ``metadata``, where that is an object.
+        records: some of the records, for samples and for the fields of their ``metadata``.
 
     Raises:
-        InputError: where there is no field for the text or the id.
+        UnknownFields: where there is no field for the text or the id, or not the one chosen.
     """
-    names = list(names)
-    outer, inner = _by_normal(names), _by_normal(nested)
+    names, records = list(names), list(records)
+    outer = _by_normal(names)
+    inner = _by_normal(
+        name
+        for record in records
+        if isinstance(own := record.get("metadata"), dict)
+        for name in own
+    )
+    texts, ids = _choose(outer, text_field, TEXTS), _choose(outer, id_field, IDS)
     metadata = _metadata(outer)
+    wanted = {"--text-field": text_field, "--id-field": id_field, "--date-field": date_field}
+    if id_field == LINE:
+        del wanted["--id-field"]
+    check_fields(names, wanted, where, records)
+    if not texts or not ids:
+        missing = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
+        raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
     if date_field is not None:
-        metadata["created_at"] = check_field(names, date_field, "--date-field", where)
+        metadata["created_at"] = date_field
     beir = "_id" in names and "text" in names and text_field is None
     return Fields(
-        _choose(names, outer, text_field, TEXTS, "--text-field", where),
-        _choose(names, outer, id_field, IDS, "--id-field", where),
+        texts,
+        ids,
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        outer.get("title", outer.get("headline")),
+        next((outer[name] for name in TITLES if name in outer), None),
     )
 
 
-def check_field(names: Sequence[str], wanted: str, option: str, where: str) -> str:
-    """The user's choice of a field, if the records have it; a dot leads into an object.
+def check_fields(
+    names: Sequence[str],
+    wanted: Mapping[str, str | None],
+    where: str,
+    records: Iterable[Record] = (),
+) -> None:
+    """Check that the records have the fields that the user chose; a dot leads into an object.
+
+    Args:
+        names: the fields of the records.
+        wanted: option -> the user's choice; None where there is none.
+        where: what a message starts with.
+        records: some of the records, for samples.
 
     Raises:
-        InputError: they have no such field.
+        UnknownFields: they have no such field.
     """
-    if wanted in names or wanted.split(".")[0] in names:
-        return wanted
-    raise InputError(
-        f"{where}: field '{wanted}' ({option}) is missing; the record has: {_list(names)}"
+    for option, name in wanted.items():
+        if name is not None and name not in names and name.split(".")[0] not in names:
+            raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)
+
+
+def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
+    """The fields of records, those inside objects after a dot, and the first values of each."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for name, value in _leaves(record, "", _DEPTH):
+            if name not in found and len(found) == _FIELDS:
+                continue
+            values = found.setdefault(name, [])
+            text = " ".join(clean_text(str(value)[:200]).split())[:60]
+            if value is not None and text and text not in values and len(values) < _SAMPLES:
+                values.append(text)
+    return found
+
+
+def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and depth:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key, depth - 1)
+    elif isinstance(value, list):
+        for item in value[:_SAMPLES]:
+            yield from _leaves(item, name, depth)
+    elif name and not isinstance(value, dict):
+        yield name, value
+
+
+def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> UnknownFields:
+    """The complaint that asks for all fields at once, with all that can be chosen."""
+    samples = samples_of(records) or {name: [] for name in names}
+    listed = []
+    for name, values in list(samples.items())[:30]:
+        shown = ", ".join(f'"{value[:30]}"' for value in values[:2])
+        listed.append(f"{clean_text(name)[:60]} ({shown})" if shown else clean_text(name)[:60])
+    more = f"; and {len(samples) - 30} more" if len(samples) > 30 else ""
+    return UnknownFields(
+        f"{what}; the file has: {'; '.join(listed) or 'none'}{more}. Name the fields of the text, "
+        f"the id and the date with --text-field, --id-field (or --id-field {LINE}, to number the "
+        "rows) and --date-field",
+        samples,
     )
 
 
@@ -144,26 +225,11 @@ def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
 
 
 def _choose(
-    names: Sequence[str],
-    by_normal: Mapping[str, str],
-    wanted: str | None,
-    options: Sequence[str],
-    option: str,
-    where: str,
+    by_normal: Mapping[str, str], wanted: str | None, options: Sequence[str]
 ) -> tuple[str, ...]:
     if wanted is not None:
-        if options is IDS and wanted == LINE:
-            return (wanted,)
-        return (check_field(names, wanted, option, where),)
-    found = tuple(by_normal[name] for name in options if name in by_normal)
-    if not found:
-        expected = "', '".join(options)
-        line = f", or {option} {LINE} to number the rows" if options is IDS else ""
-        raise InputError(
-            f"{where}: field '{expected}' (any one of them) is missing; the record has: "
-            f"{_list(names)}. Name the right one with {option}{line}"
-        )
-    return found
+        return (wanted,)
+    return tuple(by_normal[name] for name in options if name in by_normal)
 
 
 def _list(names: Sequence[str]) -> str:

@@ -27,8 +27,8 @@ def is_sheet(source: Input) -> bool:
         return False
 
 
-def sheet_layout(source: Input) -> tuple[list[str], str]:
-    """The names of the columns, and what the file is, for people.
+def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
+    """The names of the columns, what the file is, for people, and the first rows.
 
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
@@ -42,11 +42,13 @@ def sheet_layout(source: Input) -> tuple[list[str], str]:
         raise _damaged(source, error) from error
     finally:
         book.close()
-    names = first[header_of(first)] if first else []
+    at = header_of(first) if first else 0
+    names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
     more = f"; its {others} other sheets are not read" if others else ""
-    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}"
+    records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
+    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}", records
 
 
 def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
