@@ -1,21 +1,29 @@
 """Rows of an Excel file (.xlsx), by openpyxl, streamed."""
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from itertools import islice
 from typing import Any
+from xml.parsers import expat
 
 from siamese_news.data.lines import BadRow
+from siamese_news.data.office import Oversized, check_parts
 from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import header_of
 from siamese_news.errors import InputError
 
-_UNPACKED = 2**31  # bytes of all parts; a sheet has at most a million rows
+_UNPACKED = 2**31  # bytes of all parts
 _STRINGS = 2**28  # of the table of strings, which is held in memory
+_ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
+_LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError)
+_BROKEN = (
+    zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError,
+    expat.ExpatError, zlib.error, NotImplementedError, RuntimeError, IndexError, SyntaxError,
+)  # fmt: skip
 
 
 def is_sheet(source: Input) -> bool:
@@ -33,7 +41,7 @@ def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
     """
-    book = _open(source)
+    book = _open(source, check=True)
     try:
         sheet = _sheet(book, source)
         first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
@@ -73,7 +81,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
         book.close()
 
 
-def _open(source: Input) -> Any:
+def _open(source: Input, *, check: bool = False) -> Any:
     try:
         import openpyxl
     except ImportError as error:
@@ -83,15 +91,19 @@ def _open(source: Input) -> Any:
         ) from error
     try:
         with zipfile.ZipFile(_file(source)) as archive:
-            sizes = {info.filename: info.file_size for info in archive.infolist()}
-        if sum(sizes.values()) > _UNPACKED or sizes.get("xl/sharedStrings.xml", 0) > _STRINGS:
-            raise InputError(
-                f"{source.name}: unpacks to {sum(sizes.values()):,} bytes, which is more than a "
-                "sheet holds; the file is made to fill the memory, or should be saved as CSV"
-            )
-        return openpyxl.load_workbook(_file(source), read_only=True, data_only=True)
-    except InputError:
-        raise
+            if check:
+                check_parts(archive, size=_UNPACKED, elements=_ELEMENTS, levels=_LEVELS)
+            for part in archive.infolist():
+                if part.file_size > _STRINGS and "worksheets/" not in part.filename:
+                    raise Oversized(f"{part.filename} unpacks to {part.file_size:,} bytes")
+        return openpyxl.load_workbook(
+            _file(source), read_only=True, data_only=True, keep_links=False
+        )
+    except Oversized as error:
+        raise InputError(
+            f"{source.name}: {error}, which is more than a sheet holds; the file is made to fill "
+            "the memory, or should be saved as CSV"
+        ) from error
     except _BROKEN as error:
         raise _damaged(source, error) from error
 
