@@ -176,11 +176,16 @@ def test_a_pasted_address_gets_a_hint(files, option):
 
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_own_results_give_back_what_was_guarded(files, form):
-    texts = {"=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood"}
+    texts = {
+        "=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood",
+        "\x1b[5m": "\x1b[31mflood", "＝6": "＝flood", "7": "＋flood", "8": "－flood",
+        "9": "＠flood",
+    }  # fmt: skip
     (files / "raw.jsonl").write_text(lines({"id": i, "text": t} for i, t in texts.items()))
     first = files / "found.csv"
     assert process(*rank(files, "--out", first, posts=["raw.jsonl"])).returncode == 0
-    assert "'=flood" in first.read_text()
+    assert "'=flood" in first.read_text() and "\x1b" not in first.read_text()
+    assert all(f"'{mark}flood" in first.read_text() for mark in "＝＋－＠")
     if form == "xlsx":  # as a spreadsheet saves it
         openpyxl = pytest.importorskip("openpyxl")
         book = openpyxl.Workbook()
@@ -195,3 +200,21 @@ def test_own_results_give_back_what_was_guarded(files, form):
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in again.read_text().splitlines()]
     assert {row["post"]: row["text"] for row in rows} == texts
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "explain", "keywords"])
+def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
+    row = {"id": "1\x1b[31m", "text": "\x1b[2Jflood \x9b31m river", "lang": "\x1b[m", "x\x1b": 1}
+    (files / "posts.jsonl").write_text(lines([row, {"id": "2", "text": "vote"}]))
+    (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
+    _, *given = rank(files, posts=["posts.jsonl"])
+    more = {
+        "rank": [], "filter": ["--threshold", "-1"], "explain": ["--post", row["id"]],
+        "keywords": ["--top", "1"],
+    }[command]  # fmt: skip
+    if command == "filter":
+        more += ["--out", files / "out.csv"]
+    for options in (more, [*more, "--text-field", "\x1b[31m"]):
+        done = process(command, *given, *options)
+        assert done.returncode == (2 if "--text-field" in options else 0), done.stderr
+        assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
