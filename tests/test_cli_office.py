@@ -102,6 +102,52 @@ def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(
     assert "17 | Die Brücke, sie ist weg" in done.stdout and "2024-05-02" in done.stdout
 
 
+@pytest.mark.parametrize("header", [["Tweet ID", "Text"], ["Wortlaut", "Nr"]])
+def test_the_header_of_an_excel_file_is_found_below_its_title(files, header):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["Export of the flood"], ["made on 3 May 2024"], [], header, ["17", "18"]):
+        book.active.append(row)
+    book.save(files / "posts.xlsx")
+    chosen = [] if "Text" in header else ["--text-field=Wortlaut", "--id-field=Nr"]
+    done = process("doctor", files / "posts.xlsx", *chosen)
+    assert done.returncode == 0, done.stdout
+    assert "header in row 4" in done.stdout and "1 posts read\n" in done.stdout
+
+
+FACEBOOK = [
+    {"timestamp": 1714644000, "title": "Ann Lee updated her status.", "attachments": [
+        {"data": [{"external_context": {"url": "https://paper.example/story"}}]}],
+     "data": [{"update_timestamp": 1714644000},
+              {"post": "The river caf\u00c3\u00a9 is flooded \u00f0\u009f\u0098\u00a2"}]},
+    {"timestamp": 1714644000, "title": "Ann Lee added a new photo.", "data": [], "attachments": [
+        {"data": [{"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}]}]},
+    {"timestamp": 1714645000, "title": "Ann Lee shared a memory.", "data": [
+        {"update_timestamp": 1714645000}]},
+]  # fmt: skip
+
+
+def test_the_download_of_facebook_is_read_in_all_its_files(files):
+    folder = files / "posts"
+    folder.mkdir()
+    (folder / "your_posts_1.json").write_text(json.dumps(FACEBOOK[:2], indent=1))
+    (folder / "your_posts_2.json").write_text(json.dumps(FACEBOOK[2:]))
+    out = files / "out.jsonl"
+    done = process(*rank(files, "--out", out, posts=["posts"]))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Facebook download") == 2
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(row["text"] for row in rows) == [
+        "", "The river café is flooded 😢", "the brücke",
+    ]  # fmt: skip
+    assert all(row["created_at"].startswith("2024-05-02T10:") for row in rows)
+    # The field by its path: an element of the list has it, and no title stands for it.
+    chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
+    done = process("doctor", folder / "your_posts_1.json", *chosen)
+    assert done.returncode == 0, done.stdout
+    assert "| The river caf" in done.stdout and "1 row rejected (1 no text)" in done.stdout
+    assert "added a new photo" not in done.stdout
+
+
 def pdf_of(text):
     """A PDF of one page, of a few lines."""
     pypdf = pytest.importorskip("pypdf")

@@ -9,7 +9,7 @@ from typing import Any
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
-from siamese_news.data.readers.fields import METADATA, normal
+from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
 from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.readers.values import put
@@ -28,8 +28,7 @@ SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_LINES, ".json", *TABLES, *_PARQUET)
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")
-_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text")
-_TITLES = ("title", "headline")
+_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text", *BODIES)
 _METADATA = {name: METADATA[name] for name in ("created_at", "lang", "author", "url")}
 
 
@@ -102,7 +101,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     for key in known:
         names.setdefault(normal(key), key)
     title = ""
-    for name in _present(names, _TITLES):
+    for name in _present(names, TITLES):
         title = text_of(known, [name], where)
         break
     bodies = _present(names, _BODIES)
@@ -278,7 +277,7 @@ def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Found]]:
 def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
     from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
-    options = {*_IDS, *_BODIES, *_TITLES, *(n for names in _METADATA.values() for n in names)}
+    options = {*_IDS, *_BODIES, *TITLES, *(n for names in _METADATA.values() for n in names)}
     names = tuple(name for name in parquet_columns(source) if normal(name) in options)
     for number, record, _ in parquet_rows(source, names, lambda share: None):
         yield _row(record, f"{source.name}:{number}")

@@ -18,6 +18,11 @@ from siamese_news.errors import InputError
         ("id\tlabel\ttext\tcreated_at", "text", "id"),
         ("Post URL|Message|Post ID", "Message", "Post ID"),
         ("thread_id,id,timestamp,body,author", "body", "id"),
+        ("Nr.;Kennung;Inhalt;Veröffentlicht am", "Inhalt", "Kennung"),
+        ("Identificador,Publicación,Fecha de publicación", "Publicación", "Identificador"),
+        ("Identifiant;Auteur;Contenu;Date de création", "Contenu", "Identifiant"),
+        ("ID da publicação;Mensagem;Criado em", "Mensagem", "ID da publicação"),
+        ("Group Name,Post Created,Message,URL", "message", "url"),
         ("id,conversation_id,text,author.username,referenced_tweets.retweeted.id", "text", "id"),
     ],
 )

@@ -1,6 +1,7 @@
 """Posts from records of any origin: which field is what, and a post from these fields."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,30 +18,48 @@ Converted = Post | None | list[Post | BadRow]
 Convert = Callable[[Record], Converted]
 """A record's post; None where it is no post (a like, a deletion); several where it is a page."""
 
-# Best first; compared in lower case with _ for everything that is no letter or digit.
+# Best first; compared in lower case, without accents and with _ for everything else that is no
+# letter or digit. After the English names those of German, Spanish, French and Portuguese tables.
+BODIES = (
+    "beitragstext", "inhalt", "nachricht", "beitrag", "kommentar", "texto", "contenido", "mensaje",
+    "publicacion", "comentario", "texte", "contenu", "commentaire", "conteudo", "mensagem",
+    "publicacao", "postagem", "texto_del_tweet", "texte_du_tweet", "texto_do_tweet", "tweettext",
+)  # fmt: skip
 # full_text before text: where a dump has both, `text` is cut off.
 TEXTS = (
     "full_text", "text", "tweet_text", "post_text", "content", "body", "message", "tweet", "post",
-    "caption", "comment", "selftext", "rawcontent", "video_description", "message_text",
+    "caption", "comment", "selftext", "rawcontent", "video_description", "message_text", *BODIES,
 )  # fmt: skip
 # id_str before id: many dumps of tweets round the number of `id`.
 IDS = (
     "_id", "id_str", "id", "tweet_id", "status_id", "comment_id", "message_id", "post_id", "uri",
-    "guid",
+    "guid", "kennung", "beitrags_id", "beitrag_id", "nachrichten_id", "kommentar_id",
+    "identificador", "id_tweet", "id_post", "id_publicacion", "id_de_publicacion",
+    "id_de_la_publicacion", "id_mensaje", "id_comentario", "id_del_tweet", "identifiant",
+    "id_publication", "id_de_publication", "id_de_la_publication", "id_message", "id_commentaire",
+    "id_du_tweet", "id_publicacao", "id_da_publicacao", "id_postagem", "id_mensagem", "id_do_tweet",
 )  # fmt: skip
-TITLES = ("title", "headline")
+TITLES = ("title", "headline", "titel", "titulo", "titre")
 METADATA: Mapping[str, Sequence[str]] = {
     "created_at": (
         "created_at", "createdat", "created_utc", "date", "datetime", "timestamp", "timestamp_utc",
         "time", "published_at", "published", "pubdate", "posted_at", "post_created", "created",
         "creation_time", "created_time", "create_time", "publishedat", "timestamp_ms",
+        "datum", "erstellt_am", "veroffentlicht_am", "zeitpunkt", "zeitstempel",
+        "erstellungsdatum", "fecha", "fecha_de_publicacion", "fecha_publicacion",
+        "fecha_de_creacion", "creado_el", "publicado_el", "date_de_publication",
+        "date_publication", "date_de_creation", "cree_le", "publie_le", "data_de_publicacao",
+        "data_da_publicacao", "data_publicacao", "data_de_criacao", "criado_em", "publicado_em",
+        "data_hora", "data",
     ),
-    "lang": ("lang", "language"),
+    "lang": ("lang", "language", "sprache", "idioma", "langue"),
     "author": (
         "author", "author_username", "username", "user_name", "screen_name", "user_screen_name",
-        "user", "handle", "page_name", "author_name", "from_user",
+        "user", "handle", "page_name", "author_name", "from_user", "autor", "autorin", "verfasser",
+        "nutzername", "benutzername", "usuario", "nombre_de_usuario", "auteur", "utilisateur",
+        "nom_d_utilisateur", "nome_de_usuario",
     ),
-    "url": ("url", "link", "expanded_url"),
+    "url": ("url", "link", "expanded_url", "enlace", "lien"),
     "permalink": ("permalink", "post_url", "tweet_url", "status_url"),
     "retweet_of": (
         "retweet_of", "retweeted_id", "retweeted_status_id", "referenced_tweets_retweeted_id",
@@ -90,7 +109,11 @@ class Fields:
 @lru_cache(4096)
 def normal(name: str) -> str:
     """A field's name as the tables here have it: ``Tweet ID`` is ``tweet_id``."""
-    lowered = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    lowered = name.strip().lower()
+    if not lowered.isascii():
+        split = unicodedata.normalize("NFKD", lowered)
+        lowered = "".join(letter for letter in split if not unicodedata.combining(letter))
+    lowered = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
     return f"_{lowered}" if name.startswith("_") else lowered
 
 
@@ -135,6 +158,7 @@ def find_fields(
         raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
     if date_field is not None:
         metadata["created_at"] = date_field
+    inside = text_field is not None and text_field not in names  # no title stands for such a text
     beir = "_id" in names and "text" in names and text_field is None
     return Fields(
         texts,
@@ -142,7 +166,7 @@ def find_fields(
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        next((outer[name] for name in TITLES if name in outer), None),
+        None if inside else next((outer[name] for name in TITLES if name in outer), None),
     )
 
 
@@ -289,18 +313,25 @@ def _own_metadata(value: Any) -> dict[str, Any]:
 
 
 def value_at(record: Record, name: str) -> Any:
-    """The value of a field; a dot leads into an object. None where there is none."""
-    if name in record:
-        return record[name]
-    value: Any = record
-    for part in name.split("."):
-        if isinstance(value, dict):
-            # As in a table of columns, where names are compared in their normal form.
-            own = part if part in value else next((k for k in value if normal(k) == part), part)
-            value = value.get(own)
-        else:
-            return None
-    return value
+    """The value of a field; None where there is none.
+
+    A dot leads into an object; of a list on the way, the first element that has the field counts.
+    """
+    return record[name] if name in record else _inside(record, name.split("."))
+
+
+def _inside(value: Any, path: Sequence[str]) -> Any:
+    if not path:
+        return value
+    if isinstance(value, dict):
+        # As in a table of columns, where names are compared in their normal form.
+        part = path[0]
+        own = part if part in value else next((k for k in value if normal(k) == part), part)
+        return _inside(value.get(own), path[1:])
+    if isinstance(value, list):
+        found = (_inside(item, path) for item in value if isinstance(item, dict))
+        return next((item for item in found if item is not None), None)
+    return None
 
 
 def _with_dotted(record: Record, names: Iterable[str]) -> Record:

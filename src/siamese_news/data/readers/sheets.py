@@ -50,11 +50,12 @@ def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
         raise _damaged(source, error) from error
     finally:
         book.close()
-    at = header_of(first) if first else 0
+    at = _header(first)
     names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
     more = f"; its {others} other sheets are not read" if others else ""
+    more = f", header in row {at + 1}{more}" if at else more
     records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
     return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}", records
 
@@ -67,7 +68,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
         sheet = _sheet(book, source)
         rows = sheet.iter_rows(values_only=True)
         first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
-        at = header_of(first)
+        at = _header(first)
         names = first[at]
         for number, row in enumerate(rows, 1):
             if number <= at + 1 or not any(cell is not None for cell in row):
@@ -119,6 +120,14 @@ def _sheet(book: Any, source: Input) -> Any:
     if not book.worksheets:
         raise InputError(f"{source.name}: the workbook has no sheet, expected one with posts")
     return book.worksheets[0]
+
+
+def _header(rows: list[list[str]]) -> int:
+    """Which of the first rows is the header: by its names, or below rows with one title each."""
+    found = header_of(rows)
+    if found or not rows or not rows[0][0] or any(rows[0][1:]):
+        return found
+    return next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:
