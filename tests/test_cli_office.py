@@ -144,7 +144,7 @@ def test_the_download_of_facebook_is_read_in_all_its_files(files):
     chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
     done = process("doctor", folder / "your_posts_1.json", *chosen)
     assert done.returncode == 0, done.stdout
-    assert "| The river caf" in done.stdout and "1 row rejected (1 no text)" in done.stdout
+    assert "1 posts read, 1 row rejected (1 no text)" in done.stdout
     assert "added a new photo" not in done.stdout
 
 
@@ -264,3 +264,33 @@ def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
         done = process(command, *given, *options)
         assert done.returncode == (2 if "--text-field" in options else 0), done.stderr
         assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "workers", "index"])
+def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
+    (files / "dump" / "b.csv").write_bytes(b"PK\x03\x04 an archive")
+    (files / "dump" / "c.jsonl").write_text(lines([{"id": "3", "text": "vote"}]))
+    options = {
+        "rank": [], "filter": ["--threshold", "-1"], "workers": ["--threshold=-1", "--workers=2"],
+        "index": [],
+    }[command]  # fmt: skip
+    out = files / ("posts.index" if command == "index" else "out.jsonl")
+    typed = command if command in ("rank", "index") else "filter"
+    given = [*rank(files, *options, "--out", out, posts=["dump"])[1:]]
+    if command == "index":
+        given = ["--model", files / "model", "--posts", files / "dump", "--out", out]
+    strict = process(typed, *given, "--strict")
+    assert strict.returncode == 2 and "b.csv: is a zip archive" in strict.stderr
+    assert not out.exists()
+    named = process(typed, *given[:-2], "--out", out, "--posts", files / "dump" / "b.csv")
+    assert named.returncode == 2 and "b.csv: is a zip archive" in named.stderr
+    done = process(typed, *given)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.strip().splitlines()
+    left_out = [line for line in said[2:] if "b.csv: is a zip archive" in line]
+    assert any(line.startswith("1 file could not be read and was left out: ") for line in left_out)
+    if command == "index":
+        return
+    assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {"1", "3"}
+    meta = json.loads((files / "out.jsonl.meta.json").read_text())
+    assert meta["counts"]["unreadable"] == 1 and "b.csv: is" in " ".join(meta["remarks"])
