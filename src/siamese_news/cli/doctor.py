@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from siamese_news.data.records import Post
 
 ROWS = 10_000
-_ARTICLES = (".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf")
+_ARTICLES = (
+    ".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf", ".rss", ".atom", ".xml",
+)  # fmt: skip
 _SHOWN = 3
 _WIDTH = 100
 

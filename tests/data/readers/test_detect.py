@@ -80,6 +80,11 @@ def test_rows_can_be_numbered(write):
         ("p.jsonl", '\n{"id": "1"}\n', r'p\.jsonl:2: no field .* the text; the file has: id \("1"'),
         ("p.csv", b"PK\x03\x04....", "is a zip archive"),
         ("p.bin", "hello\nworld\n", "neither JSON nor a table"),
+        ("chat.txt", "[03.05.24, 10:15:32] Ann: the river\n", "a WhatsApp chat: put its messages"),
+        ("chat.txt", "5/13/24, 10:15\u202fAM - Ann: the river, again\n", "a WhatsApp chat"),
+        ("mail.mbox", "From a@b.c Fri May  3 10:15:32 2024\nSubject: x\n\nHi\n", "a mailbox"),
+        ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
+        ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
     ],
 )

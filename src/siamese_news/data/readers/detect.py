@@ -41,6 +41,16 @@ _FOREIGN = {
     b"SQLite": "an SQLite database: export the table of posts as CSV",
     b"%PDF": "a PDF",
 }
+_AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
+_DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
+_SHAPES = {  # by their first line
+    rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
+    _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
+    rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
+    "articles (--articles); for posts, put its items into a table",
+    rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
+    "(--articles)",
+}
 _TAR, _TAR_AT = b"ustar", 257
 _JSON = (".jsonl", ".ndjson", ".json")
 _SCRIPT = re.compile(rb"\s*window\.[\w.]+\s*=\s*(?=[\[{])")
@@ -115,6 +125,7 @@ def _refuse_foreign(name: str, head: bytes) -> None:
     """Say what a file of another kind is, and what to do with it."""
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
+    found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         found.append("a tar archive: unpack it")
     if found:
