@@ -19,7 +19,7 @@ def test_the_sheet_shows_neither_score_nor_rank(pool):
     done = start(folder, "--criteria", "about the flood")
     assert done.exit_code == 0, done.stderr
     rows = rows_of(folder / "sheet.csv")
-    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note"]
+    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note", "check"]
     assert all(row["text"].startswith("text ") and not row["label"] for row in rows)
     plan = json.loads((folder / "sheet.plan.json").read_text())
     assert plan["settings"]["budget"] == 300 and plan["criteria"] == "about the flood"
@@ -197,7 +197,7 @@ def test_another_row_order_gives_the_same_sheet(pool):
     other.mkdir()
     lines = (folder / "scored.jsonl").read_text().splitlines()
     (other / "scored.jsonl").write_text("\n".join(sorted(lines)) + "\n")
-    start(other)
+    assert start(other, "--again").exit_code == 0
     first, second = rows_of(folder / "sheet.csv"), rows_of(other / "sheet.csv")
     assert [row["post"] for row in first] == [row["post"] for row in second]
 

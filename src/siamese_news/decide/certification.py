@@ -31,6 +31,7 @@ class Claim:
         threshold: the lowest score that is certified; None where none is.
         outcome: of the descent.
         exact: whether every post above was labelled, so that nothing is left to chance.
+        given: labels behind the verdicts of the certified set; the others were given to copies.
         more: about how many more labels the next set needs if errors go on as they came; None where
             there is no telling, or no next set.
     """
@@ -40,6 +41,7 @@ class Claim:
     threshold: float | None
     outcome: Outcome
     exact: bool
+    given: int
     more: int | None
 
 
@@ -70,7 +72,7 @@ class Certification(Planned):
         *,
         posts: Sequence[Path] | None = None,
         again: bool = False,
-        unused: bool = False,
+        withdraw: Sequence[Path] = (),
         criteria: str = "",
     ) -> Self:
         """Fix everything, before the first label, and write it down.
@@ -81,7 +83,7 @@ class Certification(Planned):
             settings: what the user chose.
             posts: files with the texts.
             again: whether this may be a further plan over the same scores.
-            unused: whether no label was given for the earlier ones.
+            withdraw: earlier plans that this one replaces; see `ledger.register`.
             criteria: what counts as relevant.
 
         Raises:
@@ -99,7 +101,7 @@ class Certification(Planned):
         }
         return cls._fix(
             path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
-            again=again, unused=unused, criteria=criteria,
+            again=again, withdraw=withdraw, criteria=criteria,
         )  # fmt: skip
 
     @classmethod
@@ -150,7 +152,8 @@ class Certification(Planned):
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
-            found.append(Claim(target, size, threshold, outcome, exact, more))
+            given = verdicts.given(self.order.first(step.number, step.labels)) if step else 0
+            found.append(Claim(target, size, threshold, outcome, exact, given, more))
         return found
 
     def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.label_files import read_rows
-from siamese_news.decide.labels import NO, SKIP, YES
+from siamese_news.decide.label_files import SKIP, YES, read_rows
 from siamese_news.errors import InputError
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
@@ -81,11 +80,8 @@ def read_verdicts(paths: Sequence[Path]) -> dict[str, bool]:
     said: dict[str, set[bool]] = {}
     for path in paths:
         for row in read_rows(path):
-            value = " ".join(row.label.split()).lower()
-            if value in YES or value in NO:
-                said.setdefault(row.post, set()).add(value in YES)
-            elif value and value not in SKIP:
-                raise InputError(f"{row.where}: label is {row.label!r}; expected yes, no or skip")
+            if (value := row.verdict()) and value != SKIP:
+                said.setdefault(row.post, set()).add(value == YES)
     return {post: value for post, (value, *others) in said.items() if not others}
 
 

@@ -120,6 +120,11 @@ class KnownVerdicts:
                     found[place] = self._by_text.get(key, UNKNOWN)
         return found
 
+    def given(self, ranks: NDArray[np.int64]) -> int:
+        """How many labels stand behind the verdicts of these ranks; copies share one."""
+        known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
+        return len(distinct(self._texts.units(known), known))
+
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""
         first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
