@@ -496,6 +496,7 @@ def test_packed_scores_that_are_cut_off(pool):
         (("--confidence", "95"), "--confidence is 95"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
+        (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "less than 1 together"),
     ],
 )
 def test_options_that_cannot_be(pool, options, words):

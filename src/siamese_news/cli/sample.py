@@ -132,6 +132,12 @@ def sample(
             raise InputError(f"--ratio is {ratio!r}; expected a number above 1, such as 1.02")
         if false_negative_rate and false_positive_rate is None:
             raise InputError("--false-negative-rate says nothing without --false-positive-rate")
+        if false_positive_rate is not None and false_positive_rate + false_negative_rate >= 1:
+            raise InputError(
+                f"--false-positive-rate is {false_positive_rate:g} and --false-negative-rate "
+                f"{false_negative_rate:g}; expected less than 1 together: such labels say nothing, "
+                "or the opposite of the truth"
+            )
         chosen = format_of(out, format.value if format else None)
         if out.exists():
             raise InputError(f"{out}: is there already and may have labels; name another --out")

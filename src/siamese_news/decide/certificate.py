@@ -151,7 +151,10 @@ def _judged(work: Certification) -> str:
     rate = work.settings.false_positive
     if rate is None:
         return "as judged by the annotator"
-    return f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant"
+    return (
+        f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant, by "
+        "errors that are independent from text to text"
+    )
 
 
 def _share(value: Fraction) -> float:

@@ -15,7 +15,8 @@ from siamese_news.decide.labels import Labels
 from siamese_news.decide.plan import METHOD, Settings, fingerprint
 from siamese_news.decide.planned import Planned
 from siamese_news.decide.population import Population
-from siamese_news.decide.texts import KnownVerdicts, distinct
+from siamese_news.decide.shapes import misfit, whole
+from siamese_news.decide.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
 
 _PIECE = 1024  # posts whose labels are looked up first to see whether all have one
@@ -60,7 +61,7 @@ class Certification(Planned):
         super().__init__(plan, path, population, posts)
         self.settings = Settings.of(plan["settings"])
         self.sizes = np.array(plan["sets"], np.int64)
-        self.tables = self.settings.tables(self.sizes)
+        self.tables = self.settings.tables(self.sizes, self._nulls())
         self.order = Order(self.sizes, population.keys(self.settings.seed))
 
     @classmethod
@@ -93,12 +94,21 @@ class Certification(Planned):
         if settings.first is None:
             settings = replace(settings, first=first_set(population.scores, settings.budget))
         sizes = settings.sets(population.scores)
+        noisy = settings.false_positive is not None
+        nulls = settings.nulls(sizes, Texts(population, posts).copies() if noisy else None)
+        if not any(of_target[0] for of_target in nulls):
+            raise InputError(
+                f"{results}: with --false-positive-rate {settings.false_positive} no labels can "
+                f"certify the first set of {sizes[0]:,} posts: the annotator may have called as many "
+                "posts relevant by mistake as it takes to miss the target (copies of a text share "
+                "one verdict); expected a lower rate, a lower --precision or a larger --first"
+            )
         own = {
             "method": METHOD,
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
-            "tables": fingerprint(settings.tables(sizes), settings.budget),
-        }
+            "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
+        } | ({"nulls": nulls} if noisy else {})
         return cls._fix(
             path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
             again=again, withdraw=withdraw, criteria=criteria,
@@ -120,6 +130,19 @@ class Certification(Planned):
                 f"{path}: this version of the program computes other tables than the plan has; "
                 "finish with the version that made it"
             )
+        return found
+
+    def _nulls(self) -> list[list[int]]:
+        if self.settings.false_positive is None:
+            return self.settings.nulls(self.sizes, None)
+        nulls = self.plan.get("nulls")
+        rows = len(self.settings.targets), len(self.sizes)
+        if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
+            raise InputError(
+                f"{self.path}: its 'nulls' are missing or damaged; restore the file, or plan anew "
+                "with sample --again"
+            )
+        found: list[list[int]] = nulls
         return found
 
     @property
