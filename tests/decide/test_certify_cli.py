@@ -158,7 +158,7 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
         more = ("--false-positive-rate", ".05", "--at-least", "60")
         done = start(tmp_path, *more, out=name)
         if copies == 30:
-            assert done.exit_code == 2 and "copies of a text share" in done.stderr
+            assert done.exit_code == 2 and "copies share one" in done.stderr
             assert not (tmp_path / "30.plan.json").exists()
             break
         relevant = {f"c{copies}-{n}" for n in range(480)}

@@ -99,9 +99,9 @@ class Certification(Planned):
         if not any(of_target[0] for of_target in nulls):
             raise InputError(
                 f"{results}: with --false-positive-rate {settings.false_positive} no labels can "
-                f"certify the first set of {sizes[0]:,} posts: the annotator may have called as many "
-                "posts relevant by mistake as it takes to miss the target (copies of a text share "
-                "one verdict); expected a lower rate, a lower --precision or a larger --first"
+                f"certify the first set of {sizes[0]:,} posts: the annotator may have called as "
+                "many relevant by mistake as it takes to miss the target (copies share one "
+                "verdict); expected a lower rate, a lower --precision or a larger --first"
             )
         own = {
             "method": METHOD,

@@ -78,7 +78,9 @@ def _csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     for record in records:
-        writer.writerow([guarded(record[name]) for name in COLUMNS])
+        # A carriage return alone would end the row for many programs.
+        cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
+        writer.writerow([guarded(cell) for cell in cells])
 
 
 def _jsonl(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
