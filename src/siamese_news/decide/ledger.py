@@ -209,8 +209,9 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         f"{'; ' + '; '.join(changed) if changed else ''}). What is fixed before the first label "
         "cannot be changed after it, and trying again until one passes is no guarantee: with five "
         "tries 21% of the certificates were false. Go on with the first plan (more labels may be "
-        "added at any time); or give it up with --withdraw PLAN, which is free where only targets "
-        "and confidence change; or keep it and add --again: the chance of a wrong certificate is "
-        f"then the sum over all plans, {float(cost):g} more than that of the new one alone. For "
-        "another story over the same posts, give each plan its --criteria"
+        "added at any time). To replace it, name it with --withdraw PLAN; to keep it as well, add "
+        "--again: either makes the chance of a wrong certificate the sum over all plans, "
+        f"{float(cost):g} more than that of the new one alone (--withdraw is free where only "
+        "targets and confidence change). For another story over the same posts, give each plan "
+        "its --criteria"
     )
