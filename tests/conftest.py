@@ -39,6 +39,12 @@ def _folder(variable: str) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def own_state(tmp_path_factory, monkeypatch):
+    """The user's list of plans: a test knows nothing of the plans of another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(autouse=True)
 def torch_threads():
     """A test that trains in this process leaves the others their number of threads."""
     torch = sys.modules.get("torch")

@@ -9,7 +9,19 @@ import pytest
 from sheet_commands import fill, rows_of, run, save, scored
 
 from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound, upper_bound
-from siamese_news.decide.noise import agreement, noisy_nulls
+from siamese_news.decide.design import first_set, least_errors, nested_sets
+from siamese_news.decide.labelled import border
+from siamese_news.decide.noise import (
+    RESERVED,
+    _at_least,
+    _at_most,
+    _largest,
+    agreement,
+    noisy_nulls,
+)
+from siamese_news.decide.replay import replay
+from siamese_news.decide.simulate import interval, random_order
+from siamese_news.decide.tables import Tables, turn_of
 
 
 def tail(size, relevant, drawn, seen):
@@ -71,13 +83,76 @@ def test_noise_makes_the_table_stricter_and_one_sided_noise_the_most():
     assert (lenient < nulls).all() and (both > lenient).all()
 
 
-def start(folder, *more):
-    return run("audit", "--results", folder / "scored.jsonl", "--out", folder / "a.csv", *more)
+def chance(texts, rate):
+    """Of each number of posts in error, where the copies of a text err together."""
+    found = np.ones(1)
+    for size, count in texts.items():
+        for _ in range(count):
+            wider = np.zeros(len(found) + size)
+            wider[: len(found)] += (1 - rate) * found
+            wider[size:] += rate * found
+            found = wider
+    return found
+
+
+@pytest.mark.parametrize("texts", [{1: 40}, {5: 8, 1: 30}, {20: 6, 3: 4}, {50: 1, 2: 25}])
+@pytest.mark.parametrize("rate", [0.02, 0.2, 0.6])
+def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
+    exact, half = chance(texts, rate), float(RESERVED) / 2
+    assert exact[_at_most(texts, rate) + 1 :].sum() <= half
+    assert exact[: _at_least(texts, rate)].sum() <= half
+
+
+def test_the_texts_with_the_most_copies_are_those_in_question():
+    copies = np.array([1, 1, 2, 3, 1, 2, 4, 1, 1, 1])  # texts of 4, 2, 1, 1, 1 and 1 posts
+    assert _largest(np.array([4, 1, 0, 1]), 5) == {4: 1, 1: 1}
+    assert _largest(np.array([4, 1, 0, 1]), 8) == {4: 1, 2: 1, 1: 2}
+    sizes, nulls = np.array([10]), np.array([6])
+    assert noisy_nulls(sizes, nulls, 0.05, 0.0, copies) < noisy_nulls(sizes, nulls, 0.05, 0.0)
+
+
+def false_certificates(copies_of_a_text, rate, runs, *, known=True):
+    """Of the least favourable corpus, judged by an annotator with this error rate."""
+    target, budget = Fraction(9, 10), 300
+    relevant = border(np.random.default_rng(1), target).relevant[:6000]
+    scores = -np.arange(len(relevant), dtype=float)
+    sizes = nested_sets(scores, first=first_set(scores, budget))
+    bad, text = np.flatnonzero(~relevant), np.arange(len(relevant))
+    text[bad] = bad[np.arange(len(bad)) // copies_of_a_text * copies_of_a_text]
+    copies = np.array([np.count_nonzero(text[: n + 1] == text[n]) for n in range(len(text))])
+    plain = np.array([least_errors(size, target) for size in sizes.tolist()])
+    nulls = noisy_nulls(sizes, plain, rate, 0.0, copies if known else None)
+    error = 0.05 - float(RESERVED)
+    tables = Tables(sizes.tolist(), nulls.tolist(), error=error, turn=turn_of(budget))
+    wrong = 0
+    for number in range(runs):
+        generator = np.random.default_rng([2, number])
+        said = relevant | (generator.random(len(relevant)) < rate)[text]
+        order = random_order(sizes, generator, budget)
+        wrong += replay(tables, order, said, budget=budget).size > 0
+    return wrong
+
+
+def test_an_annotator_who_errs_on_copies_alike():
+    assert false_certificates(20, 0.2, 150, known=False) > 15  # as if copies were apart: 20%
+    assert false_certificates(20, 0.2, 150) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("copies", "rate"), [(1, 0.05), (5, 0.05), (20, 0.2), (20, 0.05)])
+def test_certificates_of_an_annotator_who_errs_hold(copies, rate):
+    wrong = false_certificates(copies, rate, 2000)
+    assert interval(wrong, 2000)[1] <= 0.05
+
+
+def start(folder, *more, out="a.csv"):
+    return run("audit", "--results", folder / "scored.jsonl", "--out", folder / out, *more)
 
 
 def test_an_audit_of_a_list(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     assert start(tmp_path, "--budget", "80").exit_code == 0
+    assert "a plan over the same posts" in start(tmp_path, "--seed", "1", out="b.csv").stderr
     rows = fill(tmp_path / "a.csv", relevant)
     assert len(rows) == 80
     hits = sum(row["label"] == "1" for row in rows)
@@ -86,6 +161,10 @@ def test_an_audit_of_a_list(tmp_path):
     found = json.loads((tmp_path / "a.audit.json").read_text())
     assert found["relevant_at_least"] == lower_bound(600, 80, hits, 0.05) <= len(relevant)
     assert f"At least {found['relevant_at_least']:,} of all" in " ".join(done.stdout.split())
+    rows[0]["label"] = "0" if rows[0]["label"] == "1" else "1"
+    save(tmp_path / "a.csv", rows)
+    done = run("audit", "--labels", tmp_path / "a.csv")
+    assert "1 verdict was changed after the result had been seen" in done.stdout
 
 
 def test_an_audit_needs_every_label(tmp_path):

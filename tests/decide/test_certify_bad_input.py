@@ -37,7 +37,7 @@ def test_a_misspelt_label(pool):
     rows = fill(folder / "sheet.csv", relevant)
     rows[4]["label"] = "yess"
     save(folder / "sheet.csv", rows)
-    refused(certify(folder), "sheet.csv:6", "'yess'", "expected 1, yes")
+    refused(certify(folder), "sheet.csv:6", "'yess'", "expected one of 1, 1.0, yes", "ja")
 
 
 def test_labels_in_another_column(pool):
@@ -140,13 +140,147 @@ def test_another_target_after_the_first_label(pool):
     refused(start(folder, precision=".7", out="other.csv"), "targets was ['.8']")
 
 
-def test_a_plan_may_change_while_its_sheet_is_blank(pool):
+def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(pool):
+    folder, relevant = pool
+    start(folder)
+    # The labels may be in another program: a blank sheet says nothing.
+    refused(start(folder, "--seed", "1", out="b.csv"), "seed was 0, is 1", "--withdraw")
+    assert not (folder / "b.plan.json").exists()
+    # Another target alone draws the same posts: nothing to choose among, so it is free.
+    done = start(folder, "--withdraw", folder / "sheet.plan.json", precision=".7", out="b.csv")
+    assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
+    drawn = [[row["post"] for row in rows_of(folder / name)] for name in ("sheet.csv", "b.csv")]
+    assert drawn[0][:10] == drawn[1][:10]
+    # Another order is not free, and neither is a third one.
+    done = start(folder, "--seed", "1", "--withdraw", folder / "b.plan.json", out="c.csv")
+    assert "confidence: 0.85 for each target" in done.stderr, done.stderr
+    fill(folder / "sheet.csv", relevant)
+    refused(certify(folder), "sheet.plan.json", "was withdrawn")
+    plan = folder / "sheet.plan.json"
+    done = run("annotate", "--plan", plan, "--labels", folder / "mine.jsonl")
+    refused(done, "was withdrawn")
+    refused(start(folder, "--again", out="d.csv"), "was withdrawn")
+
+
+@pytest.mark.parametrize("change", ["name", "seventh decimal", "folder", "rows", "threshold"])
+def test_scores_of_the_same_posts_share_one_list(pool, change):
     folder, _ = pool
     start(folder)
-    done = start(folder, "--seed", "1", out="other.csv")
+    lines = (folder / "scored.jsonl").read_text().splitlines(keepends=True)
+    if change == "seventh decimal":
+        lines = [re.sub(r'("score": [\d.]+)', r"\g<1>1", line) for line in lines]
+    elif change == "rows":
+        lines.reverse()
+    elif change == "threshold":
+        lines = lines[:-100]
+    other = folder / "other" if change == "folder" else folder
+    other.mkdir(exist_ok=True)
+    (other / "again.jsonl").write_text("".join(lines))
+    more = ("--seed", "1") if change in ("name", "folder") else ()
+    done = start(other, *more, results="again.jsonl", out="b.csv")
+    refused(done, "a plan over the same posts")
+    done = start(other, *more, "--again", results="again.jsonl", out="b.csv")
+    assert "confidence: 0.9 " in done.stderr
+
+
+def test_the_users_own_list_holds_hashes_alone(pool, monkeypatch, tmp_path):
+    folder, _ = pool
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    start(folder, "--criteria", "about the flood")
+    text = (tmp_path / "state/siamese_news/plans.jsonl").read_text()
+    assert "p1" not in text and "flood" not in text and str(folder) not in text
+    assert "sheet.plan.json" not in text
+
+
+def test_other_posts_and_other_criteria_are_another_question(pool):
+    folder, _ = pool
+    start(folder, "--criteria", "the flood")
+    scored(folder / "other.jsonl", ids=lambda n: f"q{n}")
+    assert start(folder, results="other.jsonl", out="b.csv").exit_code == 0
+    assert start(folder, "--seed", "1", "--criteria", "The strike", out="c.csv").exit_code == 0
+    more = ("--seed", "2", "--criteria", "the  FLOOD")
+    refused(start(folder, *more, out="d.csv"), "a plan over the same posts")
+    refused(start(folder, "--seed", "2", out="d.csv"), "a plan over the same posts")
+
+
+def test_a_plan_is_made_once(pool):
+    folder, _ = pool
+    start(folder)
+    refused(start(folder, out="b.csv"), "sheet.plan.json", "is this very plan already")
+    for path in folder.glob("sheet.*"):  # somebody moves it
+        path.rename(path.with_name("moved" + path.name[5:]))
+    assert start(folder, out="b.csv").exit_code == 0
+
+
+def test_changed_verdicts_are_said_wherever_the_certificate_is_read(pool):
+    folder, relevant = pool
+    start(folder, "--budget", "40", "--at-least", "40")
+    rows = fill(folder / "sheet.csv", relevant - {f"p{n}" for n in range(0, 200, 9)})
+    first = certify(folder)
+    assert "changed after" not in first.stdout
+    turned = [row for row in rows if row["label"] == "0" and row["post"] in relevant]
+    fill(folder / "sheet.csv", relevant)
+    done = certify(folder)
+    said = f"{len(turned)} verdicts were changed after"
+    assert len(turned) > 1 and said in done.stdout
+    check = run("certify", "--check", folder / "sheet.certificate.json")
+    assert check.exit_code == 0 and said in check.stderr
+    page = (folder / "sheet.certificate.html").read_text()
+    assert said in page and f"{len(turned)} changed after the first look" in page
+    assert certificate(folder)["labels"]["changed"] == len(turned)
+    # Turning them back does not unsay it, nor does a line that was cut off by a full disk.
+    save(folder / "sheet.csv", rows)
+    with (folder / "sheet.verdicts.jsonl").open("a") as stream:
+        stream.write('{"key": "half a li')
+    assert said in certify(folder).stdout
+
+
+@pytest.mark.parametrize("column", ["text", "post", "label", "shifted label"])
+def test_columns_that_were_sorted_or_moved_alone_are_refused(pool, column):
+    folder, relevant = pool
+    start(folder, "--at-least", "60")
+    rows = fill(folder / "sheet.csv", {p for p in relevant if int(p[1:]) % 10})
+    if column == "shifted label":
+        cells = ["", *(row["label"] for row in rows)]
+        rows.append(dict.fromkeys(rows[0], ""))
+        column, words = "label", [f"sheet.csv:{len(rows) + 1}", "without key and post"]
+    else:
+        cells = sorted(row[column] for row in rows)
+        words = ["sheet.csv:2", {"label": "are sorted", "post": "mixed up"}.get(column, "check")]
+    for row, cell in zip(rows, cells, strict=True):
+        row[column] = cell
+    save(folder / "sheet.csv", rows)
+    refused(certify(folder), *words)
+
+
+def test_whole_rows_may_be_sorted_and_old_sheets_still_count(pool):
+    folder, relevant = pool
+    start(folder)
+    rows = fill(folder / "sheet.csv", relevant)
+    save(folder / "sheet.csv", sorted(rows, key=lambda row: (row["label"], row["text"])))
+    done = certify(folder)
+    assert done.exit_code == 0 and "check" not in done.stderr
+    (folder / "sheet.2.csv").unlink(missing_ok=True)
+    for row in rows:
+        del row["check"]
+    save(folder / "sheet.csv", rows)
+    done = certify(folder)
+    assert done.exit_code == 0 and f"{len(rows)} labels are in rows without a check" in done.stderr
+
+
+def test_verdicts_in_other_languages(pool):
+    folder, relevant = pool
+    start(folder, "--at-least", "60")
+    rows = rows_of(folder / "sheet.csv")
+    words = (("ja", "nein"), ("OUI", "non"), ("s\u00ed", "no"), ("si\u0301", "No "), ("x", "N"))
+    for number, row in enumerate(rows[:-1]):
+        yes, no = words[number % len(words)]
+        row["label"] = yes if row["post"] in relevant else no
+    save(folder / "sheet.csv", rows)
+    done = certify(folder)
     assert done.exit_code == 0, done.stderr
-    fill(folder / "other.csv", set())
-    refused(start(folder, out="third.csv"), "seed was 1, is 0")
+    used = certificate(folder)["labels"]
+    assert used["used"] == len(rows) - 1 and 0 < used["not_relevant"] < used["relevant"]
 
 
 def test_trying_again_until_it_passes_is_refused_or_paid_for(pool):
@@ -362,6 +496,7 @@ def test_packed_scores_that_are_cut_off(pool):
         (("--confidence", "95"), "--confidence is 95"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
+        (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "less than 1 together"),
     ],
 )
 def test_options_that_cannot_be(pool, options, words):

@@ -19,7 +19,7 @@ def test_the_sheet_shows_neither_score_nor_rank(pool):
     done = start(folder, "--criteria", "about the flood")
     assert done.exit_code == 0, done.stderr
     rows = rows_of(folder / "sheet.csv")
-    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note"]
+    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note", "check"]
     assert all(row["text"].startswith("text ") and not row["label"] for row in rows)
     plan = json.loads((folder / "sheet.plan.json").read_text())
     assert plan["settings"]["budget"] == 300 and plan["criteria"] == "about the flood"
@@ -138,11 +138,36 @@ def test_a_text_is_labelled_once(tmp_path):
     start(tmp_path, "--at-least", "50")
     rows = rows_of(tmp_path / "sheet.csv")
     assert len({row["text"] for row in rows}) == len(rows)
-    finish(tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant})
+    done, _ = finish(tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant})
     used = certificate(tmp_path)
+    (claim,) = used["claims"]
+    assert 0 < claim["labels_given"] < claim["labels_of_the_set"]
+    assert f"rest on {claim['labels_given']} labels; the other" in done.stdout
     steps = used["claims"][0]["descent"]
     assert max(labels for _, labels, _, _ in steps) > 0
     assert used["labels"]["used"] <= 200
+
+
+def test_an_annotator_who_errs_on_copies_alike(tmp_path):
+    """Declared errors make the tables stricter, the more so where a text has many copies."""
+    nulls = []
+    for copies in (1, 2, 30):
+        scored(tmp_path / "scored.jsonl", ids=lambda n, c=copies: f"c{c}-{n}",
+               text=lambda n, c=copies: f"text {n // c}")  # fmt: skip
+        name = f"{copies}.csv"
+        more = ("--false-positive-rate", ".05", "--at-least", "60")
+        done = start(tmp_path, *more, out=name)
+        if copies == 30:
+            assert done.exit_code == 2 and "copies share one" in done.stderr
+            assert not (tmp_path / "30.plan.json").exists()
+            break
+        relevant = {f"c{copies}-{n}" for n in range(480)}
+        finish(tmp_path, relevant, more=("--at-least", "60"), sheet=name)
+        found = json.loads((tmp_path / f"{copies}.certificate.json").read_text())
+        assert "independent from text to text" in found["judged"]
+        assert found["claims"][0]["posts"] > 0
+        nulls.append(json.loads((tmp_path / f"{copies}.plan.json").read_text())["nulls"][0][0])
+    assert 21 > nulls[0] > nulls[1] > 0
 
 
 def test_posts_without_words_are_no_copies(tmp_path):
@@ -197,7 +222,7 @@ def test_another_row_order_gives_the_same_sheet(pool):
     other.mkdir()
     lines = (folder / "scored.jsonl").read_text().splitlines()
     (other / "scored.jsonl").write_text("\n".join(sorted(lines)) + "\n")
-    start(other)
+    assert start(other, "--again").exit_code == 0
     first, second = rows_of(folder / "sheet.csv"), rows_of(other / "sheet.csv")
     assert [row["post"] for row in first] == [row["post"] for row in second]
 

@@ -97,7 +97,7 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
     ("change", "words"),
     [
         (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]),
-         "at least 10 of each"),
+         "at least 10"),
         (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
         (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of its posts"),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
@@ -119,3 +119,38 @@ def test_disputed_and_skipped_posts_are_left_out(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("post,label\na,yes\na,no\nb,skip\nc,1\nc,relevant\nd,0\n")
     assert read_verdicts([path]) == {"c": True, "d": False}
+
+
+def test_labels_of_the_top_alone_do_not_turn_the_order_over(tmp_path):
+    """At the very top another story scores higher, so among labelled posts less score is better."""
+    generator = np.random.default_rng(0)
+    rows, truth = [], {}
+    for number in range(1500):
+        relevant = 60 <= number < 400 and generator.random() < 0.95
+        word = "sandbags" if relevant and generator.random() < 0.5 else "today"
+        story = "election" if number < 60 else "flood" if relevant else "holiday"
+        text = " ".join([story, word, *generator.choice(WORDS, 5), str(number)])
+        truth[f"p{number}"] = bool(relevant)
+        rows.append({"article": "a", "post": f"p{number}", "score": 3 - number / 500,
+                     "text": text, "rank": number + 1})  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "found.parquet")
+    label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(0, 300, 2)])
+    done = feedback(tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "random ones from far down, taken as not relevant" in done.stdout
+    assert (tmp_path / "learned.parquet").exists()
+    after = {r["post"]: r["score"] for r in pq.read_table(tmp_path / "learned.parquet").to_pylist()}
+    rest = [row for row in rows if int(row["post"][1:]) >= 300 or int(row["post"][1:]) % 2]
+    said = [truth[row["post"]] for row in rest]
+    old = average_precision_score(said, [row["score"] for row in rest])
+    new = average_precision_score(said, [after[row["post"]] for row in rest])
+    assert new > old + 0.01
+
+
+def test_relevant_labels_without_others_announce_nothing(tmp_path):
+    truth = pool(tmp_path / "found.parquet", telling=True)
+    best = pq.read_table(tmp_path / "found.parquet").column("post").to_pylist()[:200]
+    label(tmp_path / "labels.csv", truth, [post for post in best if truth[post]])
+    done = feedback(tmp_path)
+    assert done.exit_code == 0 and "no sure gain" in done.stdout
+    assert not (tmp_path / "learned.parquet").exists()

@@ -325,6 +325,7 @@ def _sampled() -> Path:
 
     place = folder() / "sampled"
     place.mkdir()
+    os.environ.setdefault("XDG_STATE_HOME", str(folder() / "state"))
     rows = [
         {"article": "all", "rank": n + 1, "score": round(0.9 - n / 200, 6), "post": f"p{n}",
          "text": f"text {n}"}

@@ -72,7 +72,6 @@ def annotate(
         from siamese_news.decide.certification import Certification
         from siamese_news.decide.design import share_of
         from siamese_news.decide.goals import Certifying, Goal, Several, Stopping
-        from siamese_news.decide.ledger import mark_labelled
         from siamese_news.decide.plan import beside
         from siamese_news.decide.sealed import SEAL
         from siamese_news.errors import InputError
@@ -103,8 +102,6 @@ def annotate(
 
         def show(unit: "Unit", entries: "list[Entry]") -> None:
             _show(unit, text, work.status(answers.labels()))
-            if len(entries) == 1:
-                mark_labelled(scored, work.path)
 
         done = annotating.annotate(answers, work.ask, show, _key, _line)
         typer.echo("")

@@ -13,6 +13,7 @@ from siamese_news.cli.sample import (
     SeedOption,
     SheetFormatOption,
     TextsOption,
+    WithdrawOption,
 )
 
 
@@ -42,6 +43,7 @@ def audit(
     posts: TextsOption = None,
     format: SheetFormatOption = None,
     again: AgainOption = False,
+    withdraw: WithdrawOption = None,
 ) -> None:
     """Say how many posts of a list are relevant, or how many a threshold misses, from a sample.
 
@@ -56,7 +58,6 @@ def audit(
         from siamese_news.decide.auditing import Audit, sentence_of
         from siamese_news.decide.design import share_of
         from siamese_news.decide.labels import read_labels
-        from siamese_news.decide.ledger import mark_labelled, never_labelled
         from siamese_news.decide.plan import beside
         from siamese_news.decide.sealed import write_sealed
         from siamese_news.decide.sheets import format_of, write_sheet
@@ -69,8 +70,6 @@ def audit(
                 return
             work = Audit.resume(path, results=results, posts=posts)
             said = read_labels(labels, work.drawn)
-            if said.of:
-                mark_labelled(work.population.path, path)
             found = work.report(said)
             write_sealed(beside(path, "audit.json"), found)
             for remark in said.remarks():
@@ -95,7 +94,7 @@ def audit(
             size=population,
             posts=posts,
             again=again,
-            unused=never_labelled(results),
+            withdraw=withdraw or [],
             criteria=criteria,
         )
         rows = work.draw()

@@ -48,8 +48,7 @@ def certify(
             write_certificate,
         )
         from siamese_news.decide.certification import Certification
-        from siamese_news.decide.labels import read_labels
-        from siamese_news.decide.ledger import mark_labelled
+        from siamese_news.decide.labels import changed_sentence, read_labels
         from siamese_news.decide.page import write_page
         from siamese_news.decide.plan import beside
         from siamese_news.decide.sealed import read_sealed
@@ -66,9 +65,10 @@ def certify(
         path = plan or beside(labels[0], "plan.json")
         work = Certification.resume(path, results=results, posts=posts)
         said = read_labels(labels, work.drawn)
-        if said.of:
-            mark_labelled(work.results, path)
         claims = work.claims(said)
+        if old is None:
+            expect_all(path, labels)
+            work.log.look(said)
         content = certificate_of(work, claims, said, labels)
         if old is not None:
             if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(
@@ -78,9 +78,12 @@ def certify(
                     f"{check}: the labels or the plan give another certificate now; it held for "
                     f"{old['labels']['used']} labels, there are {content['labels']['used']}"
                 )
-            typer.echo(f"{check}: holds; scores, plan, labels and findings are the same", err=True)
+            changed = changed_sentence(content["labels"]["changed"])
+            typer.echo(
+                f"{check}: holds; scores, plan, labels and findings are the same.{changed}",
+                err=True,
+            )
             return
-        expect_all(path, labels)
         write_certificate(beside(path, "certificate.json"), content)
         write_page(beside(path, "certificate.html"), content)
         for remark in said.remarks():

@@ -29,7 +29,8 @@ def feedback(
 ) -> None:
     """Learn a new order of the posts from labels, if that is surely the better one.
 
-    Logistic regression on words and score, compared with the old order by cross-validation.
+    Logistic regression on words, added to the score of the search and compared with its order by
+    cross-validation; random posts from far down count as not relevant.
 
     Example: siamese-news feedback --results found.parquet --labels labels.csv --out learned.parquet
 

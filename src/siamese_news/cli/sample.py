@@ -44,7 +44,15 @@ SeedOption = Annotated[int, typer.Option(help="Of the random order; choose it on
 AgainOption = Annotated[
     bool,
     typer.Option(
-        "--again", help="A further plan over the same scores: its confidence pays for all of them."
+        "--again", help="A further plan over the same posts: its confidence pays for all of them."
+    ),
+]
+WithdrawOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PLAN",
+        help="Give up this earlier plan for the new one: its sheets are refused from now on. Free "
+        "where only targets and confidence change. May be given several times.",
     ),
 ]
 AT_LEAST = (
@@ -92,6 +100,7 @@ def sample(
     format: SheetFormatOption = None,
     at_least: Annotated[int, typer.Option(min=1, help=AT_LEAST)] = 25,
     again: AgainOption = False,
+    withdraw: WithdrawOption = None,
 ) -> None:
     """Draw the posts to label, so that certify can say from which score on precision is high.
 
@@ -107,7 +116,6 @@ def sample(
         from siamese_news.decide.certification import Certification
         from siamese_news.decide.design import RATIO, share_of
         from siamese_news.decide.labels import Labels
-        from siamese_news.decide.ledger import never_labelled
         from siamese_news.decide.plan import Settings, beside
         from siamese_news.decide.sheets import format_of, write_sheet
         from siamese_news.errors import InputError
@@ -124,6 +132,12 @@ def sample(
             raise InputError(f"--ratio is {ratio!r}; expected a number above 1, such as 1.02")
         if false_negative_rate and false_positive_rate is None:
             raise InputError("--false-negative-rate says nothing without --false-positive-rate")
+        if false_positive_rate is not None and false_positive_rate + false_negative_rate >= 1:
+            raise InputError(
+                f"--false-positive-rate is {false_positive_rate:g} and --false-negative-rate "
+                f"{false_negative_rate:g}; expected less than 1 together: such labels say nothing, "
+                "or the opposite of the truth"
+            )
         chosen = format_of(out, format.value if format else None)
         if out.exists():
             raise InputError(f"{out}: is there already and may have labels; name another --out")
@@ -144,7 +158,7 @@ def sample(
             settings,
             posts=posts,
             again=again,
-            unused=never_labelled(results),
+            withdraw=withdraw or [],
             criteria=criteria,
         )
         ranks = work.next_posts(Labels(), at_least=at_least)
@@ -157,10 +171,15 @@ def sample(
         )
         if not any(unit.text for unit in units):
             typer.echo(f"{results}: has no texts; --posts puts them into the sheet", err=True)
+        earlier = work.plan["earlier"]
         if work.joint_error > 1 - Fraction(confidence):
             typer.echo(
                 f"confidence: {float(1 - work.error):g} for each target, "
                 f"{float(1 - work.joint_error):g} for all together"
-                + (f", after {len(work.plan['earlier'])} earlier plans" if again else ""),
+                + (
+                    f", after {len(earlier)} earlier plans"
+                    if (earlier := work.plan["earlier"])
+                    else ""
+                ),
                 err=True,
             )

@@ -1,7 +1,5 @@
 """Labels typed one after the other: on disk before the next post is shown."""
 
-import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.decide.drawn import Drawn, DrawnFile
-from siamese_news.decide.labels import Label, Labels
+from siamese_news.decide.journal import Journal
+from siamese_news.decide.labels import Label, Labels, check_value
 from siamese_news.decide.population import Unit
 from siamese_news.errors import InputError
 
@@ -42,10 +41,23 @@ class Answers:
     def __init__(self, path: Path, plan: str, drawn: DrawnFile) -> None:
         self.path = path
         self.entries: list[Entry] = []
-        if path.exists():
-            self._read(plan, drawn)
-        else:
-            self._write({"plan": plan})
+        self._journal = Journal(path)
+        for number, row in self._journal.rows:
+            try:
+                if "plan" in row:
+                    if row["plan"] != plan:
+                        raise InputError(
+                            f"{path}:{number}: labels of another plan; name another --labels"
+                        )
+                elif row.get("undo"):
+                    self.entries.pop()
+                else:
+                    found = drawn.by_key[row["key"]]
+                    self.entries.append(Entry(found, row["label"], row.get("note", "")))
+            except (KeyError, IndexError, TypeError) as error:
+                raise self._journal.damaged(number, error) from error
+        # Even with nothing to add, this cuts off what was never confirmed.
+        self._journal.append([] if self._journal.rows else [{"plan": plan}])
 
     def labels(self) -> Labels:
         """The answers as `read_labels` gives them."""
@@ -61,53 +73,18 @@ class Answers:
         self.entries.append(Entry(drawn, value, note))
         row: dict[str, Any] = {"key": drawn.key, "post": drawn.post}
         row |= {"article": drawn.article} if drawn.article else {}
-        row |= {"label": value, "text": unit.text}
+        row |= {"label": value, "text": unit.text, "check": check_value(drawn.name, unit.text)}
         row |= {"note": note} if note else {}
-        self._write(row | {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
+        self._journal.append([row | {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}])
 
     def undo(self) -> Entry | None:
         """Take the last answer back; None where there is none."""
         if not self.entries:
             return None
         entry = self.entries.pop()
-        self._write({"key": entry.drawn.key, "post": entry.drawn.post, "label": None, "undo": True})
+        row = {"key": entry.drawn.key, "post": entry.drawn.post, "label": None, "undo": True}
+        self._journal.append([row])
         return entry
-
-    def _write(self, row: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    def _read(self, plan: str, drawn: DrawnFile) -> None:
-        content = self.path.read_text(encoding="utf-8")
-        lines = content.split("\n")
-        if lines and lines[-1]:
-            # Cut off in the middle of a line: that answer was never given.
-            with self.path.open("r+", encoding="utf-8") as stream:
-                stream.truncate(len(content[: len(content) - len(lines[-1])].encode()))
-            lines[-1] = ""
-        for number, line in enumerate(lines, 1):
-            if not line:
-                continue
-            try:
-                row = json.loads(line)
-                if "plan" in row:
-                    if row["plan"] != plan:
-                        raise InputError(
-                            f"{self.path}:{number}: labels of another plan; name another --labels"
-                        )
-                elif row.get("undo"):
-                    self.entries.pop()
-                else:
-                    found = drawn.by_key[row["key"]]
-                    self.entries.append(Entry(found, row["label"], row.get("note", "")))
-            except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-                if isinstance(error, InputError):
-                    raise
-                raise InputError(
-                    f"{self.path}:{number}: not a line that annotate wrote ({error}); restore it"
-                ) from error
 
 
 Ask = Callable[[Labels], tuple[Unit, Drawn] | None]

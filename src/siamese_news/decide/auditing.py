@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound
 from siamese_news.decide.design import Keys, Order
-from siamese_news.decide.labels import Labels
+from siamese_news.decide.labels import Labels, changed_sentence
 from siamese_news.decide.planned import Planned
 from siamese_news.decide.population import Population, Unit
 from siamese_news.decide.sealed import SEAL
@@ -45,7 +45,7 @@ class Audit(Planned):
         size: int | None = None,
         posts: Sequence[Path] | None = None,
         again: bool = False,
-        unused: bool = False,
+        withdraw: Sequence[Path] = (),
         criteria: str = "",
     ) -> Self:
         """Fix the sample and write its plan.
@@ -60,7 +60,7 @@ class Audit(Planned):
             size: for recall: the population, the best so many posts.
             posts: files with the texts.
             again: whether this may be a further plan over the same scores.
-            unused: whether no label was given for the earlier ones.
+            withdraw: earlier plans that this one replaces; see `ledger.register`.
             criteria: what counts as relevant.
 
         Raises:
@@ -77,7 +77,7 @@ class Audit(Planned):
             raise InputError(f"{path}: a plan stands there; name another --out")
         return cls._fix(
             path, population, settings, error=1 - Fraction(confidence), own={}, posts=posts,
-            again=again, unused=unused, criteria=criteria,
+            again=again, withdraw=withdraw, criteria=criteria,
         )  # fmt: skip
 
     @classmethod
@@ -144,6 +144,7 @@ class Audit(Planned):
                 f"the first is '{missing[0].post}' (key {missing[0].key}); the bound holds for the "
                 "whole sample: label all of it (skip where you can not tell)"
             )
+        self.log.look(labels)
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
@@ -163,6 +164,7 @@ class Audit(Planned):
             "criteria": self.plan["criteria"],
             "confidence": float(self.confidence),
             "skipped": sum(label.skipped for label in labels.of.values()),
+            "changed": self.log.changed,
         }
         if ABOVE not in counts:
             size, drawn, hits = counts[""]
@@ -181,19 +183,19 @@ class Audit(Planned):
 
 def sentence_of(found: dict[str, Any]) -> str:
     """What an audit says, to quote."""
-    sure = f"with confidence {found['confidence']:g}"
+    sure, changed = f"with confidence {found['confidence']:g}", changed_sentence(found["changed"])
     if "above" not in found:
         return (
             f"Of {found['posts']:,} posts {found['labels']:,} were drawn at random and labelled: "
             f"{found['relevant']:,} are relevant. At least {found['relevant_at_least']:,} of all "
-            f"are (a precision of {found['precision_at_least']:.3f} or more), {sure}."
+            f"are (a precision of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
     size = found["settings"]["population"]
     return (
         f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
         f"{found['settings']['threshold']:g} is estimated at {found['recall']:.3f} and is at least "
         f"{found['recall_at_least']:.3f} {sure}. It says nothing about posts that are not among "
-        f"those {size:,}."
+        f"those {size:,}.{changed}"
     )
 
 

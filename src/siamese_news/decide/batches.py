@@ -6,10 +6,11 @@ from pathlib import Path
 
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.labels import Labels
-from siamese_news.decide.ledger import sheets_of
 from siamese_news.decide.plan import batch_name
 from siamese_news.decide.sheets import format_of, write_sheet
 from siamese_news.errors import InputError
+
+_ENDINGS = (".csv", ".prodigy.jsonl", ".jsonl", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,17 @@ def next_batch(
         path = batch_name(sheet, number)
     write_sheet(path, zip(work.drawn.draw(new), new, strict=True), format_of(path, format))
     return Batch(path, len(new), len(units) - len(new))
+
+
+def sheets_of(plan: Path) -> list[Path]:
+    """The sheets that lie beside a plan."""
+    stem = plan.name.removesuffix(".plan.json")
+    if not plan.parent.is_dir():
+        return []
+    found = []
+    for path in plan.parent.iterdir():
+        ending = next((e for e in _ENDINGS if path.name.endswith(e)), None)
+        middle = path.name.removeprefix(stem).removesuffix(ending) if ending else "no sheet"
+        if path.name == f"{stem}{middle}{ending}" and (not middle or middle[1:].isdigit()):
+            found.append((int(middle[1:] or 1), path))
+    return [path for _, path in sorted(found)]

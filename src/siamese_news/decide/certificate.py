@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.decide.certification import Certification, Claim
-from siamese_news.decide.labels import Labels
+from siamese_news.decide.labels import Labels, changed_sentence
 from siamese_news.decide.population import file_sha256
 from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
 from siamese_news.errors import InputError
@@ -51,6 +51,7 @@ def certificate_of(
             "not_relevant": len(labels.of) - relevant,
             "drawn_without_label": sum(name not in labels.of for name in work.drawn.by_name),
             "skipped": sum(label.skipped for label in labels.of.values()),
+            "changed": work.log.changed,
             "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
@@ -94,8 +95,16 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         return (
             f"No threshold could be certified at a precision of {claim['target']} with "
             f"{content['labels']['used']:,} labels; {likely}."
+            + changed_sentence(content["labels"].get("changed", 0))
         )
     judged = content["judged"]
+    notes = changed_sentence(content["labels"].get("changed", 0))
+    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    if given < shown:
+        notes = (
+            f" The {shown:,} verdicts that decided it rest on {given:,} labels; the other "
+            f"{shown - given:,} posts are copies of labelled ones.{notes}"
+        )
     least = f"at least {claim['relevant_at_least']:,} of them are relevant {judged}"
     if claim["exact"]:
         how = "This is known, for every one of them was labelled."
@@ -107,7 +116,8 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         )
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} have a score of "
-        f"{claim['threshold']:g} or more, and {least} (precision {claim['target']} or more). {how}"
+        f"{claim['threshold']:g} or more, and {least} (precision {claim['target']} or more). "
+        f"{how}{notes}"
     )
 
 
@@ -124,6 +134,7 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
         "relevant_at_least": needed if claim.size else 0,
         "exact": claim.exact,
         "labels_of_the_set": step.labels if step else 0,
+        "labels_given": claim.given,
         "errors_of_the_set": step.errors if step else 0,
         "sets_certified": sum(s.certified for s in claim.outcome.steps),
         "next_set": None if blocked is None else {
@@ -140,7 +151,10 @@ def _judged(work: Certification) -> str:
     rate = work.settings.false_positive
     if rate is None:
         return "as judged by the annotator"
-    return f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant"
+    return (
+        f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant, by "
+        "errors that are independent from text to text"
+    )
 
 
 def _share(value: Fraction) -> float:

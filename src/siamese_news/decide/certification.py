@@ -15,7 +15,8 @@ from siamese_news.decide.labels import Labels
 from siamese_news.decide.plan import METHOD, Settings, fingerprint
 from siamese_news.decide.planned import Planned
 from siamese_news.decide.population import Population
-from siamese_news.decide.texts import KnownVerdicts, distinct
+from siamese_news.decide.shapes import misfit, whole
+from siamese_news.decide.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
 
 _PIECE = 1024  # posts whose labels are looked up first to see whether all have one
@@ -31,6 +32,7 @@ class Claim:
         threshold: the lowest score that is certified; None where none is.
         outcome: of the descent.
         exact: whether every post above was labelled, so that nothing is left to chance.
+        given: labels behind the verdicts of the certified set; the others were given to copies.
         more: about how many more labels the next set needs if errors go on as they came; None where
             there is no telling, or no next set.
     """
@@ -40,6 +42,7 @@ class Claim:
     threshold: float | None
     outcome: Outcome
     exact: bool
+    given: int
     more: int | None
 
 
@@ -58,7 +61,7 @@ class Certification(Planned):
         super().__init__(plan, path, population, posts)
         self.settings = Settings.of(plan["settings"])
         self.sizes = np.array(plan["sets"], np.int64)
-        self.tables = self.settings.tables(self.sizes)
+        self.tables = self.settings.tables(self.sizes, self._nulls())
         self.order = Order(self.sizes, population.keys(self.settings.seed))
 
     @classmethod
@@ -70,7 +73,7 @@ class Certification(Planned):
         *,
         posts: Sequence[Path] | None = None,
         again: bool = False,
-        unused: bool = False,
+        withdraw: Sequence[Path] = (),
         criteria: str = "",
     ) -> Self:
         """Fix everything, before the first label, and write it down.
@@ -81,7 +84,7 @@ class Certification(Planned):
             settings: what the user chose.
             posts: files with the texts.
             again: whether this may be a further plan over the same scores.
-            unused: whether no label was given for the earlier ones.
+            withdraw: earlier plans that this one replaces; see `ledger.register`.
             criteria: what counts as relevant.
 
         Raises:
@@ -91,15 +94,24 @@ class Certification(Planned):
         if settings.first is None:
             settings = replace(settings, first=first_set(population.scores, settings.budget))
         sizes = settings.sets(population.scores)
+        noisy = settings.false_positive is not None
+        nulls = settings.nulls(sizes, Texts(population, posts).copies() if noisy else None)
+        if not any(of_target[0] for of_target in nulls):
+            raise InputError(
+                f"{results}: with --false-positive-rate {settings.false_positive} no labels can "
+                f"certify the first set of {sizes[0]:,} posts: the annotator may have called as "
+                "many relevant by mistake as it takes to miss the target (copies share one "
+                "verdict); expected a lower rate, a lower --precision or a larger --first"
+            )
         own = {
             "method": METHOD,
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
-            "tables": fingerprint(settings.tables(sizes), settings.budget),
-        }
+            "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
+        } | ({"nulls": nulls} if noisy else {})
         return cls._fix(
             path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
-            again=again, unused=unused, criteria=criteria,
+            again=again, withdraw=withdraw, criteria=criteria,
         )  # fmt: skip
 
     @classmethod
@@ -118,6 +130,19 @@ class Certification(Planned):
                 f"{path}: this version of the program computes other tables than the plan has; "
                 "finish with the version that made it"
             )
+        return found
+
+    def _nulls(self) -> list[list[int]]:
+        if self.settings.false_positive is None:
+            return self.settings.nulls(self.sizes, None)
+        nulls = self.plan.get("nulls")
+        rows = len(self.settings.targets), len(self.sizes)
+        if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
+            raise InputError(
+                f"{self.path}: its 'nulls' are missing or damaged; restore the file, or plan anew "
+                "with sample --again"
+            )
+        found: list[list[int]] = nulls
         return found
 
     @property
@@ -150,7 +175,8 @@ class Certification(Planned):
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
-            found.append(Claim(target, size, threshold, outcome, exact, more))
+            given = verdicts.given(self.order.first(step.number, step.labels)) if step else 0
+            found.append(Claim(target, size, threshold, outcome, exact, given, more))
         return found
 
     def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:

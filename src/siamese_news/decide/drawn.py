@@ -1,14 +1,12 @@
 """Which posts were drawn: written down before anybody sees them."""
 
 import hashlib
-import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from siamese_news.decide.journal import Journal
 from siamese_news.decide.population import Unit
-from siamese_news.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +50,15 @@ class DrawnFile:
         self._plan = plan
         self.by_key: dict[str, Drawn] = {}
         self.by_name: dict[str, Drawn] = {}
-        self._size = 0
-        if not path.exists():
-            return
-        # What was not written to its end was not shown to anybody either: it is drawn again.
-        whole, end, _ = path.read_bytes().rpartition(b"\n")
-        self._size = len(whole + end)
-        for number, line in enumerate(whole.split(b"\n") if end else [], 1):
+        self._journal = Journal(path)
+        for number, row in self._journal.rows:
             try:
-                row = json.loads(line)
                 parts = (row["key"], row["name"], row.get("part", ""))
                 if not all(isinstance(part, str) for part in parts):
                     raise TypeError("key, name and part are no texts")
-                self._take(Drawn(*parts))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise InputError(
-                    f"{path}:{number}: the list of drawn posts is damaged ({error}); restore it"
-                ) from error
+            except (KeyError, TypeError) as error:
+                raise self._journal.damaged(number, error) from error
+            self._take(Drawn(*parts))
 
     def __len__(self) -> int:
         return len(self.by_key)
@@ -84,19 +74,10 @@ class DrawnFile:
                 new.append(drawn)
             found.append(drawn)
         if new:
-            lines = []
-            for drawn in new:
-                row = {"key": drawn.key, "name": drawn.name}
-                row |= {"part": drawn.part} if drawn.part else {}
-                lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-            data = "".join(lines).encode()
-            with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
-                stream.truncate(self._size)
-                stream.seek(self._size)
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            self._size += len(data)
+            self._journal.append(
+                {"key": one.key, "name": one.name} | ({"part": one.part} if one.part else {})
+                for one in new
+            )
         return found
 
     def of_part(self, part: str) -> Sequence[Drawn]:

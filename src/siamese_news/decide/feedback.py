@@ -1,8 +1,9 @@
-"""A new order learned from labels, and whether it is the better one on labels it has not seen.
+"""A new order learned from labels, and whether it is the better one on posts it has not seen.
 
-A logistic regression (L2) on the words of a post and on its score. It is compared with the order of
-the search by cross-validation on the labels alone, and is worth using only where the difference is
-surely above 0.
+A logistic regression (L2) on the words of posts. Labels mostly come from the top, where a word may
+speak against a post that far below speaks for it; so random posts from far down, which are nearly
+all not relevant, are learned from and judged as well, and what is learned only moves the score of
+the search. It is worth using only where it is surely better, by cross-validation.
 """
 
 from collections.abc import Sequence
@@ -14,18 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.label_files import read_rows
-from siamese_news.decide.labels import NO, SKIP, YES
+from siamese_news.decide.label_files import SKIP, YES, read_rows
 from siamese_news.errors import InputError
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
 
 LEAST = 10
-"""Labels of each kind without which nothing is learned."""
+"""Labels of relevant posts without which nothing is learned."""
 
 _FOLDS, _REPEATS, _RESAMPLES = 5, 4, 1000
-_SCORE = 3.0  # how many times a word's weight the standardised score has before the penalty
 _SHOWN = 8
+_GAIN = 0.002
+# Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
+_FAR_POSTS, _FAR_RANK = 1500, 8000
+_FAR_RELEVANT = 0.05  # not where a larger share of the labelled posts there is relevant
+_STRENGTH, _SHARE = 3.0, 0.5  # C of the regression; its part of the new score, both standardised
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +39,18 @@ class Feedback:
     Attributes:
         relevant: number of labelled posts that are relevant.
         other: number of those that are not.
-        before: average precision of the search's order on the labelled posts.
+        far: number of random posts from far down that were taken as not relevant.
+        before: average precision of the search's order on the labelled and the far posts.
         after: that of the learned order, each post judged by what was learned without it.
         low: lower end of the 95% interval of the difference (paired bootstrap over texts).
         high: upper end.
         words: that speak most for a post, and most against it.
-        scores: (N,) of the posts in the learned order's own measure, 0 to 1.
+        scores: (N,) of the posts in the learned order's own measure.
     """
 
     relevant: int
     other: int
+    far: int
     before: float
     after: float
     low: float
@@ -54,17 +60,21 @@ class Feedback:
 
     @property
     def helps(self) -> bool:
-        """Whether the learned order is surely the better one."""
-        return self.low > 0
+        """Whether the learned order is surely the better one, and by more than next to nothing."""
+        return self.low > _GAIN
 
     def sentence(self) -> str:
         """What cross-validation says."""
+        far = (
+            f" and {self.far:,} random ones from far down, taken as not relevant"
+            if self.far
+            else ""
+        )
         said = (
             f"Average precision on {self.relevant + self.other:,} labelled posts "
-            f"({self.relevant:,} relevant): {self.before:.3f} in the order of the search, "
-            f"{self.after:.3f} learned "
-            f"(cross-validated; difference {self.after - self.before:+.3f}, 95% interval "
-            f"{self.low:+.3f} to {self.high:+.3f})."
+            f"({self.relevant:,} relevant){far}: {self.before:.3f} in the order of the search, "
+            f"{self.after:.3f} learned (cross-validated; difference "
+            f"{self.after - self.before:+.3f}, 95% interval {self.low:+.3f} to {self.high:+.3f})."
         )
         return said + ("" if self.helps else " That is no sure gain: the order stays as it was.")
 
@@ -81,11 +91,8 @@ def read_verdicts(paths: Sequence[Path]) -> dict[str, bool]:
     said: dict[str, set[bool]] = {}
     for path in paths:
         for row in read_rows(path):
-            value = " ".join(row.label.split()).lower()
-            if value in YES or value in NO:
-                said.setdefault(row.post, set()).add(value in YES)
-            elif value and value not in SKIP:
-                raise InputError(f"{row.where}: label is {row.label!r}; expected yes, no or skip")
+            if (value := row.verdict()) and value != SKIP:
+                said.setdefault(row.post, set()).add(value == YES)
     return {post: value for post, (value, *others) in said.items() if not others}
 
 
@@ -108,67 +115,81 @@ def learn(
         seed: of the folds.
 
     Raises:
-        InputError: for fewer than `LEAST` labels of a kind.
+        InputError: for fewer than `LEAST` labels of relevant posts, or of a kind.
     """
-    rows = np.array(sorted(verdicts), np.int64)
-    said = np.array([verdicts[row] for row in rows.tolist()], bool)
-    relevant, other = int(said.sum()), int((~said).sum())
-    if min(relevant, other) < LEAST:
+    with needs("search", "learning from labels"):
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+    labelled = np.array(sorted(verdicts), np.int64)
+    relevant = sum(verdicts.values())
+    other = len(labelled) - relevant
+    if relevant < LEAST:
         raise InputError(
-            f"{relevant} labelled posts are relevant and {other} are not; expected at least "
-            f"{LEAST} of each: label more first"
+            f"{relevant} labelled posts are relevant; expected at least {LEAST}: label more first"
         )
-    labelled = [texts[row] for row in rows.tolist()]
+    generator = np.random.default_rng(seed)
+    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, _FAR_RANK) :]
+    there = [verdicts[row] for row in np.intersect1d(below, labelled).tolist()]
+    below = np.setdiff1d(below, labelled)
+    if len(there) >= LEAST and sum(there) > _FAR_RELEVANT * len(there):
+        below = below[:0]  # the labels say that much is relevant there, so they have to judge
+    if not len(below) and other < LEAST:
+        raise InputError(
+            f"{other} labelled posts are not relevant; expected at least {LEAST}: label more first"
+        )
+    far = generator.choice(below, min(_FAR_POSTS, len(below)), replace=False)
+    rows = np.concatenate([labelled, far])
+    said = np.zeros(len(rows), bool)
+    said[: len(labelled)] = [verdicts[row] for row in labelled.tolist()]
+    weights = np.ones(len(rows))
+    weights[len(labelled) :] = max(other, LEAST) / max(len(far), 1)
+    # In judging, a far post stands for all that could have been drawn in its place.
+    stands_for = np.ones(len(rows))
+    stands_for[len(labelled) :] = len(below) / max(len(far), 1)
+
+    words = TfidfVectorizer(analyzer=_tokens(), sublinear_tf=True)
+    words.fit([texts[row] for row in rows.tolist()])
+    features = words.transform(texts)
     copies = (
-        [" ".join(_tokens()(text)) for text in labelled] if clusters is None else clusters[rows]
+        [" ".join(_tokens()(texts[row])) for row in rows] if clusters is None else clusters[rows]
     )
     groups = np.unique(copies, return_inverse=True)[1].ravel()
     own = np.zeros(len(rows))
     for train, test in _folds(said, groups, seed):
-        model = _Model([labelled[n] for n in train], scores[rows[train]], said[train])
-        own[test] += model([labelled[n] for n in test], scores[rows[test]]) / _REPEATS
-    before, after = _precision(said, scores[rows]), _precision(said, own)
-    low, high = _interval(said, scores[rows], own, groups, seed)
-    whole = _Model(labelled, scores[rows], said)
+        learned, _ = _learned(features, scores, rows[train], said[train], weights[train])
+        own[test] += learned[rows[test]] / _REPEATS
+    low, high = _interval(said, scores[rows], own, groups, stands_for, generator)
+    before = _weighted(said, scores[rows], stands_for[None])
+    after = _weighted(said, own, stands_for[None])
+    learned, coefficients = _learned(features, scores, rows, said, weights)
+    names, order = words.get_feature_names_out(), np.argsort(coefficients, kind="stable")
+    telling = (
+        tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
+        tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
+    )
     return Feedback(
-        relevant, other, before, after, low, high, whole.telling(), whole(texts, scores)
+        relevant, other, len(far), float(before[0]), float(after[0]), low, high, telling, learned
     )
 
 
-class _Model:
-    """Words and score to a probability that is not calibrated; learned when it is made."""
+def _learned(
+    features: Any,
+    scores: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    said: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(N,) new scores of the whole pool, and the coefficients of the words."""
+    from sklearn.linear_model import LogisticRegression
 
-    def __init__(
-        self, texts: Sequence[str], scores: NDArray[np.float64], said: NDArray[np.bool_]
-    ) -> None:
-        with needs("search", "learning from labels"):
-            from sklearn.feature_extraction.text import TfidfVectorizer
-            from sklearn.linear_model import LogisticRegression
+    model = LogisticRegression(C=_STRENGTH, max_iter=1000)
+    model.fit(features[rows], said, sample_weight=weights)
+    found = _standardised(scores) + _SHARE * _standardised(model.decision_function(features))
+    return found, model.coef_[0]
 
-        self._words = TfidfVectorizer(analyzer=_tokens(), sublinear_tf=True)
-        self._mean, self._spread = float(scores.mean()), float(scores.std()) or 1.0
-        self._words.fit(texts)
-        self._model = LogisticRegression(class_weight="balanced", max_iter=1000)
-        self._model.fit(self._features(texts, scores), said)
 
-    def __call__(self, texts: Sequence[str], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._model.predict_proba(self._features(texts, scores))[:, 1]
-        return found
-
-    def telling(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The words with the greatest weights, and those with the least."""
-        names = self._words.get_feature_names_out()
-        weights = self._model.coef_[0][1:]
-        order = np.argsort(weights, kind="stable")
-        for_it = [str(names[n]) for n in order[::-1][:_SHOWN] if weights[n] > 0]
-        against = [str(names[n]) for n in order[:_SHOWN] if weights[n] < 0]
-        return tuple(for_it), tuple(against)
-
-    def _features(self, texts: Sequence[str], scores: NDArray[np.float64]) -> Any:
-        from scipy.sparse import csr_matrix, hstack
-
-        score = _SCORE * (scores - self._mean) / self._spread
-        return hstack([csr_matrix(score[:, None]), self._words.transform(texts)], format="csr")
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (values - values.mean()) / (values.std() or 1.0)
 
 
 @lru_cache
@@ -192,30 +213,25 @@ def _folds(said: NDArray[np.bool_], groups: NDArray[np.int64], seed: int) -> Any
             yield train, test
 
 
-def _precision(said: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(said, scores))
-
-
 def _interval(
     said: NDArray[np.bool_],
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     groups: NDArray[np.int64],
-    seed: int,
+    stands_for: NDArray[np.float64],
+    generator: np.random.Generator,
 ) -> tuple[float, float]:
     """95% of the differences when the texts are drawn anew, with replacement."""
-    generator = np.random.default_rng(seed)
     count = int(groups.max()) + 1
     times = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
+    times = times * stands_for
     found = _weighted(said, after, times) - _weighted(said, before, times)
     low, high = np.nanquantile(found, [0.025, 0.975])
     return float(low), float(high)
 
 
 def _weighted(
-    said: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.int64]
+    said: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Average precision where each post counts so many times.
 
@@ -230,6 +246,6 @@ def _weighted(
     order = np.argsort(-scores, kind="stable")
     times = times[:, order]
     hits = times * said[order]
-    precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1)
+    precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1e-9)
     total = hits.sum(axis=1)
     return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)

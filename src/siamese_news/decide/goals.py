@@ -140,7 +140,7 @@ class Stopping(Planned):
         goal.rules(population)
         promised = goal.recall is not None
         return cls._fix(
-            path, population, goal.plain(), posts=posts, again=again or not promised, unused=False,
+            path, population, goal.plain(), posts=posts, again=again or not promised,
             error=1 - Fraction(goal.confidence) if promised else Fraction(0), own={},
             criteria=criteria,
         )  # fmt: skip

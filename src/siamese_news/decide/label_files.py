@@ -1,8 +1,9 @@
-"""Rows of files with labels: CSV, JSON lines, Label Studio and Prodigy, as programs save them."""
+"""Rows of files with labels, as programs save them, and the words that labels may be."""
 
 import csv
 import io
 import json
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,17 @@ from siamese_news.utils.spreadsheet import unguarded
 
 T = TypeVar("T")
 
-_KNOWN = {"key", "post", "article", "text", "link", "label"}
-_WORDS = {"0", "1", "yes", "no", "y", "n", "relevant", "not relevant", "true", "false", "skip"}
+YES, NO, SKIP = "yes", "no", "skip"
+
+_KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
+_WORDS = {
+    YES: "1 1.0 yes y true relevant r accept x ja j oui o si sim",
+    NO: "0 0.0 no n false irrelevant not_relevant reject nein non nao",
+    SKIP: "skip skipped ? unsure ignore",
+}
+"""What annotators write for a verdict: case and accents do not matter."""
+_VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
+_VERDICTS["not relevant"] = NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,29 @@ class RawLabel:
     article: str
     label: str
     text: str
+    check: str
+
+    def verdict(self) -> str:
+        """``yes``, ``no`` or ``skip``; empty where there is no label yet.
+
+        Raises:
+            InputError: for a label that is none of the known words.
+        """
+        if not self.label.strip():
+            return ""
+        found = _verdict(self.label)
+        if found is None:
+            raise InputError(
+                f"{self.where}: label is {self.label!r}; expected one of "
+                + "; or ".join(f"{', '.join(words.split())}" for words in _WORDS.values())
+                + "; or an empty cell for a post that has no label yet"
+            )
+        return found
+
+
+def _verdict(label: str) -> str | None:
+    plain = unicodedata.normalize("NFKD", " ".join(label.split()).lower())
+    return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 
 def read_rows(path: Path) -> Iterator[RawLabel]:
@@ -102,7 +135,7 @@ def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, lis
             (number, cells[place]) for number, cells in rows
             if len(cells) > place and cells[place].strip()
         ]  # fmt: skip
-        if filled and all(cell.strip().lower() in _WORDS for _, cell in filled):
+        if filled and all(_verdict(cell) for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
                 f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column "
@@ -115,7 +148,8 @@ def _raw(where: str, row: dict[str, Any]) -> RawLabel:
         value = row.get(name)
         return "" if value is None else _plain(value)
 
-    return RawLabel(where, cell("key"), cell("post"), cell("article"), cell("label"), cell("text"))
+    names = ("key", "post", "article", "label", "text", "check")
+    return RawLabel(where, *(cell(name) for name in names))
 
 
 def _plain(value: Any) -> str:

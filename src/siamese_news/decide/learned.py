@@ -79,7 +79,7 @@ def write_learned(path: Path, table: Any, found: Feedback, results: Path) -> Non
 def plain(found: Feedback) -> dict[str, Any]:
     """What was learned, as JSON has it, without the scores."""
     return {
-        "relevant": found.relevant, "other": found.other, "before": found.before,
+        "relevant": found.relevant, "other": found.other, "far": found.far, "before": found.before,
         "after": found.after, "low": found.low, "high": found.high, "helps": found.helps,
         "words": [list(words) for words in found.words], "sentence": found.sentence(),
     }  # fmt: skip

@@ -74,7 +74,18 @@ class Settings:
         assert self.first is not None
         return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
-    def tables(self, sizes: NDArray[np.int64]) -> list[Tables]:
+    def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
+        """Of each target the fewest errors with which each set misses it; see `noisy_nulls`."""
+        found = []
+        for target in self.targets:
+            nulls = np.array([least_errors(n, Fraction(target)) for n in sizes.tolist()], np.int64)
+            if self.false_positive is not None:
+                rates = self.false_positive, self.false_negative
+                nulls = noisy_nulls(sizes, nulls, *rates, copies)
+            found.append(nulls.tolist())
+        return found
+
+    def tables(self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]) -> list[Tables]:
         """The tables of each target.
 
         Raises:
@@ -89,17 +100,8 @@ class Settings:
                 "least .5, and less than "
                 + (".995, of which .005 pay for label noise" if self.false_positive else "1")
             )
-        found = []
-        for target in self.targets:
-            nulls = np.array([least_errors(n, Fraction(target)) for n in sizes.tolist()], np.int64)
-            if self.false_positive is not None:
-                nulls = noisy_nulls(sizes, nulls, self.false_positive, self.false_negative)
-            found.append(
-                Tables(
-                    sizes.tolist(), nulls.tolist(), error=float(error), turn=turn_of(self.budget)
-                )
-            )
-        return found
+        turn = turn_of(self.budget)
+        return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
 
 
 def fingerprint(tables: Sequence[Tables], budget: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from siamese_news.decide import ledger
 from siamese_news.decide.drawn import DrawnFile
+from siamese_news.decide.labels import VerdictLog
 from siamese_news.decide.plan import beside
 from siamese_news.decide.population import Population, Unit, file_sha256
 from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
@@ -45,6 +46,7 @@ class Planned:
         self.results = population.path
         self.texts = Texts(population, posts)
         self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+        self.log = VerdictLog(beside(path, "verdicts.jsonl"))
 
     @classmethod
     def _fix(
@@ -57,10 +59,10 @@ class Planned:
         own: Mapping[str, Any],
         posts: Sequence[Path] | None,
         again: bool,
-        unused: bool,
         criteria: str,
+        withdraw: Sequence[Path] = (),
     ) -> Self:
-        """Register a plan beside the scores and write its file.
+        """Register a plan and write its file.
 
         Args:
             path: of the plan: a new file, or one with the very same plan.
@@ -70,22 +72,23 @@ class Planned:
             own: what only this kind of plan fixes.
             posts: files with the texts.
             again: whether this may be a further plan over the same scores.
-            unused: whether no label was given for the earlier ones.
             criteria: what counts as relevant.
+            withdraw: earlier plans that this one replaces; their sheets are refused from now on.
 
         Raises:
             InputError: for a plan that may not be.
         """
         results = population.path
         scores = file_sha256(results)
-        entry = {"kind": cls.kind, "scores": scores, "settings": dict(settings)}
+        entry = ledger.entry_of(cls.kind, scores, settings)
         if path.exists():
             old = read_sealed(path, "plan")
             if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
                 raise InputError(f"{path}: another plan stands there; name another --out")
         earlier = ledger.register(
-            results, entry, error=error, again=again, unused=unused, plan=path
-        )
+            population, entry, error=error, plan=path, criteria=criteria, again=again,
+            withdraw=withdraw,
+        )  # fmt: skip
         plan = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,
@@ -101,7 +104,7 @@ class Planned:
             "cuts": [float(population.scores[-1])],
             "model": model_of(results),
             "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
-            "earlier": [{"sha256": e["sha256"], "error": e["error"]} for e in earlier],
+            "earlier": earlier,
             "criteria": criteria,
             **own,
         }  # fmt: skip
@@ -136,7 +139,9 @@ class Planned:
             )
         given = results or path.with_name(plan["population"]["file"])
         corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-        return cls(plan, path, check_unchanged(plan, given, corpus), corpus)
+        population = check_unchanged(plan, given, corpus)
+        ledger.refuse_withdrawn(path, plan, given)
+        return cls(plan, path, population, corpus)
 
     def units(self, ranks: Sequence[int]) -> list[Unit]:
         """The posts at these ranks, with texts."""

@@ -13,6 +13,9 @@ from siamese_news.decide.design import keys_of
 from siamese_news.decide.scored_file import read_columns, read_texts
 from siamese_news.errors import InputError
 
+SKETCH = 64
+"""Hashes of a sketch: their share in common is that of the posts, to within .06."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -44,6 +47,8 @@ class Population:
 
     Attributes:
         scores: (N,) descending.
+        sketch: the smallest hashes of the posts' ids, by which `ledger` knows the posts again,
+            whatever the file and the scores.
 
     Raises:
         InputError: for a file without ids and scores, and one that has a unit twice.
@@ -51,6 +56,7 @@ class Population:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.sketch: list[int] = []
         ids, articles, scores = read_columns(path)
         if not len(scores):
             raise InputError(f"{path}: no post in the file; expected what rank or filter wrote")
@@ -170,6 +176,8 @@ class Population:
         """A unit that occurs twice, or None."""
         keys = np.concatenate([keys_of(0, piece, purpose="repeated") for piece in self._pieces()])
         keys.sort()
+        if self._articles is None:
+            self.sketch = np.unique(keys)[:SKETCH].tolist()
         same = np.unique(keys[1:][keys[1:] == keys[:-1]])
         if not len(same):
             return None

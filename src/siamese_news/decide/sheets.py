@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.decide.drawn import Drawn
+from siamese_news.decide.labels import check_value
 from siamese_news.decide.population import Unit
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.spreadsheet import guarded
 
 FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
-COLUMNS = ("key", "label", "text", "link", "article", "post", "note")
+COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
 def format_of(path: Path, asked: str | None = None) -> str:
@@ -64,6 +65,7 @@ def write_sheet(
         {
             "key": drawn.key, "label": "", "text": unit.text, "link": unit.link,
             "article": names.get(unit.article) or unit.article, "post": unit.post, "note": "",
+            "check": check_value(drawn.name, unit.text),
         }
         for drawn, unit in rows
     ]  # fmt: skip
@@ -76,7 +78,9 @@ def _csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     for record in records:
-        writer.writerow([guarded(record[name]) for name in COLUMNS])
+        # A carriage return alone would end the row for many programs.
+        cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
+        writer.writerow([guarded(cell) for cell in cells])
 
 
 def _jsonl(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
@@ -96,7 +100,8 @@ def _label_studio(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
 
 def _prodigy(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
     for record in records:
-        meta = {name: record[name] for name in ("key", "post", "article", "link") if record[name]}
+        names = ("key", "post", "article", "link", "check")
+        meta = {name: record[name] for name in names if record[name]}
         task = {"text": record["text"], "label": "RELEVANT", "meta": meta}
         stream.write(json.dumps(task, ensure_ascii=False) + "\n")
 

@@ -1,5 +1,6 @@
 """The texts of drawn posts, and verdicts that one text carries to its copies."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -51,6 +52,16 @@ class Texts:
             if rank not in self._keys:
                 self._keys[rank] = text_key(unit)
         return [self._keys[rank] for rank in ranks]
+
+    def copies(self) -> NDArray[np.int64]:
+        """(N,) of the post at each rank, how many posts down to it have its text; it counts."""
+        seen: Counter[tuple[str, str]] = Counter()
+        found = np.ones(len(self._population), np.int64)
+        for rank, key in enumerate(self.keys(range(len(found)))):
+            if key is not None:
+                seen[key] += 1
+                found[rank] = seen[key]
+        return found
 
     def _with_texts(self, units: list[Unit]) -> list[Unit]:
         from siamese_news.data.readers import open_posts
@@ -119,6 +130,11 @@ class KnownVerdicts:
                 if key is not None:
                     found[place] = self._by_text.get(key, UNKNOWN)
         return found
+
+    def given(self, ranks: NDArray[np.int64]) -> int:
+        """How many labels stand behind the verdicts of these ranks; copies share one."""
+        known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
+        return len(distinct(self._texts.units(known), known))
 
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""

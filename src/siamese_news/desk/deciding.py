@@ -12,10 +12,11 @@ from siamese_news.decide.audit import lower_bound, upper_bound
 from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.design import share_of
-from siamese_news.decide.labels import Labels, read_labels
-from siamese_news.decide.ledger import mark_labelled, never_labelled, read_ledger
+from siamese_news.decide.labels import Labels, check_value, read_labels
+from siamese_news.decide.ledger import plans_over
 from siamese_news.decide.page import write_page
 from siamese_news.decide.plan import Settings, beside
+from siamese_news.decide.population import Population
 from siamese_news.desk.labels import LabelLog
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
@@ -101,8 +102,9 @@ class Deciding:
         return self.path.exists()
 
     def earlier(self) -> int:
-        """How many plans were made over the results."""
-        return len(read_ledger(self._project.results)) if self._project.results.exists() else 0
+        """How many plans were made over the posts of the results."""
+        results = self._project.results
+        return plans_over(Population(results)) if results.exists() and not self.planned else 0
 
     def plan(
         self, precision: Sequence[str], confidence: str, budget: int, criteria: str, *, again: bool
@@ -130,7 +132,6 @@ class Deciding:
                 self.path,
                 settings,
                 again=again,
-                unused=never_labelled(project.results),
                 criteria=criteria.strip()[:5000],
             )
             self._work, self._found = work, None
@@ -160,6 +161,7 @@ class Deciding:
             if self._found is None or self._found[0] != version:
                 work = self._open()
                 labels = self._labels(work)
+                work.log.look(labels)
                 content = certificate_of(work, work.claims(labels), labels, [self.sheet])
                 conflicts = sum(
                     self._log.verdict(drawn.post) == "conflict"
@@ -180,7 +182,9 @@ class Deciding:
 
     def files(self) -> list[Path]:
         """The files of plan and certificate that there are."""
-        endings = ("plan.json", "drawn.jsonl", "certificate.json", "certificate.html")
+        endings = (
+            "plan.json", "drawn.jsonl", "verdicts.jsonl", "certificate.json", "certificate.html"
+        )  # fmt: skip
         found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]
         return [path for path in found if path.exists()]
 
@@ -218,10 +222,7 @@ class Deciding:
         if not len(work.drawn):
             return Labels()
         self._write_sheet(work)
-        labels = read_labels([self.sheet], work.drawn)
-        if labels.of:
-            mark_labelled(self._project.results, self.path)
-        return labels
+        return read_labels([self.sheet], work.drawn)
 
     def _write_sheet(self, work: Certification) -> None:
         """The labels of the drawn posts as the commands read them."""
@@ -236,6 +237,7 @@ class Deciding:
                     "key": one.key, "label": "skip" if label == "conflict" else label,
                     "text": unit.text, "link": unit.link, "article": unit.article,
                     "post": one.post, "note": " / ".join(sorted(notes - {""})),
+                    "check": check_value(one.name, unit.text),
                 }  # fmt: skip
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 

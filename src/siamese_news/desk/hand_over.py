@@ -10,7 +10,6 @@ from typing import Any
 from siamese_news.data.records import Post
 from siamese_news.decide.drawn import Drawn
 from siamese_news.decide.label_files import read_rows
-from siamese_news.decide.labels import NO, SKIP, YES
 from siamese_news.decide.population import Unit
 from siamese_news.decide.sheets import write_sheet
 from siamese_news.desk.desk import Desk
@@ -83,14 +82,11 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
                 keys = {one["key"]: one["name"].rpartition("\t")[2] for one in drawn}
     said: list[tuple[str, str]] = []
     for row in rows:
-        label = " ".join(row.label.split()).lower()
-        value = "yes" if label in YES else "no" if label in NO else "skip" if label in SKIP else ""
-        if not value:
-            raise InputError(
-                f"{path.name}: {row.where.rpartition('/')[2]}: label is {row.label!r}; expected "
-                "yes, no or skip; nothing was taken"
-            )
-        said.append((keys.get(row.key.strip().lower(), row.post), value))
+        try:
+            said.append((keys.get(row.key.strip().lower(), row.post), row.verdict()))
+        except InputError as error:
+            plain = str(error).replace(str(path), path.name)
+            raise InputError(f"{plain}; nothing was taken") from None
     known = desk.results().by_id([post for post, _ in said])
     counts = {"taken": 0, "already": 0, "unknown": 0}
     for post, value in said:

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.cli.progress import PROGRESS
-from siamese_news.decide.ledger import ledger_path
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 
@@ -139,7 +137,6 @@ class Search:
                     number -= 1
                 folder = project.folder / "searches" / str(number)
                 folder.mkdir(parents=True, exist_ok=True)
-                _keep_ledger(before, folder)
                 arguments = filter_arguments(project, folder / "results.parquet", known)
             line = command_line(arguments)
             resumed = [*arguments, "--resume"]
@@ -258,10 +255,3 @@ def _log(path: Path) -> tuple[list[dict[str, Any]], str]:
         elif line.strip():
             message = line.strip()
     return rows, message
-
-
-def _keep_ledger(before: Path, folder: Path) -> None:
-    """Plans over the same scores count, though the search was run again."""
-    old = ledger_path(before / "results.parquet")
-    if old.exists() and before != folder:
-        shutil.copyfile(old, ledger_path(folder / "results.parquet"))

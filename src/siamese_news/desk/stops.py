@@ -9,7 +9,6 @@ from siamese_news.decide.design import share_of
 from siamese_news.decide.drawn import Drawn
 from siamese_news.decide.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
 from siamese_news.decide.labels import Label, Labels
-from siamese_news.decide.ledger import mark_labelled
 from siamese_news.decide.plan import beside
 from siamese_news.decide.sealed import SEAL
 from siamese_news.desk.labels import LabelLog
@@ -153,8 +152,6 @@ class Stops:
             said = _VALUES.get(self._log.verdict(post), "skip")
             label = Label(Drawn("", post), said == 1, said == "skip", str(self._log.path))
             labels.of[post] = label
-        if labels.of:
-            mark_labelled(self._project.results, self.path)
         return labels
 
     def _write(self, work: Stopping) -> None:

@@ -1,0 +1,140 @@
+"""Users who try again: how often what they are handed is wrong, by the functions of the commands.
+
+Every corpus is the least favourable one: each set misses the target by a single post.
+"""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from siamese_news.decide.certification import Certification
+from siamese_news.decide.drawn import Drawn
+from siamese_news.decide.labelled import border
+from siamese_news.decide.labels import Label, Labels
+from siamese_news.decide.plan import Settings
+from siamese_news.decide.simulate import interval
+from siamese_news.errors import InputError
+
+TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
+
+
+def corpus(folder, generator):
+    pool = border(generator, TARGET)
+    relevant = pool.relevant[:1500]
+    # Other ids in every corpus, for the list of plans knows them in any folder.
+    names = [f"{folder.name}-{n}" for n in generator.permutation(len(relevant))]
+    rows = [
+        {"post": post, "score": 1 - n / 2000, "text": f"text {post}"}
+        for n, post in enumerate(names)
+    ]
+    (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return rows, dict(zip(names, relevant.tolist(), strict=True))
+
+
+def labelled(work, truth):
+    """Until the plan asks for nothing more; the labels are kept in another program."""
+    labels = Labels()
+    while ranks := work.next_posts(labels, at_least=25):
+        for unit in work.units(ranks):
+            drawn = Drawn("", unit.name)
+            labels.of[unit.name] = Label(drawn, truth[unit.post], False, "")
+    return labels
+
+
+def settings(seed):
+    return Settings(targets=(str(TARGET),), confidence=".95", budget=BUDGET, seed=seed)
+
+
+def other_seeds(folder, rows, truth):
+    """Calls `sample` again and again, and certifies with whatever plan passes."""
+    found = []
+    for number in range(TRIES):
+        try:
+            work = Certification.start(
+                folder / "scored.jsonl", folder / f"{number}.plan.json", settings(number)
+            )
+        except InputError:
+            continue
+        found.append(work)
+    return found
+
+
+def other_decimals(folder, rows, truth):
+    """Ranks again until the scores differ in the seventh decimal, under another name."""
+    found = []
+    for number in range(TRIES):
+        results = folder / f"scored.{number}.jsonl"
+        moved = [{**row, "score": row["score"] + number * 1e-7} for row in rows]
+        results.write_text("".join(json.dumps(row) + "\n" for row in moved))
+        try:
+            found.append(Certification.start(results, folder / f"{number}.plan.json", settings(0)))
+        except InputError:
+            continue
+    return found
+
+
+def withdraws(folder, rows, truth):
+    """Labels in another program, and gives a plan up unless it passes."""
+    given_up = []
+    for number in range(TRIES):
+        path = folder / f"{number}.plan.json"
+        work = Certification.start(
+            folder / "scored.jsonl", path, settings(number), withdraw=given_up[-1:]
+        )
+        given_up.append(path)
+        if any(claim.size for claim in work.claims(labelled(work, truth))):
+            break
+    return [Certification.resume(path, results=work.results) for path in given_up if usable(path)]
+
+
+def usable(path):
+    try:
+        Certification.resume(path, results=path.with_name("scored.jsonl"))
+    except InputError:
+        return False
+    return True
+
+
+def run(folder, user, repeats):
+    """How many repeats ended with a wrong certificate of .95, and with one of any confidence."""
+    counts = np.zeros(2, int)
+    allowed = 0.0
+    for number in range(repeats):
+        own = folder / str(number)
+        own.mkdir()
+        rows, truth = corpus(own, np.random.default_rng([7, number]))
+        plans = user(own, rows, truth)
+        allowed += max(float(work.error) for work in plans)
+        wrong = [
+            work.error for work in plans
+            if any(claim.size for claim in work.claims(labelled(work, truth)))
+        ]  # fmt: skip
+        counts += [Fraction(1, 20) in wrong, bool(wrong)]
+    return counts.tolist(), allowed
+
+
+USERS = [other_seeds, other_decimals, withdraws]
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_no_second_try_is_free(tmp_path, user):
+    own = tmp_path / "one"
+    own.mkdir()
+    rows, truth = corpus(own, np.random.default_rng(0))
+    plans = user(own, rows, truth)
+    assert len(plans) == 1
+    if user is withdraws:
+        tries = len(list(own.glob("*.plan.json")))
+        assert tries > 1 and plans[0].error == Fraction(tries, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", USERS)
+def test_false_certificates_stay_within_what_they_say(tmp_path, user):
+    repeats = 250
+    (full, any_of_them), allowed = run(tmp_path, user, repeats)
+    print(user.__name__, full, any_of_them, allowed)
+    assert interval(full, repeats)[0] <= 0.05
+    assert interval(any_of_them, repeats)[0] <= allowed / repeats
