@@ -36,21 +36,41 @@ def test_an_option_that_was_renamed_is_answered_with_the_new_one(tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
+def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tmp_path):
+    sweep = ["-m", "encoder=bag_idf", "hydra.sweep.dir=sweep"]
+    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1,0.001"]
+    done = train(tmp_path, *sweep, *rates)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert [(row["objective"], row["task.optimizer.lr"]) for row in rows] == [
+        ("ntxent", "0.1"), ("ntxent", "0.001"), ("paper", "0.1"), ("paper", "0.001"),
+    ]  # fmt: skip
+    assert len({row["MAP"] for row in rows}) == 4
+    assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
+    assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
+
+    results = {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+    again = train(tmp_path, *sweep, *rates, "published=true", "trainer.threads=2")
+    assert again.returncode == 0 and again.stdout.count("job skipped") == 4
+    other = train(tmp_path, *sweep, "objective=ntxent,paper", "task.optimizer.lr=0.1,0.2", "seed=1")
+    assert other.returncode == 2
+    for key in ("seed (0 there, 1 here)", "hydra.sweep.dir="):
+        assert key in other.stdout
+    single = train(tmp_path, "encoder=cnn", "hydra.run.dir=sweep/0")
+    assert (
+        single.returncode == 2 and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
+    )
+    assert results == {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+
+
 @pytest.mark.slow
 def test_the_sweep_ends_in_one_table(tmp_path):
     names = ["bag", "cnn", "gru", "bigru", "star", "transformer"]
-    arguments = ["-m", f"encoder={','.join(names)}", "hydra.sweep.dir=sweep"]
-    done = train(tmp_path, *arguments)
+    done = train(tmp_path, "-m", f"encoder={','.join(names)}", "hydra.sweep.dir=sweep")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert [row["encoder"] for row in rows] == names
     assert "| bigru |" in done.stdout
-    # The same command again: every job has its result, none runs twice.
-    before = (tmp_path / "sweep" / "5" / "row.json").stat().st_mtime_ns
-    again = train(tmp_path, *arguments)
-    assert again.returncode == 0
-    assert (tmp_path / "sweep" / "5" / "row.json").stat().st_mtime_ns == before
-    assert "job skipped" in again.stdout + again.stderr
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
@@ -23,43 +22,13 @@ with entry_point("train", COMMAND, __name__):
     from hydra.types import RunMode
     from omegaconf import DictConfig, OmegaConf
 
+    from siamese_news.training.job import train
     from siamese_news.training.launch import (
-        is_first_process,
         launched_processes,
         prepare_command,
-        was_restarted,
     )
-    from siamese_news.training.sweep import ROW, write_row
 
 log = logging.getLogger(__name__)
-
-
-def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
-    """Run the configured task and return its row of the comparison table.
-
-    If several processes run, only the first one writes and returns a row.
-
-    Args:
-        config: the composed configuration.
-        out: the folder for everything the run writes.
-    """
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    if HydraConfig.initialized():  # what the options are called on the command line
-        plain["labels"] = dict(HydraConfig.get().runtime.choices)
-    if is_first_process():
-        with atomic_write(out / "config.yaml") as stream:
-            stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    if plain["task"]["name"] == "rerank":
-        from siamese_news.training.rerank import run as rerank
-
-        return rerank.run(plain, out)
-    if plain["task"]["name"] == "distil":
-        from siamese_news.training.distill import run as distil
-
-        return distil.run(plain, out)
-    from siamese_news.training.linking import run as link
-
-    return link.run(plain, out)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
@@ -73,16 +42,12 @@ def _compose_and_train(config: DictConfig) -> None:
             _refuse_ddp(config)
         data = OmegaConf.to_container(config.data, resolve=True) if "data" in config else {}
         check_name(data, settings.overrides.task)  # type: ignore[arg-type]
-        if (settings.mode == RunMode.MULTIRUN or was_restarted()) and (out / ROW).is_file():
-            log.info("%s has its result; job skipped", out)
-            return
         with needs("train", COMMAND):
             row = train(config, out)
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)
     if row is not None:
-        write_row(out, row)
         for line in last_lines(out, row):
             log.info("%s", line)
 

@@ -18,6 +18,7 @@ from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair
 from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
+from siamese_news.training.job import train
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
@@ -141,15 +142,17 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
         neighbours=3 if ranker == "patt" else 0, interpolation="log-odds",
     )  # fmt: skip
     config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
-    row = rerank.run(config, tmp_path / "out")
+    row = train(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
     run = read_run(tmp_path / "out" / "test.run.gz")
     assert set(run) == {str(n) for n in range(17, 25)} and len(run["17"]) == 12
-    (tmp_path / "out" / "row.json").write_text(json.dumps({**row, "AP": 2.0}))
-    assert rerank.run(config, tmp_path / "out")["AP"] == 2.0
+    saved_row = (tmp_path / "out" / "row.json").stat()
+    assert train(config, tmp_path / "out") == row
+    assert (tmp_path / "out" / "row.json").stat() == saved_row
+    with pytest.raises(InputError, match=r"another configuration.* seed \(0 there, 5 here\)"):
+        train({**config, "seed": 5}, tmp_path / "out")
     table = summarise([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
     assert "±0.0707" in table and "2013 P30" in table
-    (tmp_path / "out" / "row.json").write_text(json.dumps(row))
     collection = read_reranking("small")
     assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row
     near = tmp_path / "out" / "test+ql+near.run.gz"

@@ -1,6 +1,5 @@
 """The rerank task: train a ranker on three years, select on held-out topics, test on the fourth."""
 
-import hashlib
 import json
 import logging
 import time
@@ -44,7 +43,6 @@ from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
 
-ROW = "row.json"
 _SETTINGS = ("task", "ranker", "vectors", "fold", "seed")
 _BEGUN = "begun.json"
 
@@ -55,8 +53,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
     (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
     smoothed one ``out/test+ql+near.run.gz``, the figures per topic
-    ``out/topics.json`` and the row ``out/row.json``. A folder that has its row for the same
-    settings is not trained again; one with ``checkpoints/last.ckpt`` goes on from there.
+    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` goes on from there.
 
     Args:
         config: the resolved configuration, plain values.
@@ -73,12 +70,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         raise InputError(
             f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
         )
-    digest = _digest(config)
-    if (out / ROW).is_file():
-        row: dict[str, Any] = json.loads((out / ROW).read_text(encoding="utf-8"))
-        if row.get("settings") == digest:
-            log.info("%s has the row of these settings; nothing to train", out)
-            return row
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
@@ -130,7 +121,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "train s": round(trained - prepared, 1),
         "test s": round(scored - scoring, 1),
         "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
-        "settings": digest,
     }
     tag = "-".join(str(row["ranker"]).split())
     write_run(out / "dev.run.gz", dev_run, tag)
@@ -146,7 +136,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             "dev": fold.dev,
         },
     )
-    _write_json(out / ROW, row)
     return row
 
 
@@ -247,12 +236,6 @@ def _name(config: Mapping[str, Any]) -> str:
     return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
 
 
-def _digest(config: Mapping[str, Any]) -> str:
-    """The settings that identify a run."""
-    settings = {key: config[key] for key in _SETTINGS}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that may not change between a crash and its continuation."""
     settings = {key: config[key] for key in _SETTINGS}
@@ -291,7 +274,7 @@ def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"Collection {config['task']['collection']}, test year {row['fold']}; the other years "
             "train and validate. +QL adds query likelihood, +near smooths over similar candidates; "
             "both are tuned on validation topics.",
-            markdown_table([{k: v for k, v in row.items() if k != "settings"}]),
+            markdown_table([row]),
             f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
             f"{about['machine']}.",
             "## Limits",
