@@ -7,7 +7,7 @@ import sys
 import pytest
 
 SMALL = [
-    "vectors.max_words=5000", "task.epochs=1", "task.batches=1", "task.bootstrap=0",
+    "vectors.max_words=5000", "task.epochs=1", "trainer.limit_train_batches=1", "task.bootstrap=0",
     "trainer.threads=1", "data.limits.article_tokens=40",
 ]  # fmt: skip
 

@@ -20,13 +20,14 @@ with entry_point("train", COMMAND, __name__):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import DictConfig
 
     from siamese_news.training.job import train
     from siamese_news.training.launch import (
         launched_processes,
         prepare_command,
     )
+    from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,7 @@ def _compose_and_train(config: DictConfig) -> None:
     try:
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
-        data = OmegaConf.to_container(config.data, resolve=True) if "data" in config else {}
-        check_name(data, settings.overrides.task)  # type: ignore[arg-type]
+        check_name(plain_options(config).get("data", {}), settings.overrides.task)
         with needs("train", COMMAND):
             row = train(config, out)
     except InputError as error:
@@ -98,11 +98,13 @@ def _refuse_ddp(config: DictConfig) -> None:
             f"a multirun was started {launched_processes()} times (torchrun or srun), and each "
             "process would run the whole sweep; start one command for each job of the sweep"
         )
-    if config.trainer.strategy == "ddp" and config.trainer.devices != 1:
+    strategy, devices = str(config.trainer.strategy), config.trainer.devices
+    several = devices != 1 if strategy.startswith("ddp") else devices not in (1, "1", -1, "auto")
+    if several and (strategy == "auto" or strategy.startswith("ddp")) and "spawn" not in strategy:
         raise InputError(
-            "trainer.strategy=ddp cannot run in a multirun: every process it starts would run "
-            "the whole sweep again; use trainer=ddp_spawn (CPU) or trainer=ddp4_spawn (GPUs), or "
-            "start one command for each job"
+            f"trainer.strategy={strategy} trainer.devices={devices} cannot run in a multirun: "
+            "every process it starts would run the whole sweep again; use trainer=ddp_spawn (CPU) "
+            "or trainer=ddp4_spawn (GPUs), or start one command for each job"
         )
 
 

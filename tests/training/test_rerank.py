@@ -96,6 +96,9 @@ def configuration(folder, ranker="patt", **task):
         "trainer": {
             "accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto",
             "precision": "32-true", "deterministic": True, "threads": 1,
+            "max_epochs": settings["epochs"], "val_check_interval": settings["validate_every"],
+            "num_sanity_val_steps": 0, "log_every_n_steps": 1, "enable_progress_bar": False,
+            "gradient_clip_val": settings["gradient_clip"],
         },
         "fold": 2013, "seed": 0, "resume": None,
     }  # fmt: skip
@@ -180,10 +183,9 @@ def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
     def crash(*arguments):
         raise RuntimeError("power cut")
 
-    first = configuration(folder)
     monkeypatch.setattr(rerank, "score_pairs", crash)
     with pytest.raises(RuntimeError, match="power cut"):
-        rerank.run({**first, "task": {**first["task"], "epochs": 1}}, tmp_path / "out")
+        rerank.run(configuration(folder, epochs=1), tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
     monkeypatch.setattr(rerank, "score_pairs", score)
     with pytest.raises(InputError, match="another `ranker`"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
 from siamese_news.training.launch import is_first_process
@@ -24,7 +24,7 @@ _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
 
 
-def train(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
+def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
     """Run the configured task and return its row of the comparison table.
 
     A folder that holds the result of the same configuration is not trained again. If several
@@ -56,12 +56,17 @@ def train(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         with atomic_write(out / "config.yaml") as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     if plain["task"]["name"] == "rerank":
-        from siamese_news.training.rerank.run import run
+        from siamese_news.training.rerank import run as rerank
+
+        row = rerank.run(plain, out)
     elif plain["task"]["name"] == "distil":
-        from siamese_news.training.distill.run import run
+        from siamese_news.training.distill import run as distil
+
+        row = distil.run(plain, out)
     else:
-        from siamese_news.training.linking.run import run
-    row = run(plain, out)
+        from siamese_news.training.linking import run as link
+
+        row = link.run(plain, out)
     if row is not None:
         with atomic_write(out / ROW) as stream:
             document = {**row, "overrides": overrides, "config": plain}

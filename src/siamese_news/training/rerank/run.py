@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from hydra.utils import instantiate
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
-from pytorch_lightning.loggers import CSVLogger
 
 from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
-from siamese_news.training.build import build_text
+from siamese_news.training.build import build_text, make
 from siamese_news.training.patience import Patience
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
@@ -36,7 +34,7 @@ from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
 from siamese_news.training.rerank.words import words_of_collection
-from siamese_news.training.trainer import fit, make_trainer, refuse_several_devices
+from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -85,8 +83,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         negatives=task["negatives"], seed=config["seed"],
     )  # fmt: skip
     module = RerankModule(
-        model=model, dev=data.dev, qrels=collection.qrels, optimizer=instantiate(task["optimizer"]),
-        schedule=instantiate(task["schedule"]), positive_weight=task["positive_weight"],
+        model=model, dev=data.dev, qrels=collection.qrels,
+        optimizer=make(task["optimizer"], "task.optimizer"),
+        schedule=make(task["schedule"], "task.schedule"), positive_weight=task["positive_weight"],
         seed=config["seed"],
     )  # fmt: skip
     prepared = time.monotonic()
@@ -193,20 +192,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
-    trainer = make_trainer(
-        config["trainer"],
-        max_epochs=task["epochs"],
-        val_check_interval=task["validate_every"],
-        gradient_clip_val=task["gradient_clip"],
-        callbacks=callbacks,
-        logger=CSVLogger(str(out), name="logs", version="csv"),
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        log_every_n_steps=1,
-        enable_progress_bar=task["progress"],
-        enable_model_summary=False,
-        default_root_dir=str(out),
-    )
+    trainer = trainer_of(config, out, callbacks)
     resume = config["resume"]
     last = folder / "last.ckpt"
     if resume is None and last.is_file():
@@ -221,8 +207,9 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     _write_json(folder / _BEGUN, _same_on_resume(config))
     go_on = f"the same command goes on from {last}"
     fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
-    saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-    module.load_state_dict(saved["state_dict"])
+    if best.best_model_path:  # there is none after trainer.fast_dev_run
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
     module.to("cpu")
     return trainer.current_epoch
 
