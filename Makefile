@@ -42,8 +42,8 @@ demo: install  ## train, evaluate, search; the last list is by the model that sh
 test: install  ## fast tests
 	$(BIN)/python -m pytest -n 2
 
-test-all: install  ## every test, the slow ones and those of Ray and of other libraries' models too
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench]"
+test-all: install  ## every test, the slow ones and those of Ray, of sweeps and of other libraries' models too
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"
 	$(BIN)/python -m pytest -n 2 -m ""
 
 lint: install  ## ruff: rules and format

@@ -45,7 +45,7 @@ def table3(
         name, _, labels = entry.partition("=")
         chosen = [folder for folder in folders if rows[folder]["ranker"] in labels.split(",")]
         systems += averaged(collection, chosen, name, **options)
-    hidden = {"vectors", "settings", "job"}
+    hidden = {"vectors", "settings", "job", "overrides", "config"}
     # As many columns as the fullest row has.
     columns = list(dict.fromkeys(key for row in rows.values() for key in row if key not in hidden))
     runs = [{column: row.get(column) for column in columns} for row in rows.values()]

@@ -37,6 +37,8 @@ GROUPS = (
     "trainer",
     "ranker",
     "terms",
+    "logger",
+    "callbacks",
 )
 
 

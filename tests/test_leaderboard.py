@@ -143,6 +143,23 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
     assert "| 1x |" in line_of(again, "TF-IDF")
 
 
+def test_the_table_loses_no_row_where_the_figures_of_others_are_elsewhere(place, capsys):
+    table = run(place, "--rows", "bm25,tfidf,mean_glove")
+    (place / "out").rename(place / "elsewhere")
+    capsys.readouterr()
+    assert run(place, "score", "--rows", "bm25") == table
+    said = capsys.readouterr().out
+    assert "LEADERBOARD.md is left as it is: 4 of its lines have no figures in" in said
+    part = (place / "out" / "LEADERBOARD.md").read_text()
+    assert line_of(part, "BM25") and "| TF-IDF |" not in part
+    # A row that left the board may leave the table.
+    board = records(place, "rows.yaml")
+    for name in ("tfidf", "mean_glove", "mixed"):
+        del board["rows"][name]
+    (place / "rows.yaml").write_text(json.dumps(board))
+    assert "| TF-IDF |" not in run(place, "score", "--rows", "bm25")
+
+
 def test_weights_are_chosen_on_dev_pools_and_locked_first(place):
     run(place, "choose", "--rows", "mixed")
     assert not (place / "scored.json").exists()
@@ -167,7 +184,8 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
     tiny_model.save(folder, card=CARD + "\nanother\n")
     with pytest.raises(SystemExit, match="tiny was locked with other models"):
         run(place, "score", "--rows", "tiny")
-    assert "tiny: locked with other models" in run(place, "table")
+    run(place, "table")
+    assert "tiny: locked with other models" in (place / "out" / "LEADERBOARD.md").read_text()
     run(place, "choose", "--rows", "tiny")
     run(place, "score", "--rows", "tiny")
     assert [e["count"] for e in records(place, "scored.json") if e["row"] == "tiny"] == [1, 2]

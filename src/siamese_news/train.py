@@ -12,7 +12,6 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
@@ -21,45 +20,16 @@ with entry_point("train", COMMAND, __name__):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import DictConfig
 
+    from siamese_news.training.job import train
     from siamese_news.training.launch import (
-        is_first_process,
         launched_processes,
         prepare_command,
-        was_restarted,
     )
-    from siamese_news.training.sweep import ROW, write_row
+    from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
-
-
-def train(config: DictConfig, out: Path) -> dict[str, Any] | None:
-    """Run the configured task and return its row of the comparison table.
-
-    If several processes run, only the first one writes and returns a row.
-
-    Args:
-        config: the composed configuration.
-        out: the folder for everything the run writes.
-    """
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    if HydraConfig.initialized():  # what the options are called on the command line
-        plain["labels"] = dict(HydraConfig.get().runtime.choices)
-    if is_first_process():
-        with atomic_write(out / "config.yaml") as stream:
-            stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    if plain["task"]["name"] == "rerank":
-        from siamese_news.training.rerank import run as rerank
-
-        return rerank.run(plain, out)
-    if plain["task"]["name"] == "distil":
-        from siamese_news.training.distill import run as distil
-
-        return distil.run(plain, out)
-    from siamese_news.training.linking import run as link
-
-    return link.run(plain, out)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
@@ -71,18 +41,13 @@ def _compose_and_train(config: DictConfig) -> None:
     try:
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
-        data = OmegaConf.to_container(config.data, resolve=True) if "data" in config else {}
-        check_name(data, settings.overrides.task)  # type: ignore[arg-type]
-        if (settings.mode == RunMode.MULTIRUN or was_restarted()) and (out / ROW).is_file():
-            log.info("%s has its result; job skipped", out)
-            return
+        check_name(plain_options(config).get("data", {}), settings.overrides.task)
         with needs("train", COMMAND):
             row = train(config, out)
     except InputError as error:
         log.error("%s", error)
         sys.exit(2)
     if row is not None:
-        write_row(out, row)
         for line in last_lines(out, row):
             log.info("%s", line)
 
@@ -133,11 +98,13 @@ def _refuse_ddp(config: DictConfig) -> None:
             f"a multirun was started {launched_processes()} times (torchrun or srun), and each "
             "process would run the whole sweep; start one command for each job of the sweep"
         )
-    if config.trainer.strategy == "ddp" and config.trainer.devices != 1:
+    strategy, devices = str(config.trainer.strategy), config.trainer.devices
+    several = devices != 1 if strategy.startswith("ddp") else devices not in (1, "1", -1, "auto")
+    if several and (strategy == "auto" or strategy.startswith("ddp")) and "spawn" not in strategy:
         raise InputError(
-            "trainer.strategy=ddp cannot run in a multirun: every process it starts would run "
-            "the whole sweep again; use trainer=ddp_spawn (CPU) or trainer=ddp4_spawn (GPUs), or "
-            "start one command for each job"
+            f"trainer.strategy={strategy} trainer.devices={devices} cannot run in a multirun: "
+            "every process it starts would run the whole sweep again; use trainer=ddp_spawn (CPU) "
+            "or trainer=ddp4_spawn (GPUs), or start one command for each job"
         )
 
 

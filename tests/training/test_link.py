@@ -16,7 +16,7 @@ from siamese_news.train import train
 SMALL = [
     "vectors.max_words=20000",
     "task.epochs=1",
-    "task.batches=2",
+    "trainer.limit_train_batches=2",
     "task.bootstrap=20",
     "trainer.threads=1",
     "data.limits.article_tokens=60",

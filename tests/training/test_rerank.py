@@ -18,6 +18,7 @@ from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair
 from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
+from siamese_news.training.job import train
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
@@ -95,6 +96,9 @@ def configuration(folder, ranker="patt", **task):
         "trainer": {
             "accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto",
             "precision": "32-true", "deterministic": True, "threads": 1,
+            "max_epochs": settings["epochs"], "val_check_interval": settings["validate_every"],
+            "num_sanity_val_steps": 0, "log_every_n_steps": 1, "enable_progress_bar": False,
+            "gradient_clip_val": settings["gradient_clip"],
         },
         "fold": 2013, "seed": 0, "resume": None,
     }  # fmt: skip
@@ -141,15 +145,17 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
         neighbours=3 if ranker == "patt" else 0, interpolation="log-odds",
     )  # fmt: skip
     config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
-    row = rerank.run(config, tmp_path / "out")
+    row = train(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
     run = read_run(tmp_path / "out" / "test.run.gz")
     assert set(run) == {str(n) for n in range(17, 25)} and len(run["17"]) == 12
-    (tmp_path / "out" / "row.json").write_text(json.dumps({**row, "AP": 2.0}))
-    assert rerank.run(config, tmp_path / "out")["AP"] == 2.0
+    saved_row = (tmp_path / "out" / "row.json").stat()
+    assert train(config, tmp_path / "out") == row
+    assert (tmp_path / "out" / "row.json").stat() == saved_row
+    with pytest.raises(InputError, match=r"another configuration.* seed \(0 there, 5 here\)"):
+        train({**config, "seed": 5}, tmp_path / "out")
     table = summarise([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
     assert "±0.0707" in table and "2013 P30" in table
-    (tmp_path / "out" / "row.json").write_text(json.dumps(row))
     collection = read_reranking("small")
     assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row
     near = tmp_path / "out" / "test+ql+near.run.gz"
@@ -177,10 +183,9 @@ def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
     def crash(*arguments):
         raise RuntimeError("power cut")
 
-    first = configuration(folder)
     monkeypatch.setattr(rerank, "score_pairs", crash)
     with pytest.raises(RuntimeError, match="power cut"):
-        rerank.run({**first, "task": {**first["task"], "epochs": 1}}, tmp_path / "out")
+        rerank.run(configuration(folder, epochs=1), tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
     monkeypatch.setattr(rerank, "score_pairs", score)
     with pytest.raises(InputError, match="another `ranker`"):

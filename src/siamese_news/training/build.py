@@ -1,13 +1,15 @@
 """A model from its configuration: vectors, tokeniser, vocabulary, IDF weights and encoder."""
 
 import hashlib
+import inspect
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from hydra.utils import instantiate
+from hydra.errors import InstantiationException
+from hydra.utils import get_object, instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
@@ -101,7 +103,8 @@ def build_model(
         dropout=vectors["dropout"],
     )
     # hydra imports the class, which is when a class of another package registers itself.
-    encoder: Encoder = instantiate(config["encoder"], input_dim=embedding.output_dim)
+    _check_encoder(config["encoder"])
+    encoder: Encoder = make(config["encoder"], "encoder", input_dim=embedding.output_dim)
     return Model(
         tokenizer=tokenizer,
         vocabulary=vocabulary,
@@ -110,6 +113,44 @@ def build_model(
         limits=config["data"]["limits"],
         config={**plain_config(config["encoder"]), "input_dim": embedding.output_dim},
     )
+
+
+def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
+    """Make what an option describes by its ``_target_``.
+
+    Args:
+        option: an option, plain values.
+        key: what it is called in the configuration, for the message.
+        arguments: further arguments of the class.
+
+    Raises:
+        InputError: there is no such class, or it refuses its arguments.
+    """
+    try:
+        return instantiate(option, **arguments)
+    except InstantiationException as error:
+        raise InputError(f"{key}: {' '.join(str(error).split())}") from error
+
+
+def _check_encoder(option: Mapping[str, Any]) -> None:
+    """Refuse a class that is no encoder, and options left over from the encoder it replaces."""
+    target = str(option["_target_"])
+    found = make({"_target_": "hydra.utils.get_object", "path": target}, "encoder._target_")
+    if not (isinstance(found, type) and issubclass(found, Encoder)):
+        raise InputError(
+            f"encoder._target_={target} is not derived from siamese_news.encoders.Encoder; see "
+            "docs/add-an-encoder.md"
+        )
+    parameters = inspect.signature(found).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    unknown = [name for name in option if name not in parameters and not name.startswith("_")]
+    if unknown:
+        raise InputError(
+            f"{target} has no option {', '.join(unknown)}; to start without the options of the "
+            f"encoder it replaces, write '~encoder' '+encoder._target_={target}' instead of "
+            f"encoder._target_={target}"
+        )
 
 
 def add_terms(
@@ -161,11 +202,12 @@ def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in option.items():
         if key == "_target_":
             name = str(value).rpartition(".")[2]
-            if name not in ENCODERS and name not in SPARSITIES:
+            known: Any = ENCODERS.get(name) or SPARSITIES.get(name)
+            if known is None or known is not get_object(value):
                 raise InputError(
-                    f"encoder class {value} is not in siamese_news.encoders.ENCODERS, so its model "
-                    "folder could not be loaded; add it there: "
-                    f"ENCODERS[{name!r}] = {name}"
+                    f"encoder class {value} is not in siamese_news.encoders.ENCODERS under its "
+                    "name, so its model folder could not be loaded; add it there, under a name "
+                    f"that is free: ENCODERS[{name!r}] = {name}"
                 )
             plain["class"] = name
         elif key != "_partial_":

@@ -22,6 +22,17 @@ _RETIRED = {
     "task.optimizer.name": "task/optimizer=sgd or task/optimizer=adam",
     "task.optimizer.decay_every": "task.schedule.step_size",
     "task.optimizer.decay": "task.schedule.gamma",
+    "task.batches": "trainer.limit_train_batches",
+    "task.progress": "trainer.enable_progress_bar",
+}
+# Arguments of Lightning's Trainer that a run sets itself, and what a user says instead.
+OWNED = {
+    "trainer.callbacks": "callbacks=lr_monitor or +callbacks.NAME._target_=module.Class",
+    "trainer.default_root_dir": "hydra.run.dir=FOLDER",
+    "trainer.enable_checkpointing": "task.monitor; the checkpoint it selects is what is saved",
+    "trainer.logger": "logger=csv, tensorboard, wandb or none (several: logger=[csv,wandb])",
+    "trainer.plugins": "trainer.strategy and trainer.precision",
+    "trainer.use_distributed_sampler": "data.batching; its sampler knows all devices",
 }
 _store: Any = None
 
@@ -30,13 +41,15 @@ def prepare_command() -> None:
     """Set the stamp and keep other processes from writing; call this before Hydra composes.
 
     Raises:
-        InputError: for an option that was renamed.
+        InputError: for an option that was renamed, or that the task sets itself.
     """
     for argument in sys.argv[1:]:
         name = argument.lstrip("+~").partition("=")[0]
         for retired, instead in _RETIRED.items():
             if name == retired or name.startswith(f"{retired}."):
                 raise InputError(f"the option {retired} was replaced by {instead}")
+        if name in OWNED:
+            raise InputError(f"{name} is set by the task; use {OWNED[name]}")
     share_stamp()
     if not is_first_process():
         for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):

@@ -8,30 +8,36 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from siamese_news.errors import InputError
+from siamese_news.training.job import ROW, read_row
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 
-ROW = "row.json"
 log = logging.getLogger(__name__)
 
 
-def write_row(folder: Path, row: dict[str, Any]) -> None:
-    """Write a job's row of the comparison table; a job with this file counts as done."""
-    with atomic_write(folder / ROW) as stream:
-        json.dump(row, stream, indent=2, ensure_ascii=False)
-        stream.write("\n")
-
-
 def collect_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a multirun's finished jobs, in the order of the jobs."""
-    rows = []
-    for path in sorted(folder.glob(f"*/{ROW}"), key=lambda path: _natural(path.parent.name)):
-        try:
-            rows.append({"job": path.parent.name, **json.loads(path.read_text(encoding="utf-8"))})
-        except ValueError as error:
-            raise InputError(f"{path}: not JSON ({error}); run the job again") from error
-    return rows
+    """The rows of a multirun's finished jobs, in the order of the jobs.
+
+    Each override that is not the same in all jobs is a column in front of the figures.
+    """
+    jobs, given = [], []
+    paths = {str(path.parent.relative_to(folder)): path for path in folder.rglob(ROW)}
+    for name, path in sorted(paths.items(), key=lambda item: _natural(item[0])):
+        row = read_row(path)
+        del row["config"]
+        pairs = (override.partition("=") for override in row.pop("overrides"))
+        given.append({key.lstrip("+~"): value for key, _, value in pairs})
+        jobs.append((name, row))
+    columns = {}
+    for key in dict.fromkeys(key for overrides in given for key in overrides):
+        values = [overrides.get(key) for overrides in given]
+        # Some rows hold their options already: their seed, the name of their encoder.
+        if len(set(values)) > 1 and values != [str(row.get(key)) for _, row in jobs]:
+            columns[key] = f"{key} (override)" if any(key in row for _, row in jobs) else key
+    return [
+        {"job": name, **{title: overrides.get(key) for key, title in columns.items()}, **row}
+        for (name, row), overrides in zip(jobs, given, strict=True)
+    ]
 
 
 class SweepTable(Callback):

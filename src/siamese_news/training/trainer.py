@@ -1,18 +1,62 @@
 """The Lightning trainer of a configuration, on one device or on several."""
 
 import logging
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
+from siamese_news.training.build import make
 from siamese_news.training.checkpoints import WholeCheckpoints
-from siamese_news.training.launch import launched_processes
+from siamese_news.training.launch import OWNED, launched_processes
+from siamese_news.utils.extras import absent
 
 log = logging.getLogger(__name__)
+
+
+def trainer_of(
+    config: Mapping[str, Any], out: Path, callbacks: Sequence[Callback], **settings: Any
+) -> pl.Trainer:
+    """The trainer of a run, with the configuration's loggers and callbacks.
+
+    Args:
+        config: the resolved configuration (``trainer``, ``logger``, ``callbacks``).
+        out: the folder of the run.
+        callbacks: those of the task.
+        settings: further arguments of `pytorch_lightning.Trainer`.
+
+    Raises:
+        InputError: see `make_trainer`; a logger or a callback cannot be made.
+    """
+    loggers = []
+    for name, option in (config.get("logger") or {}).items():
+        if name == "wandb" and absent(["wandb"]):
+            raise InputError(
+                "logger=wandb needs wandb, which is not installed; run pip install "
+                "'siamese-news[wandb]'"
+            )
+        if option.get("save_dir", "") is None:
+            option = {**option, "save_dir": str(out / "logs")}
+        loggers.append(make(option, f"logger.{name}"))
+    given = config.get("callbacks") or {}
+    return make_trainer(
+        config["trainer"],
+        logger=loggers or False,
+        callbacks=[
+            *callbacks,
+            *([RichProgressBar(leave=False)] if config["trainer"]["enable_progress_bar"] else []),
+            *(make(option, f"callbacks.{name}") for name, option in given.items()),
+        ],
+        use_distributed_sampler=False,  # the samplers of the data modules know their rank
+        default_root_dir=str(out),
+        **settings,
+    )
 
 
 def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
@@ -26,17 +70,20 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
         InputError: the machine does not have these devices, or torchrun or SLURM started another
             number of processes than the trainer expects.
     """
-    config = {name: value for name, value in options.items() if name != "threads"}
-    settings["plugins"] = [WholeCheckpoints()]
+    for name in options:
+        if f"trainer.{name}" in OWNED:
+            raise InputError(f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}")
+    config = {name: value for name, value in options.items() if name != "threads"} | settings
+    config["plugins"] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
         # Lightning's own requeueing saves in the middle of a step, where ranks wait for each other.
-        settings["plugins"].append(SLURMEnvironment(auto_requeue=False))
+        config["plugins"].append(SLURMEnvironment(auto_requeue=False))
     try:
-        trainer = pl.Trainer(**config, **settings)
-    except (MisconfigurationException, ValueError) as error:
+        trainer = pl.Trainer(**config)
+    except (MisconfigurationException, TypeError, ValueError) as error:
         raise InputError(
             f"trainer.accelerator={config['accelerator']} trainer.devices={config['devices']}: "
-            f"{error}; trainer=cpu runs everywhere"
+            f"{error}; trainer=cpu without other trainer options runs everywhere"
         ) from error
     started = launched_processes()
     if started not in (1, trainer.world_size):
@@ -62,12 +109,18 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
 
     Raises:
         SystemExit: the process was asked to stop.
+        InputError: options of the trainer, of callbacks or of loggers contradict each other.
     """
     try:
         trainer.fit(module, **arguments)
     except SystemExit as end:
         log.error("training stopped; %s", go_on)
         raise SystemExit(143 if trainer.received_sigterm else 130) from end
+    except MisconfigurationException as error:
+        raise InputError(f"trainer, callbacks or logger: {' '.join(str(error).split())}") from error
+    finally:
+        if "wandb" in sys.modules:  # the next job of a sweep is a run of its own
+            sys.modules["wandb"].finish()
 
 
 def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:

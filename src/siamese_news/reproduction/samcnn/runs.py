@@ -10,7 +10,7 @@ from siamese_news.reproduction.jobs import Job, Results, Setting
 from siamese_news.reproduction.samcnn.published import YEARS
 from siamese_news.reproduction.samcnn.stories import stories_collection
 from siamese_news.reproduction.training_runs import compose_training, forget_checkpoints
-from siamese_news.training.rerank import run as rerank
+from siamese_news.training import job
 from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
 from siamese_news.training.rerank.results import combine
 
@@ -132,7 +132,9 @@ def train(
     command = f"python -m siamese_news.train {' '.join(_without_folder(each) for each in chosen)}"
     if setting.data == "stories":
         chosen.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
-    row = rerank.run(compose_training(chosen), folder)
+    row = job.train(compose_training(chosen), folder)
+    if row is None:
+        raise RuntimeError("a run of one process returned no row")
     forget_checkpoints(folder)
     written = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
     topics = {
@@ -140,9 +142,8 @@ def train(
         for key, figures in written.items()
         if key.startswith("test")
     }
-    kept = {name: value for name, value in row.items() if name != "settings"}
-    kept["vectors"] = Path(kept["vectors"]).name
-    return {"command": command, "row": kept, "topics": topics}
+    row["vectors"] = Path(row["vectors"]).name
+    return {"command": command, "row": row, "topics": topics}
 
 
 def _without_folder(option: str) -> str:

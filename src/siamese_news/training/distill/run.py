@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import RichProgressBar
 
 from siamese_news.data.leaks import same_text_key
 from siamese_news.data.sources import open_posts_of
@@ -31,7 +30,7 @@ from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import ranking_figures
 from siamese_news.training.linking.run import remember_training
-from siamese_news.training.trainer import fit, make_trainer, refuse_several_devices
+from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     log.info("teacher vectors after %.1f minutes", _minutes(started))
     lists = training_lists(config, article_ids, post_ids, said, terms)
     log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
-    student = _fit(config, words, lists, terms)
+    student = _fit(config, words, lists, terms, out)
     matrix, weights = _word_vectors(student)
     encoder = {
         "class": "BagEncoder",
@@ -125,7 +124,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "seed": config["seed"],
         "words": len(words),
         "texts": texts,
-        "epochs": task["epochs"],
+        "epochs": config["trainer"]["max_epochs"],
         "minutes": round(_minutes(started), 2),
     }
     model.save(out / "model", card=shipped_card(config, row))
@@ -243,7 +242,11 @@ def _minutes(since: float) -> float:
 
 
 def _fit(
-    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead
+    config: Mapping[str, Any],
+    words: Sequence[str],
+    lists: ListsToRank,
+    terms: TermHead,
+    out: Path,
 ) -> Student:
     """Train the student."""
     task = config["task"]
@@ -267,17 +270,10 @@ def _fit(
     module = StudentModule(
         student,
         lr=task["lr"],
-        steps=task["epochs"] * len(batches),
+        steps=config["trainer"]["max_epochs"] * len(batches),
         temperature=task["lists"]["temperature"],
     )
-    trainer = make_trainer(
-        config["trainer"],
-        max_epochs=task["epochs"],
-        callbacks=[RichProgressBar(leave=False)],
-        logger=False,
-        enable_checkpointing=False,
-        enable_model_summary=False,
-    )
+    trainer = trainer_of(config, out, [], enable_checkpointing=False)
     go_on = "the same command begins anew, with what the teacher has said so far"
     fit(trainer, module, go_on=go_on, train_dataloaders=batches)
     return student.cpu().eval()

@@ -8,15 +8,13 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from hydra.utils import instantiate
-from pytorch_lightning.callbacks import Callback, ModelCheckpoint, RichProgressBar
-from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
 from siamese_news.model.siamese import Model
-from siamese_news.training.build import add_terms, build_model, build_text, fingerprint
+from siamese_news.training.build import add_terms, build_model, build_text, fingerprint, make
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
@@ -25,7 +23,7 @@ from siamese_news.training.linking.module import LinkModule, ranking_figures
 from siamese_news.training.patience import Patience
 from siamese_news.training.rank_monitor import RankMonitor
 from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
-from siamese_news.training.trainer import fit, make_trainer
+from siamese_news.training.trainer import fit, trainer_of
 
 log = logging.getLogger(__name__)
 # Hide messages about devices, tips and life cycles; warnings are shown.
@@ -39,7 +37,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     On several devices all processes train; the first one alone evaluates and writes.
 
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
-    checkpoints to ``out/checkpoints`` and the CSV and TensorBoard logs to ``out/logs``.
+    checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
 
     Args:
         config: the resolved configuration, plain values.
@@ -79,8 +77,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     model.train()  # a loaded one is not
     module = LinkModule(
         model=model,
-        objective=instantiate(config["objective"]),
-        optimizer=instantiate(task["optimizer"]),
+        objective=make(config["objective"], "objective"),
+        optimizer=make(task["optimizer"], "task.optimizer"),
         settings=dict(config),
     )
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -129,10 +127,11 @@ def _fit(
         job again.
     """
     task = config["task"]
-    callbacks: list[Callback] = [RankMonitor(), RichProgressBar(leave=False)]
+    callbacks: list[Callback] = [RankMonitor()]
     if SLURMEnvironment.detect():
         callbacks.append(RequeueOnSignal())
-    monitor = task["monitor"] if data.dev is not None else None
+    validated = data.dev is not None and config["trainer"]["limit_val_batches"]
+    monitor = task["monitor"] if validated else None
     if monitor:
         if task["patience"]:
             callbacks.append(
@@ -158,24 +157,7 @@ def _fit(
         enable_version_counter=False,
     )
     callbacks += [best, last]
-    trainer = make_trainer(
-        config["trainer"],
-        max_epochs=task["epochs"],
-        limit_train_batches=task["batches"],
-        gradient_clip_val=task["gradient_clip"],
-        callbacks=callbacks,
-        logger=[
-            CSVLogger(
-                str(out / "logs"), name="csv"
-            ),  # every run gets a version of its own, so no log is lost
-            TensorBoardLogger(str(out / "logs"), name="tensorboard"),
-        ],
-        use_distributed_sampler=False,  # the data module's sampler knows its rank
-        num_sanity_val_steps=0,
-        enable_model_summary=False,
-        log_every_n_steps=5,
-        default_root_dir=str(out),
-    )
+    trainer = trainer_of(config, out, callbacks)
     resume = _checked_resume(config["resume"], folder)
     if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
         resume = str(folder / "last.ckpt")
@@ -228,4 +210,6 @@ def remember_training(model: Model, data: LinkDataModule) -> None:
 
 def _label(config: Mapping[str, Any], group: str) -> str:
     """The name of a group's option, as given on the command line, or its class."""
-    return str(config.get("labels", {}).get(group) or config[group]["_target_"].rpartition(".")[2])
+    package, _, name = str(config[group]["_target_"]).rpartition(".")
+    chosen = config.get("labels", {}).get(group) if package.startswith("siamese_news.") else None
+    return str(chosen or name)

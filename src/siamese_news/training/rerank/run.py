@@ -1,6 +1,5 @@
 """The rerank task: train a ranker on three years, select on held-out topics, test on the fourth."""
 
-import hashlib
 import json
 import logging
 import time
@@ -11,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from hydra.utils import instantiate
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
-from pytorch_lightning.loggers import CSVLogger
 
 from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
-from siamese_news.training.build import build_text
+from siamese_news.training.build import build_text, make
 from siamese_news.training.patience import Patience
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
@@ -37,14 +34,13 @@ from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
 from siamese_news.training.rerank.words import words_of_collection
-from siamese_news.training.trainer import fit, make_trainer, refuse_several_devices
+from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
 
-ROW = "row.json"
 _SETTINGS = ("task", "ranker", "vectors", "fold", "seed")
 _BEGUN = "begun.json"
 
@@ -55,8 +51,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
     (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
     smoothed one ``out/test+ql+near.run.gz``, the figures per topic
-    ``out/topics.json`` and the row ``out/row.json``. A folder that has its row for the same
-    settings is not trained again; one with ``checkpoints/last.ckpt`` goes on from there.
+    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` goes on from there.
 
     Args:
         config: the resolved configuration, plain values.
@@ -73,12 +68,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         raise InputError(
             f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
         )
-    digest = _digest(config)
-    if (out / ROW).is_file():
-        row: dict[str, Any] = json.loads((out / ROW).read_text(encoding="utf-8"))
-        if row.get("settings") == digest:
-            log.info("%s has the row of these settings; nothing to train", out)
-            return row
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
@@ -94,8 +83,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         negatives=task["negatives"], seed=config["seed"],
     )  # fmt: skip
     module = RerankModule(
-        model=model, dev=data.dev, qrels=collection.qrels, optimizer=instantiate(task["optimizer"]),
-        schedule=instantiate(task["schedule"]), positive_weight=task["positive_weight"],
+        model=model, dev=data.dev, qrels=collection.qrels,
+        optimizer=make(task["optimizer"], "task.optimizer"),
+        schedule=make(task["schedule"], "task.schedule"), positive_weight=task["positive_weight"],
         seed=config["seed"],
     )  # fmt: skip
     prepared = time.monotonic()
@@ -130,7 +120,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "train s": round(trained - prepared, 1),
         "test s": round(scored - scoring, 1),
         "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
-        "settings": digest,
     }
     tag = "-".join(str(row["ranker"]).split())
     write_run(out / "dev.run.gz", dev_run, tag)
@@ -146,7 +135,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             "dev": fold.dev,
         },
     )
-    _write_json(out / ROW, row)
     return row
 
 
@@ -204,20 +192,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
-    trainer = make_trainer(
-        config["trainer"],
-        max_epochs=task["epochs"],
-        val_check_interval=task["validate_every"],
-        gradient_clip_val=task["gradient_clip"],
-        callbacks=callbacks,
-        logger=CSVLogger(str(out), name="logs", version="csv"),
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        log_every_n_steps=1,
-        enable_progress_bar=task["progress"],
-        enable_model_summary=False,
-        default_root_dir=str(out),
-    )
+    trainer = trainer_of(config, out, callbacks)
     resume = config["resume"]
     last = folder / "last.ckpt"
     if resume is None and last.is_file():
@@ -232,8 +207,9 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     _write_json(folder / _BEGUN, _same_on_resume(config))
     go_on = f"the same command goes on from {last}"
     fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
-    saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-    module.load_state_dict(saved["state_dict"])
+    if best.best_model_path:  # there is none after trainer.fast_dev_run
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
     module.to("cpu")
     return trainer.current_epoch
 
@@ -245,12 +221,6 @@ def _name(config: Mapping[str, Any]) -> str:
     name = str(config["ranker"]["_target_"].rpartition(".")[2])
     widths = config["ranker"].get("widths", ())
     return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
-
-
-def _digest(config: Mapping[str, Any]) -> str:
-    """The settings that identify a run."""
-    settings = {key: config[key] for key in _SETTINGS}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,7 +261,7 @@ def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"Collection {config['task']['collection']}, test year {row['fold']}; the other years "
             "train and validate. +QL adds query likelihood, +near smooths over similar candidates; "
             "both are tuned on validation topics.",
-            markdown_table([{k: v for k, v in row.items() if k != "settings"}]),
+            markdown_table([row]),
             f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
             f"{about['machine']}.",
             "## Limits",

@@ -1,0 +1,137 @@
+"""One training job: the task it runs, its result, and whether a folder holds it already."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from siamese_news.errors import InputError
+from siamese_news.training.launch import is_first_process
+from siamese_news.utils.files import atomic_write
+
+ROW = "row.json"
+# What changes no result: names, what is shown and logged, and which device computes it.
+_SAME_RESULT = (
+    "labels", "published", "resume", "logger", "trainer.accelerator", "trainer.threads",
+    "trainer.enable_model_summary", "trainer.enable_progress_bar", "trainer.log_every_n_steps",
+    "trainer.profiler", "trainer.detect_anomaly",
+)  # fmt: skip
+_SHOWN = 6  # differing keys in a message
+log = logging.getLogger(__name__)
+
+
+def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
+    """Run the configured task and return its row of the comparison table.
+
+    A folder that holds the result of the same configuration is not trained again. If several
+    processes run, only the first one writes and returns a row.
+
+    Args:
+        config: the composed configuration.
+        out: the folder for everything the run writes.
+
+    Raises:
+        InputError: the folder holds the result of another configuration, or the task refuses one of
+            its options.
+    """
+    plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
+    overrides: list[str] = []
+    if HydraConfig.initialized():  # what the options are called on the command line
+        settings = HydraConfig.get()
+        plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
+        overrides = list(settings.overrides.task)
+    row = result_of(plain, out)
+    if row is not None:
+        log.info(
+            "%s holds the result of this configuration: job skipped; to train again, delete the "
+            "folder or choose another one",
+            out,
+        )
+        return row if is_first_process() else None
+    if is_first_process():
+        with atomic_write(out / "config.yaml") as stream:
+            stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
+    if plain["task"]["name"] == "rerank":
+        from siamese_news.training.rerank import run as rerank
+
+        row = rerank.run(plain, out)
+    elif plain["task"]["name"] == "distil":
+        from siamese_news.training.distill import run as distil
+
+        row = distil.run(plain, out)
+    else:
+        from siamese_news.training.linking import run as link
+
+        row = link.run(plain, out)
+    if row is not None:
+        with atomic_write(out / ROW) as stream:
+            document = {**row, "overrides": overrides, "config": plain}
+            json.dump(document, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")
+    return row
+
+
+def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
+    """The row of a folder, if a job with this configuration has finished there.
+
+    Args:
+        config: the resolved configuration, plain values.
+        folder: of the job.
+
+    Returns:
+        The row; None where no job has finished.
+
+    Raises:
+        InputError: the result is that of another configuration; the message names the keys.
+    """
+    if not (folder / ROW).is_file():
+        return None
+    row = read_row(folder / ROW)
+    there, here = dict(_leaves(row.pop("config", {}))), dict(_leaves(config))
+    differing = [
+        f"{key} ({there.get(key)} there, {here.get(key)} here)"
+        for key in {**there, **here}
+        if there.get(key) != here.get(key)
+    ]
+    if differing:
+        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        raise InputError(
+            f"{folder}: holds the result of another configuration, which differs in "
+            f"{', '.join(differing[:_SHOWN])}{more}; choose another folder with hydra.run.dir=, or "
+            "hydra.sweep.dir= in a multirun, or delete this one"
+        )
+    del row["overrides"]
+    return row
+
+
+def read_row(path: Path) -> dict[str, Any]:
+    """Read a job's row together with its ``overrides`` and its ``config``.
+
+    Raises:
+        InputError: the file is not JSON, or holds no configuration.
+    """
+    try:
+        row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
+    if "config" not in row:
+        raise InputError(
+            f"{path}: does not say of which configuration it is the result (an earlier version "
+            "wrote it); choose another folder, or delete this one and run the job again"
+        )
+    return row
+
+
+def _leaves(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a configuration by their dotted keys, without those that change no result."""
+    if key in _SAME_RESULT:
+        return
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            yield from _leaves(value, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, config
