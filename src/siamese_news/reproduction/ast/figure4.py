@@ -14,7 +14,7 @@ REMARK = (
     "usatoday-cnn, of which 5,648 are labelled relevant; the others are of other crises and of "
     "nothing. CrisisLexT6 was itself collected by keyword and by place, which favours the keyword "
     "searches beside it. A post's score is the mean over the seeds. No model saw these articles or "
-    "posts in training; AST is trained by event on usatoday-cnn at the sizes of Table 1."
+    "posts in training; AST is trained by event on usatoday-cnn at the sizes of Table 2."
 )
 
 

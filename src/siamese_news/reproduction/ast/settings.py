@@ -129,7 +129,7 @@ EXHIBIT = Exhibit(
     "keys, and a projection after the heads, where Eq. 3 only concatenates them (here: "
     "encoder.output_projection=false, which needs H heads of E / H). Several devices mine together "
     "here; under the AllenNLP that the code ran on, each of four mined its own batch. The runs are "
-    "those of Table 1 at a learning rate of .001, except for what the row names.",
+    "those of Table 2 at a learning rate of .001, except for what the row names.",
     lay_out=_lay_out,
     jobs=_jobs,
 )
