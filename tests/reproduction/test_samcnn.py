@@ -66,7 +66,7 @@ def test_table4_counts_within_the_top(tmp_path, monkeypatch):
     assert counts["top"] == {"1 2": [1, 0], "0": [0, 1], "1": [1, 0], "2": [1, 0]}
     assert counts["all"]["0 1 2"] == [1, 0] and counts["all"]["1 2"] == [2, 0]
     rows = table4.pattern_rows(counts, ["oscars", "snub", "affleck"])
-    assert list(rows[0].values()) == ["snub + affleck", 1, 0, 2, 0]
+    assert list(rows[0].values()) == ["snub + affleck", 1, 1, 0, 2, 0]
     assert table4.pattern_rows(counts, None)[1]["holds at least"] == "word 1"
 
 
@@ -158,11 +158,12 @@ def toy_results():
 
 
 def test_figure3_takes_the_mean_over_seeds():
-    changes = figure3.changes_against(toy_results(), "QL")
+    changes = figure3.changes(toy_results())
     assert changes[0] == ("127", pytest.approx(0.3 + 0.4 - 0.5))
     assert changes[-1] == ("125", pytest.approx(0.3 - 0.2 - 0.5))
     assert changes[1] == ("111", pytest.approx(-0.2))  # of equal ones the lower topic first
-    assert figure3.changes_against(toy_results(), "MP-HCNN") == []
+    said = figure3.EXHIBIT.lay_out(toy_results()).outcome
+    assert "the best is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
 
 
 def test_table3_marks_what_is_significant():
@@ -198,8 +199,9 @@ def test_table3_says_what_came_out():
 
     systems = {"QL": flat(0.2532, 0.445), "PAtt": flat(0.25, 0.5), "PAtt +QL": flat(0.2965, 0.5)}
     assert table3.outcome(systems) == (
-        "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt +QL 0.2965 "
-        "(0.2965) in 2013. PAtt alone, above QL in the paper, is above it in 0 of 1: 0.2500 "
+        "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt 0.2500 "
+        "(0.2817) in 2013; PAtt +QL 0.2965 (0.2965) in 2013. PAtt alone, above QL in the paper, "
+        "is above it in 0 of 1: 0.2500 "
         "against 0.2532 in 2013."
     )
     assert "QAtt alone, above QL in the paper, is above it in 1 of 1: 0.2600" in table3.outcome(
