@@ -18,7 +18,7 @@ def test_the_encoders_differ_in_encoder_alone(data):
             encoder.option: compose_training(sweep.overrides(setting, encoder, split))
             for encoder in sweep.ENCODERS
         }
-        first = composed["star_paper"]
+        first = composed["star_projected"]
         assert first["data"]["limits"]["article_tokens"] == 300
         for option, config in composed.items():
             # Dense attention is softmax by definition; the others take the sparsity or have none.
@@ -68,12 +68,12 @@ def test_the_tables_are_means_over_the_seeds_that_there_are():
     results = Results(SHARED, {name: Result(value, {}) for name, value in values.items()})
     content = table2.EXHIBIT.lay_out(results)
     rows = {row["encoder"]: row for row in content.tables[0].rows}
-    assert rows["AST as printed"]["mAP"] == pytest.approx(0.3)
-    assert rows["AST as printed"]["± over seeds"] == pytest.approx(0.02**0.5)
+    assert rows["AST, projected heads"]["mAP"] == pytest.approx(0.3)
+    assert rows["AST, projected heads"]["± over seeds"] == pytest.approx(0.02**0.5)
     assert rows["CNN"]["seeds"] == 1 and rows["CNN"]["± over seeds"] is None
     assert content.outcome.startswith("mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530")
     content = table1.EXHIBIT.lay_out(results)
-    assert "CNN (7 rows), AST as printed (8 rows)" in content.outcome
+    assert "CNN (7 rows), AST, projected heads (8 rows)" in content.outcome
     assert [row["r"] for row in content.tables[0].rows][-3:] == [
         "3300",
         "mRP (7 rows)",

@@ -44,7 +44,7 @@ _TWO = ("trainer=ddp_spawn", "trainer.devices=2")
 _APART = "objective.gather_across_devices=false"
 _TENTH = ("encoder.heads=10", "encoder.head_dim={tenth}")
 VARIANTS = (
-    Variant("base", "as printed: T = 1, c = 2, no e_i, heads of 30, projected", ()),
+    Variant("base", "T = 1, c = 2, no e_i, heads of 30, projected", ()),
     Variant("cycles2", "T = 2 cycles", ("encoder.cycles=2",), 1.8),
     Variant("cycles3", "T = 3 cycles", ("encoder.cycles=3",), 2.6),
     Variant("window1", "window c = 1", ("encoder.window=1",)),
@@ -53,7 +53,7 @@ VARIANTS = (
     Variant("narrow", "heads of E / H, projected", _TENTH),
     Variant(
         "concatenated",
-        "heads of E / H, only concatenated (Eq. 3)",
+        "heads of E / H, only concatenated: Eq. 3 as printed (star_paper)",
         (*_TENTH, "encoder.output_projection=false"),
     ),
     Variant("together", "two devices, mined together", _TWO),

@@ -24,7 +24,8 @@ REMARK = (
     "100-d GloVe vectors (the paper has 300-d), fine-tuned; the paper's triplet loss and miner; "
     "the same batches; articles cut at 300 tokens; at most 8 epochs with a patience of 2 on dev; "
     "the learning rate is the better of .001 and .003 on dev after two epochs of the first seed. "
-    "That is less training than in the paper, and encoders that learn slowly are cut short by it. "
+    "The released code trains for ten epochs at .001; encoders that learn slowly are cut short "
+    "here. AST maps its heads once more after Eq. 3, which only concatenates them (`settings`). "
     "A split by pair puts every test article into training as well; the split by event does not."
 )
 
