@@ -94,13 +94,13 @@ def _sentence(ap: Mapping[str, float], p30: Mapping[str, float]) -> str:
     best, *_, worst = ap
     said = (
         f"{better} topics are better than with {PEER} and {worse} worse; the best is {best} "
-        f"({ap[best]:+.4f} AP), the worst {worst} ({ap[worst]:+.4f} AP)."
+        f"({ap[best]:+z.4f} AP), the worst {worst} ({ap[worst]:+z.4f} AP)."
     )
     if BEST in ap and WORST in ap:
         said += (
-            f" The paper's best, {BEST}, has {ap[BEST]:+.4f} AP here; its worst, {WORST}, has "
-            f"{ap[WORST]:+.4f} AP and {p30[WORST]:+.4f} P30 (printed: {WORST_AP:+.2f} and "
-            f"{WORST_P30:+.2f})."
+            f" The paper's best, {BEST}, has {ap[BEST]:+z.4f} AP here; its worst, {WORST}, has "
+            f"{ap[WORST]:+z.4f} AP and {p30[WORST]:+z.4f} P30 (printed: {WORST_AP:+z.2f} and "
+            f"{WORST_P30:+z.2f})."
         )
     return said
 
