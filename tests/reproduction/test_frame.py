@@ -275,7 +275,7 @@ def test_a_page_says_which_revision_is_not_in_the_history(tmp_path):
     saved = json.loads(path.read_text(encoding="utf-8"))
     saved["made"] |= {"revision": "0123abc", IN_HISTORY: False}
     path.write_text(json.dumps(saved), encoding="utf-8")
-    page = reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="say")
+    page = reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
     assert "0123abc (not in the history)" in page.read_text(encoding="utf-8")
 
 

@@ -148,7 +148,8 @@ def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[
     if len(parts) <= width or any(_is_number(part) for part in extra):
         first = parts[0].decode("utf-8", "replace")
         raise InputError(
-            f"{path}:{number}: {len(parts) - 1} numbers after {first!r}, expected {width} as in the first line; correct or remove the line"
+            f"{path}:{number}: {len(parts) - 1} numbers after {first!r}, expected {width} as in "
+            "the first line; correct or remove the line"
         )
     text = word.decode("utf-8", "replace")
     try:
