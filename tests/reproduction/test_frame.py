@@ -281,3 +281,14 @@ def test_a_page_says_which_revision_is_not_in_the_history(tmp_path):
 
 def test_what_rounds_to_zero_has_no_sign():
     assert plain_cell(-0.00001) == "0.0000" and plain_cell(-0.0001) == "-0.0001"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_section_of_the_saved_papers_begins_with_a_summary(paper):
+    saved = Store(
+        saved=ROOT / "benchmarks" / "reproduced", made=Path("nowhere"), paper=paper, fresh=False
+    )
+    setting = Setting("shared")
+    for exhibit in choose(paper):
+        results = saved.results(setting, exhibit.jobs(setting))
+        assert exhibit.lay_out(results).outcome, exhibit.name

@@ -201,12 +201,12 @@ def test_table3_says_what_came_out():
     assert table3.outcome(systems) == (
         "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt 0.2500 "
         "(0.2817) in 2013; PAtt +QL 0.2965 (0.2965) in 2013. PAtt alone, above QL in the paper, "
-        "is above it in 0 of 1: 0.2500 "
-        "against 0.2532 in 2013."
+        "is above it in 0 of 1 years."
     )
-    assert "QAtt alone, above QL in the paper, is above it in 1 of 1: 0.2600" in table3.outcome(
-        {"QL": systems["QL"], "QAtt": flat(0.26, 0.5)}
-    )
+    higher = table3.outcome({"QL": systems["QL"], "QAtt": flat(0.26, 0.5)})
+    assert "QAtt alone, above QL in the paper, is above it in 1 of 1 years." in higher
+    beside = table3.ap_beside(systems, {"PAtt": "QL", "QAtt": "QL"})
+    assert beside == "PAtt 0.2500 (0.2532) in 2013"
     assert table3.outcome({}) == ""
 
 

@@ -180,8 +180,27 @@ def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
     if not there:
         return ""
     above = sum(ours > ql for ours, ql in there.values())
-    values = ", ".join(f"{ours:.4f} against {ql:.4f} in {y}" for y, (ours, ql) in there.items())
-    return f"{name} alone, above QL in the paper, is above it in {above} of {len(there)}: {values}."
+    return f"{name} alone, above QL in the paper, is above it in {above} of {len(there)} years."
+
+
+def ap_beside(systems: Mapping[str, Figures], pairs: Mapping[str, str]) -> str:
+    """AP of each system by year, that of the system it is compared with in brackets.
+
+    Args:
+        systems: name -> figures.
+        pairs: name -> name of the one to compare with.
+    """
+    parts = []
+    for name, other in pairs.items():
+        values = [
+            f"{ours:.4f} ({theirs:.4f}) in {year}"
+            for year in YEARS
+            if (ours := mean_of(systems, name, year, "AP")) is not None
+            and (theirs := mean_of(systems, other, year, "AP")) is not None
+        ]
+        if values:
+            parts.append(f"{name} {', '.join(values)}")
+    return "; ".join(parts)
 
 
 def _lay_out(results: Results) -> Content:
