@@ -13,7 +13,6 @@ from siamese_news.reproduction import Setting, choose
 from siamese_news.reproduction.jobs import Result, Results, Store
 from siamese_news.reproduction.run import reproduce
 from siamese_news.reproduction.samcnn import figure3, figure4, table1, table2, table3, table4
-from siamese_news.reproduction.samcnn.patterns import count_patterns
 from siamese_news.reproduction.samcnn.published import SETTINGS
 from siamese_news.reproduction.samcnn.runs import RANKERS, peer_figures, run_name, training_jobs
 from siamese_news.reproduction.samcnn.stories import CANDIDATES, stories_collection
@@ -45,7 +44,7 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
     # a holds all three words; b only "oscars", twice; c "snub" and "affleck"; d none.
     collection = toy(tmp_path)
     posts = [text.split() for text in collection.posts.values()]
-    counts = count_patterns(["oscars", "snub", "affleck"], posts, [True, False, True, False])
+    counts = table4.count_patterns(["oscars", "snub", "affleck"], posts, [True, False, True, False])
     assert counts == {
         (0, 1, 2): (1, 0),
         (0, 1): (1, 0),
@@ -56,7 +55,7 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
         (2,): (2, 0),
     }
     # A word that the query has twice is one word.
-    assert count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {(0,): (0, 1)}
+    assert table4.count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {(0,): (0, 1)}
 
 
 def test_table4_counts_within_the_top(tmp_path, monkeypatch):
