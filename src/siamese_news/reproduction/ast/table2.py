@@ -25,7 +25,7 @@ REMARK = (
     "the same batches; articles cut at 300 tokens; at most 8 epochs with a patience of 2 on dev; "
     "the learning rate is the better of .001 and .003 on dev after two epochs of the first seed. "
     "The released code trains for ten epochs at .001; encoders that learn slowly are cut short "
-    "here. AST maps its heads once more after Eq. 3, which only concatenates them (table=settings). "
+    "here. AST maps its heads once more after Eq. 3, which only concatenates (table=settings). "
     "A split by pair puts every test article into training as well; the split by event does not."
 )
 
