@@ -10,7 +10,6 @@ fastest turn counts, so that other work on the machine touches them alike.
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,20 +20,11 @@ from torch.nn.functional import conv1d, normalize
 
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.model.reranker import TextRanker
-from siamese_news.rerankers import MPHCNN, Pair, PAtt
+from siamese_news.reproduction.samcnn.speed import PATT, fastest, make_pair, measure, step
+from siamese_news.rerankers import Pair, PAtt
 from siamese_news.text.vocabulary import Vocabulary
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
-
-PATT = {
-    "filters": 250, "widths": [2], "padding": "full", "dropout": 0.5, "hidden": 200,
-    "head_hidden": 100, "head_order": "relu-norm", "head_dropout": 0.5,
-}  # fmt: skip
-MP = {
-    "levels": 4, "filters": 256, "word_width": 2, "trigram_width": 4, "trigram_dim": 100,
-    "buckets": 16384, "max_query_words": 10, "max_query_trigrams": 60, "weighted_levels": 2,
-    "url": False, "dropout": 0.1, "hidden": [150, 50],
-}  # fmt: skip
 
 
 class LoopPAtt(PAtt):
@@ -67,49 +57,6 @@ class Attention(nn.Module):
         return self.ranker.context_vectors(pair, pair.post, pair.post_mask)[0]
 
 
-def make_pair(posts: int, query_words: int, post_words: int = 15, size: int = 100) -> Pair:
-    queries = 40
-    return Pair(
-        query=torch.randn(queries, query_words, size),
-        query_mask=torch.ones(queries, query_words, dtype=torch.bool),
-        post=torch.randn(posts, post_words, size),
-        post_mask=torch.ones(posts, post_words, dtype=torch.bool),
-        group=torch.randint(0, queries, (posts,)),
-        query_trigrams=torch.randint(0, 16384, (queries, 6 * query_words)),
-        post_trigrams=torch.randint(0, 16384, (posts, 5 * post_words)),
-    )
-
-
-def step(model: nn.Module, pair: Pair, train: bool) -> Callable[[], None]:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-
-    def training() -> None:
-        model.train()
-        optimizer.zero_grad()
-        (-model(pair)[:, 1].mean()).backward()
-        optimizer.step()
-
-    def scoring() -> None:
-        model.eval()
-        with torch.no_grad():
-            model(pair)
-
-    return training if train else scoring
-
-
-def fastest(variants: dict[str, Callable[[], None]], turns: int) -> dict[str, float]:
-    """Seconds of the fastest turn of each, the variants taking turns."""
-    for run in variants.values():
-        run()
-    best = dict.fromkeys(variants, float("inf"))
-    for _ in range(turns):
-        for name, run in variants.items():
-            started = time.process_time()
-            run()
-            best[name] = min(best[name], time.process_time() - started)
-    return best
-
-
 def one_query(turns: int) -> float:
     """Seconds to rerank 1,000 tokenised posts for one query of 4 words: words in, scores out."""
     draw = np.random.default_rng(0)
@@ -135,7 +82,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    turns, rows = arguments.turns, []
+    turns = arguments.turns
+    rows = measure(turns)
 
     def compare(what: str, slow: str, variants: dict[str, Callable[[], None]], pairs: int) -> None:
         seconds = fastest(variants, turns)
@@ -145,18 +93,14 @@ def main() -> None:
                  "times faster": seconds[slow] / value}
             )  # fmt: skip
 
-    patt, mphcnn = PAtt(input_dim=100, **PATT), MPHCNN(input_dim=100, **MP)
+    patt = PAtt(input_dim=100, **PATT)
     loop = LoopPAtt(input_dim=100, **PATT)
     loop.load_state_dict(patt.state_dict())
     loop.eval(), patt.eval()
     with torch.no_grad():
         torch.testing.assert_close(loop(make := make_pair(8, 4)), patt(make), atol=1e-4, rtol=1e-4)
     for train in (True, False):
-        what, pair = "train" if train else "score", make_pair(128, 4)
-        compare(
-            what, "MP-HCNN",
-            {"PAtt": step(patt, pair, train), "MP-HCNN": step(mphcnn, pair, train)}, 128,
-        )  # fmt: skip
+        what = "train" if train else "score"
         for words in (4, 10):
             pair, slow = make_pair(256, words), "loop over query words"
             for part, wrap in (("whole model", lambda model: model), ("attention", Attention)):

@@ -25,8 +25,8 @@ ROWS = {
     "all-MiniLM-L6-v2, first 150 words": "all-MiniLM-L6-v2, first 150 words",
     "Adaptive Star Transformer, ours (`usatoday_best`, 20 epochs; 3 seeds)": "AST, our training",
     "Bi-GRU, the paper's training (3 seeds)": "Bi-GRU, the paper's training",
-    "Adaptive Star Transformer, as the paper prints it (3 seeds)": (
-        "AST as printed, the paper's training"
+    "Adaptive Star Transformer, heads projected, the paper's training (3 seeds)": (
+        "AST, projected heads, the paper's training"
     ),
     "CNN, the paper's training (3 seeds)": "CNN, the paper's training",
     "GRU, the paper's training (3 seeds)": "GRU, the paper's training",

@@ -151,3 +151,12 @@ def test_links_lead_somewhere(name):
         if name.startswith("docs/") and target.split("/")[0] in made:
             continue
         assert (ROOT / Path(name).parent / target).exists(), target
+
+
+def test_the_search_finds_a_word_next_to_punctuation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    separator = re.search(r"separator: '(.*)'", text)[1]
+    words = [
+        word for word in re.split(separator, "as printed (Table 3), Fig. 4: AP .4135/.2413") if word
+    ]
+    assert words == ["as", "printed", "Table", "3", "Fig", "4", "AP", ".4135", ".2413"]

@@ -208,7 +208,7 @@ def test_wrong_options_say_what_is_right(config, change, words):
 
 
 @pytest.mark.parametrize("name", [*PRESETS, *ENCODERS])
-@pytest.mark.parametrize("input_dim", [6, 40, 300])
+@pytest.mark.parametrize("input_dim", [10, 40, 300])
 def test_it_builds_from_input_dim_alone(name, input_dim, texts):
     encoder = build_encoder(name, input_dim=input_dim)
     inputs = texts([7, 1, 0, 4], dim=input_dim, dtype=torch.float32)

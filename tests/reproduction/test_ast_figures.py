@@ -78,7 +78,7 @@ def test_alphas_that_stay_are_told_from_alphas_that_move():
 
 
 def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
-    options = ["experiment=ast_tables", *SMALL, "seed=3", "encoder=star_paper"]
+    options = ["experiment=ast_tables", *SMALL, "seed=3", "encoder=star_projected"]
     start = initial_alphas(options)
     frozen = [*options, "task.optimizer.lr=0.0", "task.epochs=1", "data.test=null"]
     values = train_link([*frozen, "data.limits.article_tokens=30"], tmp_path)

@@ -25,9 +25,12 @@ from siamese_news.reproduction import (
     choose,
 )
 from siamese_news.reproduction.jobs import Store
-from siamese_news.reproduction.layout import Made, write_folder
+from siamese_news.reproduction.layout import IN_HISTORY, Made, write_folder
 from siamese_news.reproduction.run import reproduce
 from siamese_news.reproduction.style import new_figure
+from siamese_news.utils.markdown import plain_cell
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -247,3 +250,45 @@ def test_the_door_lays_out_what_needs_no_run(tmp_path):
         config = compose("reproduce", overrides=["paper=ast", "figure=appendix_a"])
     page = door.reproduce(config, tmp_path / "out")
     assert "1.1752" in page.read_text(encoding="utf-8")
+
+
+def test_a_saved_result_says_whether_its_revision_is_in_the_history():
+    def git(*arguments):
+        command = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        pytest.skip("no git history here, or a shallow one")
+    revisions = git("log", "--format=%H").split()
+    for path in sorted((ROOT / "benchmarks" / "reproduced").rglob("*.json")):
+        made = json.loads(path.read_text(encoding="utf-8"))["made"]
+        named = made["revision"].partition("+")[0]
+        there = any(revision.startswith(named) for revision in revisions)
+        assert made.get(IN_HISTORY, True) == there, path
+
+
+def test_a_page_says_which_revision_is_not_in_the_history(tmp_path):
+    jobs = [job("a", 1)]
+    asked = store(tmp_path)
+    reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
+    (path,) = (tmp_path / "made" / "results").rglob("a.json")
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    saved["made"] |= {"revision": "0123abc", IN_HISTORY: False}
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    page = reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
+    assert "0123abc (not in the history)" in page.read_text(encoding="utf-8")
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    assert plain_cell(-0.00001) == "0.0000" and plain_cell(-0.0001) == "-0.0001"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_section_of_the_saved_papers_begins_with_a_summary(paper):
+    saved = Store(
+        saved=ROOT / "benchmarks" / "reproduced", made=Path("nowhere"), paper=paper, fresh=False
+    )
+    setting = Setting("shared")
+    for exhibit in choose(paper):
+        results = saved.results(setting, exhibit.jobs(setting))
+        assert exhibit.lay_out(results).outcome, exhibit.name

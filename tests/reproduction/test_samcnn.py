@@ -13,7 +13,6 @@ from siamese_news.reproduction import Setting, choose
 from siamese_news.reproduction.jobs import Result, Results, Store
 from siamese_news.reproduction.run import reproduce
 from siamese_news.reproduction.samcnn import figure3, figure4, table1, table2, table3, table4
-from siamese_news.reproduction.samcnn.patterns import count_patterns
 from siamese_news.reproduction.samcnn.published import SETTINGS
 from siamese_news.reproduction.samcnn.runs import RANKERS, peer_figures, run_name, training_jobs
 from siamese_news.reproduction.samcnn.stories import CANDIDATES, stories_collection
@@ -45,7 +44,7 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
     # a holds all three words; b only "oscars", twice; c "snub" and "affleck"; d none.
     collection = toy(tmp_path)
     posts = [text.split() for text in collection.posts.values()]
-    counts = count_patterns(["oscars", "snub", "affleck"], posts, [True, False, True, False])
+    counts = table4.count_patterns(["oscars", "snub", "affleck"], posts, [True, False, True, False])
     assert counts == {
         (0, 1, 2): (1, 0),
         (0, 1): (1, 0),
@@ -56,7 +55,7 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
         (2,): (2, 0),
     }
     # A word that the query has twice is one word.
-    assert count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {(0,): (0, 1)}
+    assert table4.count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {(0,): (0, 1)}
 
 
 def test_table4_counts_within_the_top(tmp_path, monkeypatch):
@@ -66,7 +65,7 @@ def test_table4_counts_within_the_top(tmp_path, monkeypatch):
     assert counts["top"] == {"1 2": [1, 0], "0": [0, 1], "1": [1, 0], "2": [1, 0]}
     assert counts["all"]["0 1 2"] == [1, 0] and counts["all"]["1 2"] == [2, 0]
     rows = table4.pattern_rows(counts, ["oscars", "snub", "affleck"])
-    assert list(rows[0].values()) == ["snub + affleck", 1, 0, 2, 0]
+    assert list(rows[0].values()) == ["snub + affleck", 1, 1, 0, 2, 0]
     assert table4.pattern_rows(counts, None)[1]["holds at least"] == "word 1"
 
 
@@ -158,11 +157,12 @@ def toy_results():
 
 
 def test_figure3_takes_the_mean_over_seeds():
-    changes = figure3.changes_against(toy_results(), "QL")
+    changes = figure3.changes(toy_results())
     assert changes[0] == ("127", pytest.approx(0.3 + 0.4 - 0.5))
     assert changes[-1] == ("125", pytest.approx(0.3 - 0.2 - 0.5))
     assert changes[1] == ("111", pytest.approx(-0.2))  # of equal ones the lower topic first
-    assert figure3.changes_against(toy_results(), "MP-HCNN") == []
+    said = figure3.EXHIBIT.lay_out(toy_results()).outcome
+    assert "the best is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
 
 
 def test_table3_marks_what_is_significant():
@@ -198,13 +198,14 @@ def test_table3_says_what_came_out():
 
     systems = {"QL": flat(0.2532, 0.445), "PAtt": flat(0.25, 0.5), "PAtt +QL": flat(0.2965, 0.5)}
     assert table3.outcome(systems) == (
-        "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt +QL 0.2965 "
-        "(0.2965) in 2013. PAtt alone, above QL in the paper, is above it in 0 of 1: 0.2500 "
-        "against 0.2532 in 2013."
+        "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt 0.2500 "
+        "(0.2817) in 2013; PAtt +QL 0.2965 (0.2965) in 2013. PAtt alone, above QL in the paper, "
+        "is above it in 0 of 1 years."
     )
-    assert "QAtt alone, above QL in the paper, is above it in 1 of 1: 0.2600" in table3.outcome(
-        {"QL": systems["QL"], "QAtt": flat(0.26, 0.5)}
-    )
+    higher = table3.outcome({"QL": systems["QL"], "QAtt": flat(0.26, 0.5)})
+    assert "QAtt alone, above QL in the paper, is above it in 1 of 1 years." in higher
+    beside = table3.ap_beside(systems, {"PAtt": "QL", "QAtt": "QL"})
+    assert beside == "PAtt 0.2500 (0.2532) in 2013"
     assert table3.outcome({}) == ""
 
 

@@ -124,6 +124,25 @@ def test_of_a_word_that_comes_twice_the_first_stands(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [7, 8]])
 
 
+def test_a_word_may_have_spaces(tmp_path: Path) -> None:
+    """As ``. . .`` and ``at name@domain.com`` in GloVe 840B, wherever they stand."""
+    path = tmp_path / "v.txt"
+    path.write_text(". . 1 2\nat name@domain.com 3 4\nb 5 6\n")
+    found = load_vectors(path)
+    assert found.words == [". .", "at name@domain.com", "b"]
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
+
+
+@pytest.mark.parametrize("kind", ["glove", "word2vec text", "word2vec binary"])
+def test_no_more_words_are_read_than_asked_for(tmp_path: Path, kind: str) -> None:
+    """What follows is damaged, and is not come to; without a limit it is."""
+    path = write(tmp_path / "v", binary=kind.endswith("binary"), header=kind.startswith("word2vec"))
+    path.write_bytes(path.read_bytes()[:-12])
+    assert load_vectors(path, max_words=3).words == WORDS[:3]
+    with pytest.raises(InputError):
+        load_vectors(path)
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize(
     ("content", "message"),

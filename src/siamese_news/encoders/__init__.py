@@ -53,7 +53,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cnn": {"class": "CNNEncoder"},
     "gru": {"class": "GRUEncoder"},
     "star": {"class": "StarEncoder"},
-    "star_paper": {"class": "StarEncoder", "similarity": "cosine", **_PAPER},
+    "star_paper": {
+        "class": "StarEncoder",
+        "heads": 10,
+        "output_projection": False,
+        "similarity": "cosine",
+        **_PAPER,
+    },
+    "star_projected": {"class": "StarEncoder", "similarity": "cosine", **_PAPER},
     "star_reference": {
         "class": "StarEncoder",
         "context_includes_embedding": True,

@@ -26,7 +26,7 @@ class CNNEncoder(Encoder):
     Example:
         >>> import torch
         >>> from siamese_news.encoders import CNNEncoder
-        >>> encoder = CNNEncoder(input_dim=40)  # 300 filters of 1 to 4 tokens, as in the paper
+        >>> encoder = CNNEncoder(input_dim=40)  # 300 filters of 1 to 4 tokens
         >>> mask = torch.arange(9) < torch.tensor([[9], [4]])
         >>> encoder(torch.randn(2, 9, 40), mask).shape
         torch.Size([2, 300])

@@ -36,9 +36,9 @@ class StarEncoder(Encoder):
     Args:
         input_dim: E = D.
         sparsity: called with ``heads=H`` for each ring and each star.
-        heads: H; None is 10, as in the paper.
-        head_dim: the size of a head, as in the paper E / H: None takes that where `heads` is given,
-            and else the paper's 30. With a number of its own H * head_dim need not be E.
+        heads: H; None is 10, as in the released code and in the paper's Fig. 3.
+        head_dim: the size of a head; None takes E / H, as Eq. 3 needs, where `heads` is given, and
+            else the released code's 30. With a number of its own H * head_dim need not be E.
         window: c, neighbours on each side.
         cycles: T; each cycle has separate weights.
         context_includes_embedding: whether e_i is a key too; in the released code, not in Eq. 5.
@@ -213,7 +213,7 @@ class Residual(nn.Module):
 
 
 def _heads(width: int, heads: int | None, head_dim: int | None) -> tuple[int, int]:
-    """H and the size of a head; the paper's values if neither is given."""
+    """H and the size of a head; those of the released code if neither is given."""
     if head_dim is not None or heads is None:
         return 10 if heads is None else heads, 30 if head_dim is None else head_dim
     if heads < 1 or width % heads:

@@ -19,6 +19,7 @@ TITLES = {
     "ast": "Adaptive Siamese Transformer (Danovitch 2020)",
     "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
+IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 WIDE = 6  # columns that still stand side by side
 
 
@@ -82,7 +83,11 @@ def facts(item: Made) -> dict[str, str]:
     if seeds:
         lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
     lines["Data"] = "; ".join(_each(made, "data")) or "none: computed from the equations"
-    lines["Revision"] = ", ".join(_each(made, "revision"))
+    revisions = (
+        f"{one['revision']}{'' if one.get(IN_HISTORY, True) else ' (not in the history)'}"
+        for one in made
+    )
+    lines["Revision"] = ", ".join(dict.fromkeys(revisions))
     versions = [f"{name} {number}" for one in made for name, number in one["versions"].items()]
     lines["Versions"] = ", ".join(dict.fromkeys(versions))
     lines["Machine"] = "; ".join(_each(made, "machine"))

@@ -29,6 +29,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "figure3",
         "figure4",
         "table4",
+        "speed",
     ),
 }
 """The modules of each paper, in the order of the paper."""

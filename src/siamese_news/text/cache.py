@@ -59,8 +59,13 @@ def content_sha256(files: Sequence[Path], folder: Path) -> str:
     return sha256
 
 
-def cached(sha256: str, folder: Path, convert: Callable[[], Converted]) -> Converted:
+def cached(
+    sha256: str, folder: Path, convert: Callable[[], Converted], *, first: int | None = None
+) -> Converted:
     """The words and the memory-mapped matrix of `sha256`; made with `convert` where not yet there.
+
+    With `first`, what `convert` gives are so many of the first words; a cache of all words serves,
+    too.
 
     The file takes its place only when whole, so an interrupted conversion leaves nothing that would
     be read, and processes that convert at the same time write the same bytes. A damaged file is
@@ -71,6 +76,9 @@ def cached(sha256: str, folder: Path, convert: Callable[[], Converted]) -> Conve
     """
     path = folder / f"{sha256}.v{CONVERTER}.safetensors"
     converted = _read(path)
+    if converted is None and first is not None:
+        path = folder / f"{sha256}.first{first}.v{CONVERTER}.safetensors"
+        converted = _read(path)
     if converted is not None:
         return converted
     words, matrix = convert()

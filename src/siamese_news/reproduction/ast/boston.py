@@ -79,7 +79,7 @@ QUERIES = {
     ),
 }
 MODELS = {
-    "star_paper": "AST as printed",
+    "star_projected": "AST, projected heads",
     "star": "AST, best",
     "shipped": "the shipped model",
 }

@@ -53,7 +53,7 @@ def _lay_out(results: Results) -> Content:
     last = {label: curve[-1] for label, curve in curves["cosine"].items()}
     note = (
         f"Mean of the largest weight over {DRAWS} draws (seed {SEED}); learned alpha: a mean over "
-        "the heads of the star after training (AST as printed, the first seed of Table 1)."
+        "the heads of the star after training (first seed of Table 2)."
     )
     return Content(
         figures=[

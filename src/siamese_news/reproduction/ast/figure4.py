@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from siamese_news.evaluation.published import AST_IRRELEVANT, AST_RELEVANT, AST_THRESHOLD
 from siamese_news.reproduction.ast.boston import MODELS, case_jobs, model_name
 from siamese_news.reproduction.exhibit import Content, Exhibit, Figure, Published, Table
 from siamese_news.reproduction.jobs import Results
@@ -14,7 +15,7 @@ REMARK = (
     "usatoday-cnn, of which 5,648 are labelled relevant; the others are of other crises and of "
     "nothing. CrisisLexT6 was itself collected by keyword and by place, which favours the keyword "
     "searches beside it. A post's score is the mean over the seeds. No model saw these articles or "
-    "posts in training; AST is trained by event on usatoday-cnn at the sizes of Table 1."
+    "posts in training; AST is trained by event on usatoday-cnn at the sizes of Table 2."
 )
 
 
@@ -110,17 +111,18 @@ EXHIBIT = Exhibit(
     title="Figure 4: the case study's posts by similarity",
     published=Published(
         source="Danovitch 2020, case study (Fig. 4)",
-        text="At a cosine of .7 and above, 36 of 46 posts were relevant: precision .78 "
+        text=f"At a cosine of {AST_THRESHOLD} and above, {AST_RELEVANT} of "
+        f"{AST_RELEVANT + AST_IRRELEVANT} posts were relevant: precision .78 "
         "(Clopper-Pearson 95%: .64 to .89, which is ours).",
         tables=[
             Table(
                 "Published",
                 [
                     {
-                        "threshold": "0.70",
-                        "relevant kept": 36,
-                        "irrelevant kept": 10,
-                        "precision": 36 / 46,
+                        "threshold": f"{AST_THRESHOLD:.2f}",
+                        "relevant kept": AST_RELEVANT,
+                        "irrelevant kept": AST_IRRELEVANT,
+                        "precision": AST_RELEVANT / (AST_RELEVANT + AST_IRRELEVANT),
                     }
                 ],
             )

@@ -44,7 +44,7 @@ _TWO = ("trainer=ddp_spawn", "trainer.devices=2")
 _APART = "objective.gather_across_devices=false"
 _TENTH = ("encoder.heads=10", "encoder.head_dim={tenth}")
 VARIANTS = (
-    Variant("base", "as printed: T = 1, c = 2, no e_i, heads of 30, projected", ()),
+    Variant("base", "T = 1, c = 2, no e_i, heads of 30, projected", ()),
     Variant("cycles2", "T = 2 cycles", ("encoder.cycles=2",), 1.8),
     Variant("cycles3", "T = 3 cycles", ("encoder.cycles=3",), 2.6),
     Variant("window1", "window c = 1", ("encoder.window=1",)),
@@ -53,7 +53,7 @@ VARIANTS = (
     Variant("narrow", "heads of E / H, projected", _TENTH),
     Variant(
         "concatenated",
-        "heads of E / H, only concatenated (Eq. 3)",
+        "heads of E / H, only concatenated: Eq. 3 as printed (star_paper)",
         (*_TENTH, "encoder.output_projection=false"),
     ),
     Variant("together", "two devices, mined together", _TWO),
@@ -129,7 +129,7 @@ EXHIBIT = Exhibit(
     "keys, and a projection after the heads, where Eq. 3 only concatenates them (here: "
     "encoder.output_projection=false, which needs H heads of E / H). Several devices mine together "
     "here; under the AllenNLP that the code ran on, each of four mined its own batch. The runs are "
-    "those of Table 1 at a learning rate of .001, except for what the row names.",
+    "those of Table 2 at a learning rate of .001, except for what the row names.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

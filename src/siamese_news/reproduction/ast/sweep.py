@@ -34,7 +34,7 @@ class Encoder:
 
 
 ENCODERS = (
-    Encoder("star_paper", "AST as printed", "AST", 0.15),
+    Encoder("star_projected", "AST, projected heads", "AST", 0.15),
     Encoder("cnn", "CNN", "CNN", 0.15),
     Encoder("bigru", "Bi-GRU", "Bi-GRU", 0.4),
     Encoder("gru", "GRU", "GRU", 0.45),

@@ -1,5 +1,6 @@
 """AST paper, Table 3: the most and the least similar posts of the case study, by id."""
 
+from siamese_news.evaluation.published import AST_LEAST_SIMILAR, AST_MOST_SIMILAR
 from siamese_news.reproduction.ast.boston import MODELS, case_jobs, model_name
 from siamese_news.reproduction.ast.figure4 import REMARK
 from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
@@ -36,8 +37,16 @@ EXHIBIT = Exhibit(
     title="Table 3: the most and the least similar posts",
     published=Published(
         source="Danovitch 2020, Table 3",
-        text="The texts of the posts most and least similar to the paper's story; they are not "
-        "repeated here.",
+        text="The paper prints the texts of the tweets as well; they are not repeated here.",
+        tables=[
+            Table(
+                "Published: cosine with the paper's story",
+                [
+                    {"most similar": most, "least similar": least}
+                    for most, least in zip(AST_MOST_SIMILAR, AST_LEAST_SIMILAR, strict=True)
+                ],
+            )
+        ],
     ),
     remark=f"Posts are shown by id, since their text may not be shared. {REMARK}",
     lay_out=_lay_out,

@@ -1,7 +1,7 @@
 """The paper's four encoders for ten epochs at one learning rate, split by pair, three seeds.
 
-`conf/experiment/usatoday_order.yaml`: more training than the sweep has, and a learning rate that is
-the paper's and not chosen on dev.
+`conf/experiment/usatoday_order.yaml`: more training than the sweep has, with the epochs and
+the learning rate of the released code.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ import numpy as np
 
 from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
 from siamese_news.reproduction.jobs import Job, Results, Setting
-from siamese_news.reproduction.samcnn.published import CANDIDATES, PAPER, RELEVANT, YEARS
+from siamese_news.reproduction.samcnn.published import CANDIDATES, PAPER, RELEVANT, TOPICS, YEARS
 from siamese_news.reproduction.samcnn.runs import collection_of, data_of
 from siamese_news.training.rerank.data import RerankCollection
 
@@ -67,7 +67,7 @@ EXHIBIT = Exhibit(
     remark=(
         "Relevant is a grade of 1 or more in NIST's qrels; a post without a grade is not. The "
         "relevant posts as printed fit no year of the data, and those of 2012 and 2013 look "
-        "exchanged; the candidates, and every AP and P30 of the peers' runs (Table 3), fit exactly."
+        "swapped; the candidates, and every AP and P30 of the peers' runs (Table 3), fit exactly."
     ),
     published=Published(
         f"{PAPER}, Table 1",
@@ -75,7 +75,12 @@ EXHIBIT = Exhibit(
             Table(
                 "As printed",
                 [
-                    {"year": str(year), "candidates": CANDIDATES[year], "relevant": RELEVANT[year]}
+                    {
+                        "year": str(year),
+                        "topics": TOPICS[year],
+                        "candidates": CANDIDATES[year],
+                        "relevant": RELEVANT[year],
+                    }
                     for year in YEARS
                 ],
             )

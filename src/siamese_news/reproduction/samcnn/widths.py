@@ -4,7 +4,7 @@ from siamese_news.reproduction.exhibit import Content, Exhibit, Published, Table
 from siamese_news.reproduction.jobs import Job, Results, Setting
 from siamese_news.reproduction.samcnn.published import PAPER
 from siamese_news.reproduction.samcnn.runs import RANKERS, training_jobs
-from siamese_news.reproduction.samcnn.table3 import NOTE, ranker_systems, system_rows
+from siamese_news.reproduction.samcnn.table3 import NOTE, ap_beside, ranker_systems, system_rows
 
 WIDE = {f"{option}_multi": f"{name}, widths 1, 2, 3" for option, name in RANKERS.items()}
 
@@ -22,7 +22,9 @@ def _lay_out(results: Results) -> Content:
     if not systems:
         return Content()
     return Content(
-        tables=[Table("AP and P30 with one width and with three", system_rows(systems), note=NOTE)]
+        tables=[Table("AP and P30 with one width and with three", system_rows(systems), note=NOTE)],
+        outcome="AP, with one width in brackets: "
+        f"{ap_beside(systems, dict(zip(WIDE.values(), RANKERS.values(), strict=True)))}.",
     )
 
 

@@ -60,7 +60,7 @@ class Verdict:
         return self.low > 0
 
     def __str__(self) -> str:
-        figures = f"{self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        figures = f"{self.gain:+z.3f} [{self.low:+z.3f}, {self.high:+z.3f}]"
         held_out = f"MAP on {self.articles} held-out articles, 95% interval"
         if self.better:
             return f"better by {figures} ({held_out})"
