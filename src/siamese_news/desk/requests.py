@@ -78,6 +78,11 @@ async def unwritable(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": f"it could not be written: {error}"}, 507)
 
 
+async def gone(request: Request, error: Exception) -> Response:
+    """The answer to a browser that broke an upload off; nobody reads it."""
+    return Response(status_code=400)
+
+
 async def conflict(request: Request, error: Exception) -> Response:
     """The answer to a label that is not the one the page had seen."""
     assert isinstance(error, Conflict)

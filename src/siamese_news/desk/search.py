@@ -20,6 +20,8 @@ from siamese_news.errors import InputError
 
 PROGRAM = "siamese-news"
 
+_LOOK = 20_000  # bytes of what a search said, from its beginning and its end
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -31,7 +33,7 @@ class Status:
         posts: read in the present pass.
         turn: number of the pass.
         seconds: left of the pass, about.
-        message: what the search said last.
+        message: what the search said, a line each.
     """
 
     state: str
@@ -183,7 +185,9 @@ class Search:
         folder = self._project.search
         if not (folder / "search.json").exists():
             return Status("none")
-        rows, message = _log(folder / "progress.log")
+        rows, said = _log(folder / "progress.log")
+        last = said[-1] if said else ""
+        message = self._project.in_users_words("\n".join(said))
         if self._running() is not None:
             if not rows:
                 return Status("running", message=message)
@@ -195,9 +199,9 @@ class Search:
             return Status("running", share, last["posts"], last["pass"], seconds, message)
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
             return Status("done", 1.0, message=message)
-        stopped = (folder / "results.parquet.part.json").exists() or not message
+        stopped = (folder / "results.parquet.part.json").exists() or not last
         posts = rows[-1]["posts"] if rows else 0
-        failed = message.startswith("siamese-news:") and "interrupted" not in message
+        failed = last.startswith("siamese-news:") and "interrupted" not in last
         return Status(
             "failed" if failed or not stopped else "stopped", None, posts, 0, None, message
         )
@@ -239,25 +243,26 @@ def _saved(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _log(path: Path) -> tuple[list[dict[str, Any]], str]:
-    """Rows of progress and the last plain line of what a search said."""
+def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The last rows of progress, and the plain lines of what a search said."""
     try:
         with path.open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - 20_000))
-            lines = stream.read().decode("utf-8", "replace").splitlines()
+            lines = stream.read(_LOOK).split(b"\n")
+            if stream.seek(0, os.SEEK_END) > _LOOK:  # remarks stand at both ends
+                stream.seek(max(_LOOK, stream.tell() - _LOOK))
+                lines = lines[:-1] + stream.read().split(b"\n")[1:]
     except OSError:
-        return [], ""
-    rows, message = [], ""
+        return [], []
+    rows, said = [], []
     for line in lines:
-        if line.startswith('{"pass"'):
+        if line.startswith(b'{"pass"'):
             try:
                 rows.append(json.loads(line))
             except ValueError:
                 continue
         elif line.strip():
-            message = line.strip()
-    return rows, message
+            said.append(line.decode("utf-8", "replace").strip())
+    return rows, said
 
 
 def _keep_ledger(before: Path, folder: Path) -> None:

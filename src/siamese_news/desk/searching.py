@@ -34,10 +34,9 @@ class Searching:
     async def remove(self, request: Request) -> Response:
         """Take a file of input away."""
         kind, name = request.path_params["kind"], request.path_params["name"]
-        path = self.desk.project.input_path(kind, name)
         if self.desk.search.status().state == "running":
             raise InputError("a search is reading the files; wait for it or cancel it")
-        path.unlink(missing_ok=True)
+        self.desk.project.remove_input(kind, name)
         return _inputs(self.desk, kind)
 
     async def paste(self, request: Request) -> Response:
