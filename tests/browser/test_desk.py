@@ -28,7 +28,7 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     served = serve(tmp_path / "storm")
     page = open_page(served)
     page.goto(served.base + "label")
-    first = page.locator("#card .item").get_attribute("data-post")
+    first = post_of(page)
     other = open_page(served)
     other.goto(served.base + "label")
     other.wait_for_selector("#card .item")
@@ -54,6 +54,44 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     assert sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit()) == 2
     assert not [message for message in page.complaints if "favicon" not in message]
     assert again.end() in (0, 130)
+
+
+ODD_IDS = (
+    "a\x01b", "a\x02b", "\x00", "n\nl", "c\r\nr", "t\x0bt", '"q\'<b>&amp;', "a/b/../c?d#e%20", "ü",
+    "\U0001f30a\u200d\u202e", "=1+1", "\x85\u2028", "\ufeffid", "-", "é%C3%A9",
+)  # fmt: skip
+
+
+def test_every_post_can_be_labelled_whatever_its_id_holds(tmp_path, serve, open_page):
+    """A certificate needs certain posts; one that no request could name would stop it for good."""
+    ids = [*ODD_IDS, *(f"{name}{n}" for n in range(2) for name in ODD_IDS)]
+    truth = found_before(tmp_path / "storm", relevant=len(ids) - 5, other=5, ids=ids)
+    served = serve(tmp_path / "storm")
+    served.json("/api/plan", {"precision": ".5", "confidence": ".9", "budget": len(ids)})
+    page = open_page(served)
+    page.goto(served.base + "label")
+    asked = label(page, truth, 8)
+    assert asked == 8
+    page.keyboard.press("u")
+    # Another queue before the server has answered: no post may be skipped for it.
+    page.get_by_label("Which posts come").select_option("threshold")
+    number = "document.querySelector('#progress').value.match(/\\d+/g).reduce((a, b) => a + +b, 0)"
+    until(page, f"{number} === 7")
+    assert asked - 1 + label(page, truth, 99) == len(ids)
+    page.goto(served.base + "posts")
+    page.get_by_label("near-duplicates as one").uncheck()
+    until(page, "n => document.querySelectorAll('#clusters > .item').length === n", len(ids))
+    item = page.locator("#clusters > .item[data-post='a%01b']")
+    item.focus()
+    page.keyboard.press("u")
+    until(page, "document.querySelectorAll('#clusters > .item[data-label=\"\"]').length === 1")
+    assert page.complaints == []
+    served.kill()
+    served = serve(tmp_path / "storm")
+    served.json("/api/certify", {})
+    table = csv.DictReader(io.StringIO(served.ask("/files/labels")[1].decode(), newline=""))
+    said = {row["post"].removeprefix("'"): row["label"] == "yes" for row in table}
+    assert len(said) == len(ids) - 1 and said.items() <= truth.items()
 
 
 @pytest.mark.slow

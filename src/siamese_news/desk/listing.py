@@ -1,6 +1,7 @@
 """Requests of the view of posts: a page at a time, filtered, in one order or the other."""
 
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -117,7 +118,7 @@ class Listing:
 def _asked(query: dict[str, str]) -> Asked:
     least = query.get("least")
     return Asked(
-        query.get("words", "")[:200], query.get("lang", ""), query.get("seed", ""),
+        query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),
         query.get("start", ""), query.get("end", ""),
         number_in(least, "the threshold") if least else None, query.get("groups") == "1",
     )  # fmt: skip

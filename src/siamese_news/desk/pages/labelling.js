@@ -11,6 +11,9 @@ if (annotator) {
   });
 }
 
+// An id may hold what neither HTML nor the eye keeps apart, so it travels through the page encoded.
+const postOf = (item) => decodeURIComponent(item.dataset.post);
+
 const showLabel = (item, label, number) => {
   item.dataset.label = label;
   item.dataset.seen = number;
@@ -20,7 +23,7 @@ const showLabel = (item, label, number) => {
 // Returns what the server wrote to the disk; nothing where it did not.
 const giveLabel = async (item, label, more = {}) => {
   const row = {
-    post: item.dataset.post, label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
+    post: postOf(item), label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
   };
   try {
     const given = await send("/api/labels", row);

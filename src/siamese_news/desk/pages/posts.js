@@ -108,7 +108,7 @@ if (list) {
       if (await giveLabel(item, KEYS[event.key], { together })) go(item, 1);
     } else if (event.key === "u") {
       const gone = await send("/api/labels/undo", { annotator: annotator.value });
-      const back = gone.post !== null && all(".item").find((other) => other.dataset.post === gone.post);
+      const back = gone.post !== null && all(".item").find((other) => postOf(other) === gone.post);
       if (back) { showLabel(back, "", 0); back.focus(); }
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
