@@ -94,6 +94,68 @@ def test_every_post_can_be_labelled_whatever_its_id_holds(tmp_path, serve, open_
     assert len(said) == len(ids) - 1 and said.items() <= truth.items()
 
 
+def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, open_page):
+    truth = found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    cut = page.get_by_label("Threshold as a number")
+    cut.fill("0,25")
+    with page.expect_response("**/api/threshold"):
+        cut.press("Enter")
+    assert page.locator("#cut").input_value() == "0.25"
+    cut.fill("a lot")
+    cut.press("Enter")
+    assert cut.input_value() == "0.25"
+    page.goto(served.base + "decide")
+    page.get_by_label("Share of relevant posts").fill("0,8 90 %")
+    page.get_by_label("Posts I am ready to label").fill("200")
+    page.get_by_role("button", name="Fix it").click()
+    page.wait_for_url("**/label")
+    assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
+    label(page, truth, 200)
+    page.goto(served.base + "decide")
+    assert "--precision 0.8 --precision 0.9" in page.locator("#command").inner_text()
+    (main,) = page.locator(".main").all()
+    assert (certified := main.inner_text().rpartition(": ")[2]).endswith("certified posts")
+    # Who goes to the files directly is led to the certified list as well.
+    page.goto(served.base + "hand-over")
+    assert "have a score of 0.25" in page.locator(".lead").inner_text()
+    assert certified in page.locator("button.main").first.inner_text()
+    page.goto(served.base + "decide")
+    page.locator("button.main").click()
+    page.locator("#certified").wait_for()
+    listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
+    assert f"{len(listed)} certified posts" == certified
+    certificate = json.loads((tmp_path / "storm/searches/1/sheet.certificate.json").read_text())
+    assert len(listed) in {claim["posts"] for claim in certificate["claims"]}
+    assert page.complaints == []
+
+
+def test_what_is_labelled_blind_shows_nothing_of_the_score(tmp_path, serve, open_page):
+    """Matched words and copies tell what the search thinks, and so would a colleague's label."""
+    texts = [f"The wall at Quayle Sands has gone {n // 2}" for n in range(40)]
+    truth = found_before(tmp_path / "storm", texts=texts)
+    served = serve(tmp_path / "storm")
+    copied = list(truth)[10]  # the next one is its copy
+    served.json(
+        "/api/labels", {"post": copied, "label": "no", "annotator": "ana", "together": True}
+    )
+    page = open_page(served)
+    page.goto(served.base + "label")
+    page.wait_for_selector("#card mark")
+    assert page.locator("#card .score").count() == 1
+    page.get_by_label("Which posts come").select_option("second")
+    page.wait_for_selector("#card .copies")
+    assert post_of(page) in list(truth)[10:12]
+    page.locator("#card .copies summary").click()
+    page.wait_for_selector("#card .copies .item")
+    assert page.locator("#card :is(mark, .score, .meter, .rank)").count() == 0
+    assert "ana" not in page.locator("#card").inner_text()
+    page.goto(served.base + "posts")
+    page.wait_for_selector("#clusters mark")
+
+
 @pytest.mark.slow
 def test_what_got_its_label_together_does_not_come(tmp_path, serve, open_page):
     texts = ["Sea wall at Quayle Sands has gone"] * 60
@@ -272,6 +334,14 @@ def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
                     ]
                     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
                     wrong += [(view, scheme, width, "wider than the window")] * wide
+                    out = page.locator(".panel :is(input, select, button, textarea)").evaluate_all(
+                        """all => { const right = e => e.getBoundingClientRect().right;
+                        return all.filter(e => e.checkVisibility()
+                        && !e.matches(".visually-hidden")
+                        && right(e) > right(e.parentElement.closest("label, .panel")) + 1)
+                        .map(e => e.outerHTML.slice(0, 80)); }"""
+                    )
+                    wrong += [(view, scheme, width, html) for html in out]
                 assert page.complaints == []
     assert wrong == []
 

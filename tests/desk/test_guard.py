@@ -20,6 +20,7 @@ from markupsafe import escape
 sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
+from siamese_news.desk.requests import shares_in
 from siamese_news.desk.server import _listening
 from siamese_news.search.report.text import visible
 
@@ -228,6 +229,8 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
         ("/api/labels", {"post": "9007199254740993", "label": "yes", "annotator": ""}),
         ("/api/labels", {"post": "1", "label": "yes", "annotator": "a", "seen": "x"}),
         ("/api/threshold", {"threshold": "nan"}),
+        ("/api/threshold", {"threshold": "90"}),
+        ("/api/search", {"threshold": "90 %"}),
         ("/api/plan", {"precision": "2", "confidence": ".95", "budget": 10}),
         ("/api/plan", {"precision": ".9", "confidence": ".95", "budget": 0}),
         ("/api/plan", {"precision": "", "confidence": ".95", "budget": 10}),
@@ -242,6 +245,30 @@ def test_bad_input_is_said_and_changes_nothing(served, path, row):
     assert status == 400 and "error" in json.loads(content)
     assert (served.project / "labels.jsonl").read_bytes() == before
     assert not (served.project / "searches/1/sheet.plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (".9", [".9"]), ("0,9", ["0.9"]), ("90", ["0.9"]), ("90 %", ["0.9"]), ("90%", ["0.9"]),
+        ("92,5 %", ["0.925"]), ("99.9", ["0.999"]), ("9/10", ["9/10"]), (",9", [".9"]),
+        (".8 .9", [".8", ".9"]), (".8,.9", [".8", ".9"]), ("0,8; 0,9", ["0.8", "0.9"]),
+        ("80, 90", ["0.8", "0.9"]), ("80%,90 %", ["0.8", "0.9"]), ("0.8,0.9", ["0.8", "0.9"]),
+        ("0.5%", ["0.005"]), ("ninety", ["ninety"]), ("", []),
+    ],
+)  # fmt: skip
+def test_shares_are_read_as_people_write_them(typed, meant):
+    assert shares_in(typed) == meant
+
+
+@pytest.mark.parametrize("typed", ["80,90", "0,8,0,9", "100", "0", "1", "150", "-5", "%", "nine"])
+def test_what_is_no_share_is_said(served, typed):
+    row = {"precision": typed, "confidence": ".95", "budget": 10}
+    assert served.ask("/api/plan", row)[0] == 400
+    goal = {"find": "", "recall": typed, "rule": "top-first", "positives": "9", "confidence": ".9"}
+    assert served.ask("/api/goals", goal)[0] == 400
+    assert served.ask("/api/goals", goal | {"recall": ".8 .9"})[0] == 400
+    assert not list((served.project / "searches/1").glob("*.plan.json"))
 
 
 def test_what_is_no_json_or_too_long_is_refused(served):

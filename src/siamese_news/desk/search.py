@@ -16,10 +16,12 @@ from typing import Any
 from siamese_news.cli.progress import PROGRESS
 from siamese_news.decide.ledger import ledger_path
 from siamese_news.desk.project import Project
+from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 
 PROGRAM = "siamese-news"
 
+_QUIET = 2.0  # seconds without a word after which a search does something else than it said
 _LOOK = 20_000  # bytes of what a search said, from its beginning and its end
 
 
@@ -60,13 +62,7 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
             found += [f"--{kind}", source]
     for source in project.sources("not"):
         found += ["--not", source]
-    try:
-        threshold = float(options["threshold"])
-    except (TypeError, ValueError):
-        threshold = 9.0
-    if not -4 <= threshold <= 4:
-        raise InputError(f"the score is {options['threshold']!r}; expected a number such as 0.1")
-    found += ["--threshold", f"{threshold:g}"]
+    found += ["--threshold", f"{options['threshold']:g}"]
     if options["aggregate"] not in ("max", "mean", "softmax"):
         raise InputError(
             f"over several seeds: {options['aggregate']!r}; expected max, mean, softmax"
@@ -131,16 +127,17 @@ class Search:
                 raise InputError("a search is running; wait for it or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
+            known["threshold"] = score_in(known["threshold"])
             number = max(1, int(config["search"]))
             folder = project.folder / "searches" / str(number)
             arguments = filter_arguments(project, folder / "results.parquet", known)
             if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
-                # Labels and certificates rest on results: those of before stay as they are.
-                before, number = folder, number + 1
-                if not (before / "search.json").exists():
-                    number -= 1
-                folder = project.folder / "searches" / str(number)
-                folder.mkdir(parents=True, exist_ok=True)
+                before = folder
+                if project.results.exists():
+                    # Labels and certificates rest on results: those of before stay as they are.
+                    number += 1
+                    folder = project.folder / "searches" / str(number)
+                _clean(folder)
                 _keep_ledger(before, folder)
                 arguments = filter_arguments(project, folder / "results.parquet", known)
             line = command_line(arguments)
@@ -164,6 +161,23 @@ class Search:
         process = self._running()
         if process is not None:
             os.kill(process, signal.SIGINT)
+
+    def discard(self) -> None:
+        """Delete what an interrupted search left, and return to the results of the one before.
+
+        Raises:
+            InputError: while it is running.
+        """
+        with self._guard:
+            status = self.status()
+            if status.state == "running":
+                raise InputError("the search is running; cancel it first")
+            project = self._project
+            if status.state in ("stopped", "failed") and not project.results.exists():
+                shutil.rmtree(project.search)
+                numbers = [int(path.parent.name) for path in
+                           (project.folder / "searches").glob("*/results.parquet")]  # fmt: skip
+                project.update(search=max(numbers, default=0))
 
     @property
     def command(self) -> str:
@@ -191,12 +205,19 @@ class Search:
         if self._running() is not None:
             if not rows:
                 return Status("running", message=message)
-            last = rows[-1]
-            share = min(1.0, last["done"] / last["total"]) if last["total"] else None
+            row = rows[-1]
+            share = min(1.0, row["done"] / row["total"]) if row["total"] else None
             seconds = None
             if share and share > 0.01:
-                seconds = round(last["seconds"] / share * (1 - share))
-            return Status("running", share, last["posts"], last["pass"], seconds, message)
+                quiet = max(0.0, time.time() - (folder / "progress.log").stat().st_mtime)
+                left = row["seconds"] / share * (1 - share) - quiet
+                # What comes after the last post (near-duplicates, the map, the file) has no end
+                # that could be told.
+                if share > 0.99 or (left <= 0 and quiet > _QUIET):
+                    share = None
+                else:
+                    seconds = round(left)
+            return Status("running", share, row["posts"], row["pass"], seconds, message)
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
             return Status("done", 1.0, message=message)
         stopped = (folder / "results.parquet.part.json").exists() or not last
@@ -263,6 +284,14 @@ def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         elif line.strip():
             said.append(line.decode("utf-8", "replace").strip())
     return rows, said
+
+
+def _clean(folder: Path) -> None:
+    """Make a folder that holds no search: nothing but the list of plans."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path != ledger_path(folder / "results.parquet"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _keep_ledger(before: Path, folder: Path) -> None:

@@ -46,6 +46,6 @@ document.addEventListener("toggle", async (event) => {
   const details = event.target;
   if (!details.dataset?.copies || !details.open || details.dataset.loaded) return;
   details.dataset.loaded = "1";
-  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}`);
+  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}&blind=${details.dataset.blind || ""}`);
   one("ol", details).innerHTML = found.html;
 }, true);

@@ -38,17 +38,17 @@ if (list) {
     const posts = above(value);
     one("#above").value = `${count(posts)} post${posts === 1 ? "" : "s"} at or above`;
   };
-  const choose = (value, from) => {
+  const choose = (value, from, kept = Boolean(from)) => {
     const chosen = Math.min(Number(cut.max), Math.max(Number(cut.min), Math.round(value * 1000) / 1000));
-    if (!Number.isFinite(chosen)) return;
+    if (!Number.isFinite(chosen)) { number.value = cut.value; return; }
     if (from !== cut) cut.value = chosen;
     if (from !== number) number.value = chosen;
     draw(chosen);
-    if (from) keep(chosen);
-    if (from && controls.elements.above.checked) reload();
+    if (kept) keep(chosen);
+    if (kept && controls.elements.above.checked) reload();
   };
   cut.addEventListener("input", () => choose(Number(cut.value), cut));
-  number.addEventListener("change", () => choose(Number(number.value), number));
+  number.addEventListener("change", () => choose(Number(number.value.replace(",", ".") || NaN), null, true));
   const drag = (event) => {
     const box = chart.getBoundingClientRect();
     choose(score(((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width), chart);
