@@ -36,6 +36,7 @@ def application(desk: Desk) -> Starlette:
         Route("/api/pasted", searching.paste, methods=["POST"]),
         Route("/api/search", searching.start, methods=["POST"]),
         Route("/api/search/cancel", searching.cancel, methods=["POST"]),
+        Route("/api/search/discard", searching.discard, methods=["POST"]),
         Route("/api/search/events", searching.events),
         Route("/api/posts", listing.posts),
         Route("/api/count", listing.count),

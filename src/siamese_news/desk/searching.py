@@ -55,6 +55,11 @@ class Searching:
         await run_in_threadpool(self.desk.search.cancel)
         return JSONResponse({})
 
+    async def discard(self, request: Request) -> Response:
+        """Delete what an interrupted search left."""
+        await run_in_threadpool(self.desk.search.discard)
+        return JSONResponse({})
+
     async def events(self, request: Request) -> Response:
         """Tell how far the search is, until it ends."""
 

@@ -100,6 +100,7 @@ const show = (status) => {
   const busy = status.state === "running" || status.state === "indexing";
   running.hidden = !busy;
   one("#cancel").hidden = status.state !== "running";
+  one("#discard").hidden = status.state !== "stopped";
   one("#start").disabled = busy;
   const bar = one("#bar");
   if (status.share === null || status.state === "indexing") bar.removeAttribute("value");
@@ -109,7 +110,7 @@ const show = (status) => {
   else if (status.posts) {
     const turn = status.turn > 1 ? `Pass ${status.turn}: ` : "";
     text = `${turn}${count(status.posts)} posts`;
-    if (status.share !== null) text += `, ${Math.floor(status.share * 100)}%`;
+    text += status.share === null ? ", working out what they give …" : `, ${Math.floor(status.share * 100)}%`;
     if (status.seconds !== null) text += `, about ${time(status.seconds)} left of this pass`;
   }
   one("#how-far").textContent = text;
@@ -147,4 +148,8 @@ form.addEventListener("submit", async (event) => {
   watch();
 });
 one("#cancel").addEventListener("click", () => send("/api/search/cancel", {}));
+one("#discard").addEventListener("click", async () => {
+  await send("/api/search/discard", {});
+  location.reload();
+});
 if (!running.hidden) watch();
