@@ -1,3 +1,9 @@
+for (const button of all("[data-about]")) {
+  button.addEventListener("click", async () => {
+    await send("/api/search", { about: button.dataset.about });
+    location.assign("/");
+  });
+}
 const list = one("#clusters");
 if (list) {
   const figure = one("#scores");
