@@ -3,9 +3,13 @@
 import csv
 import json
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import siamese_news
+from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.fields import UnknownFields
 
 from .commands import siamese_news as process
 
@@ -64,6 +68,86 @@ def test_posts_in_an_excel_file(files):
     assert "Excel" in looked.stdout + looked.stderr
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "xlsx"])
+def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(tmp_path, form):
+    rows = [
+        {"Nr": "17", "Wortlaut": "Die Brücke, sie ist weg", "Wann": "02.05.2024"},
+        {"Nr": "18", "Wortlaut": "Hochwasser", "Wann": "02.05.2024"},
+    ]
+    path = tmp_path / f"posts.{form}"
+    if form == "csv":
+        path.write_text("Nr;Wortlaut;Wann\n" + "".join(f"{';'.join(r.values())}\n" for r in rows))
+    elif form == "json":
+        path.write_text(json.dumps({"all": rows}))
+    elif form == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in (rows[0].keys(), *(row.values() for row in rows)):
+            book.active.append(list(row))
+        book.save(path)
+    asked = process("doctor", path)
+    assert asked.returncode == 2
+    said = asked.stdout + asked.stderr
+    assert 'Wortlaut ("Die Brücke, sie ist weg", "Hochwasser"); Wann ("02.05.2024")' in said
+    assert all(option in said for option in ("--text-field", "--id-field", "--date-field"))
+    with pytest.raises(UnknownFields) as caught:
+        open_posts([path])
+    assert caught.value.samples == {
+        "Nr": ["17", "18"],
+        "Wortlaut": ["Die Brücke, sie ist weg", "Hochwasser"],
+        "Wann": ["02.05.2024"],
+    }
+    done = process("doctor", path, "--text-field=Wortlaut", "--id-field=Nr", "--date-field=Wann")
+    assert "17 | Die Brücke, sie ist weg" in done.stdout and "2024-05-02" in done.stdout
+
+
+@pytest.mark.parametrize("header", [["Tweet ID", "Text"], ["Wortlaut", "Nr"]])
+def test_the_header_of_an_excel_file_is_found_below_its_title(files, header):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["Export of the flood"], ["made on 3 May 2024"], [], header, ["17", "18"]):
+        book.active.append(row)
+    book.save(files / "posts.xlsx")
+    chosen = [] if "Text" in header else ["--text-field=Wortlaut", "--id-field=Nr"]
+    done = process("doctor", files / "posts.xlsx", *chosen)
+    assert done.returncode == 0, done.stdout
+    assert "header in row 4" in done.stdout and "1 posts read\n" in done.stdout
+
+
+FACEBOOK = [
+    {"timestamp": 1714644000, "title": "Ann Lee updated her status.", "attachments": [
+        {"data": [{"external_context": {"url": "https://paper.example/story"}}]}],
+     "data": [{"update_timestamp": 1714644000},
+              {"post": "The river caf\u00c3\u00a9 is flooded \u00f0\u009f\u0098\u00a2"}]},
+    {"timestamp": 1714644000, "title": "Ann Lee added a new photo.", "data": [], "attachments": [
+        {"data": [{"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}]}]},
+    {"timestamp": 1714645000, "title": "Ann Lee shared a memory.", "data": [
+        {"update_timestamp": 1714645000}]},
+]  # fmt: skip
+
+
+def test_the_download_of_facebook_is_read_in_all_its_files(files):
+    folder = files / "posts"
+    folder.mkdir()
+    (folder / "your_posts_1.json").write_text(json.dumps(FACEBOOK[:2], indent=1))
+    (folder / "your_posts_2.json").write_text(json.dumps(FACEBOOK[2:]))
+    out = files / "out.jsonl"
+    done = process(*rank(files, "--out", out, posts=["posts"]))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Facebook download") == 2
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(row["text"] for row in rows) == [
+        "", "The river café is flooded 😢", "the brücke",
+    ]  # fmt: skip
+    assert all(row["created_at"].startswith("2024-05-02T10:") for row in rows)
+    # The field by its path: an element of the list has it, and no title stands for it.
+    chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
+    done = process("doctor", folder / "your_posts_1.json", *chosen)
+    assert done.returncode == 0, done.stdout
+    assert "1 posts read, 1 row rejected (1 no text)" in done.stdout
+    assert "added a new photo" not in done.stdout
+
+
 def pdf_of(text):
     """A PDF of one page, of a few lines."""
     pypdf = pytest.importorskip("pypdf")
@@ -103,6 +187,38 @@ def test_articles_in_word_and_pdf(files):
     }  # fmt: skip
 
 
+RSS = """<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+<title>Harlow News</title><item><title>Flood &amp; vote</title><link>https://paper.example/1</link>
+<description>The river</description><pubDate>Thu, 02 May 2024 10:00:00 GMT</pubDate>
+<content:encoded><![CDATA[<p>The river took the bridge.</p>]]></content:encoded></item>
+<item><title>Only a title</title><guid>x 2</guid></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Harlow</title><entry>
+<title>Flood</title><link rel="self" href="https://a.example/s"/><link href="https://a.example/1"/>
+<id>urn:1</id><updated>2024-05-02T10:00:00Z</updated><summary>The river rose.</summary></entry>
+</feed>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("news.rss", RSS, ["news-1 | Flood & vote | The river took the bridge.", "news-2 | Only"]),
+        ("news.xml", ATOM, ["news-1 | Flood | The river rose."]),
+        ("page.xml", "<a><b/></a>", ["page.xml: is XML without the items of an RSS or Atom feed"]),
+        ("cut.xml", RSS[:400], ["cut.xml: not XML that can be read"]),
+        ("bomb.xml", '<!DOCTYPE a [<!ENTITY b "c">]>' + ATOM, ["bomb.xml: the XML has a DOCTYPE"]),
+    ],
+)
+def test_feeds_are_read_as_articles(files, name, content, said):
+    (files / name).write_text(content)
+    looked = process("doctor", files / name)
+    assert all(line in looked.stdout for line in said)
+    done = process("rank", "--model", files / "model", "--articles", files / name,
+                   "--posts", files / "dump")  # fmt: skip
+    assert done.returncode == looked.returncode == (0 if name.startswith("news") else 2)
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["empty.docx", "empty.pdf", "broken.docx", "broken.pdf"])
 def test_an_office_file_without_words_is_named(files, name):
     docx, path = pytest.importorskip("docx"), files / name
@@ -138,11 +254,16 @@ def test_a_pasted_address_gets_a_hint(files, option):
 
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_own_results_give_back_what_was_guarded(files, form):
-    texts = {"=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood"}
+    texts = {
+        "=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood",
+        "\x1b[5m": "\x1b[31mflood", "＝6": "＝flood", "7": "＋flood", "8": "－flood",
+        "9": "＠flood",
+    }  # fmt: skip
     (files / "raw.jsonl").write_text(lines({"id": i, "text": t} for i, t in texts.items()))
     first = files / "found.csv"
     assert process(*rank(files, "--out", first, posts=["raw.jsonl"])).returncode == 0
-    assert "'=flood" in first.read_text()
+    assert "'=flood" in first.read_text() and "\x1b" not in first.read_text()
+    assert all(f"'{mark}flood" in first.read_text() for mark in "＝＋－＠")
     if form == "xlsx":  # as a spreadsheet saves it
         openpyxl = pytest.importorskip("openpyxl")
         book = openpyxl.Workbook()
@@ -157,3 +278,51 @@ def test_own_results_give_back_what_was_guarded(files, form):
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in again.read_text().splitlines()]
     assert {row["post"]: row["text"] for row in rows} == texts
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "explain", "keywords"])
+def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
+    row = {"id": "1\x1b[31m", "text": "\x1b[2Jflood \x9b31m river", "lang": "\x1b[m", "x\x1b": 1}
+    (files / "posts.jsonl").write_text(lines([row, {"id": "2", "text": "vote"}]))
+    (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
+    _, *given = rank(files, posts=["posts.jsonl"])
+    more = {
+        "rank": [], "filter": ["--threshold", "-1"], "explain": ["--post", row["id"]],
+        "keywords": ["--top", "1"],
+    }[command]  # fmt: skip
+    if command == "filter":
+        more += ["--out", files / "out.csv"]
+    for options in (more, [*more, "--text-field", "\x1b[31m"]):
+        done = process(command, *given, *options)
+        assert done.returncode == (2 if "--text-field" in options else 0), done.stderr
+        assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
+
+
+@pytest.mark.parametrize("command", ["rank", "filter", "workers", "index"])
+def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
+    (files / "dump" / "b.csv").write_bytes(b"PK\x03\x04 an archive")
+    (files / "dump" / "c.jsonl").write_text(lines([{"id": "3", "text": "vote"}]))
+    options = {
+        "rank": [], "filter": ["--threshold", "-1"], "workers": ["--threshold=-1", "--workers=2"],
+        "index": [],
+    }[command]  # fmt: skip
+    out = files / ("posts.index" if command == "index" else "out.jsonl")
+    typed = command if command in ("rank", "index") else "filter"
+    given = [*rank(files, *options, "--out", out, posts=["dump"])[1:]]
+    if command == "index":
+        given = ["--model", files / "model", "--posts", files / "dump", "--out", out]
+    strict = process(typed, *given, "--strict")
+    assert strict.returncode == 2 and "b.csv: is a zip archive" in strict.stderr
+    assert not out.exists()
+    named = process(typed, *given[:-2], "--out", out, "--posts", files / "dump" / "b.csv")
+    assert named.returncode == 2 and "b.csv: is a zip archive" in named.stderr
+    done = process(typed, *given)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.strip().splitlines()
+    left_out = [line for line in said[2:] if "b.csv: is a zip archive" in line]
+    assert any(line.startswith("1 file could not be read and was left out: ") for line in left_out)
+    if command == "index":
+        return
+    assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {"1", "3"}
+    meta = json.loads((files / "out.jsonl.meta.json").read_text())
+    assert meta["counts"]["unreadable"] == 1 and "b.csv: is" in " ".join(meta["remarks"])

@@ -49,7 +49,8 @@ def test_what_is_missing_comes_with_its_command(monkeypatch):
 def test_a_file_of_posts(posts):
     done = doctor(posts)
     assert done.exit_code == 0, done.output
-    assert f"{posts}: JSON lines" in done.output
+    assert done.output.startswith(f"{posts}: JSON lines")
+    assert done.output.index("post 2") < done.output.index("extra ")
     assert "text from 'text', id from 'id'" in done.output
     assert "4 posts read, 3 rows rejected (2 not JSON, 1 no text)" in done.output
     assert f"{2**60} | [31mred right to left and a line" in done.output

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -18,7 +19,7 @@ POSTS = (
     ".jsonl", ".json", ".csv", ".tsv", ".js", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".parquet",
     ".ndjson", ".xlsx", ".txt",
 )  # fmt: skip
-ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")
+ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz", ".xml")
 RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
 SHEETS = (".csv", ".jsonl", ".json")
 MODEL = ("config.json", "model.safetensors", "vocab.txt", "trained_on.bin", "SHA256SUMS")
@@ -95,10 +96,37 @@ def written(name: str, content: bytes) -> Path:
 
 def posts(data: bytes) -> None:
     """A file of posts."""
+    choices = Choices(data)
+    _read(written("posts" + POSTS[choices.below(len(POSTS))], choices.rest()))
+
+
+def workbook(data: bytes) -> None:
+    """An Excel file, of which one part of XML is another, in an archive that is whole."""
+    choices, parts = Choices(data), _parts()
+    names = [name for name in parts if name.endswith(("sheet1.xml", "Strings.xml", "book.xml"))]
+    name = names[choices.below(len(names))]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, choices.spliced(content) if part == name else content)
+    _read(written("posts.xlsx", out.getvalue()))
+
+
+@cache
+def _parts() -> dict[str, bytes]:
+    import openpyxl
+
+    out, book = io.BytesIO(), openpyxl.Workbook()
+    for row in (["Export"], ["id", "text", "date"], ["1", "flood", 45000.5], [2, "river", None]):
+        book.active.append(row)
+    book.save(out)
+    with zipfile.ZipFile(out) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _read(path: Path) -> None:
     from siamese_news.data.readers import open_posts
 
-    choices = Choices(data)
-    path = written("posts" + POSTS[choices.below(len(POSTS))], choices.rest())
     try:
         with suppress(InputError):
             stream = open_posts([path])
@@ -395,7 +423,7 @@ def _exit(error: BaseException) -> bool:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     function.__name__: function
-    for function in (posts, articles, tokens, model, reranker, results, sheets, sealed)
+    for function in (posts, workbook, articles, tokens, model, reranker, results, sheets, sealed)
 }
 
 
@@ -415,6 +443,9 @@ def seeds(target: str) -> list[bytes]:
         return [
             b"\0Flood\n\nA river floods a town.\n", b"\1" + page, b"\2[" + row + b"]",
             b"\3" + row + b"\n", b"\4id,title,text\n1,Flood,A river\n",
+            b"\x08<rss><item><title>Flood</title><link>a</link><description>A &lt;b&gt; river"
+            b"</description></item></rss>",
+            b"\x08<feed xmlns='a'><entry><link href='a'/><summary>A river</summary></entry></feed>",
         ]  # fmt: skip
     if target == "tokens":
         texts = (

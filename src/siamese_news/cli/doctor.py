@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from siamese_news.data.records import Post
 
 ROWS = 10_000
-_ARTICLES = (".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf")
+_ARTICLES = (
+    ".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf", ".rss", ".atom", ".xml",
+)  # fmt: skip
 _SHOWN = 3
 _WIDTH = 100
 
@@ -37,7 +39,7 @@ def doctor(
         bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
     ] = False,
 ) -> None:
-    """Say what is installed, what files look like, and what would be read of them.
+    """Say what files look like and what would be read of them, and what is installed.
 
     Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
 
@@ -47,22 +49,22 @@ def doctor(
     """
     from siamese_news.errors import InputError
 
-    _installed()
-    _found()
     failed = False
-    checks = [] if model is None else [partial(_model, model)]
+    checks: list[Any] = [] if model is None else [partial(_model, model)]
     options = {
         "text_field": text_field, "id_field": id_field, "date_field": date_field,
         "encoding": encoding, "long_window": long_window,
     }  # fmt: skip
     checks += [partial(_file, name, options) for name in files or []]
     for check in checks:
-        typer.echo()
         try:
-            check()
+            failed |= bool(check())
         except InputError as error:
             failed = True
             _say(f"cannot be read: {error}")
+        typer.echo()
+    _installed()
+    _found()
     if failed:
         raise typer.Exit(2)
 
@@ -128,13 +130,14 @@ def _model(folder: Path) -> None:
     _say(f"{kind}, {len(words):,} words, {numbers:,} numbers", 2)
 
 
-def _file(name: str, options: dict[str, Any]) -> None:
+def _file(name: str, options: dict[str, Any]) -> bool:
+    """Say what a file or folder is; whether some of it cannot be read."""
     from siamese_news.data.readers.inputs import plain_suffix
 
     if plain_suffix(name) in _ARTICLES:
         _articles(name)
-    else:
-        _posts(name, options)
+        return False
+    return _posts(name, options)
 
 
 def _articles(name: str) -> None:
@@ -146,7 +149,7 @@ def _articles(name: str) -> None:
         _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
 
 
-def _posts(name: str, options: dict[str, Any]) -> None:
+def _posts(name: str, options: dict[str, Any]) -> bool:
     import json
     import tempfile
     from itertools import islice
@@ -166,6 +169,8 @@ def _posts(name: str, options: dict[str, Any]) -> None:
             _say(f"{path}: an earlier result of this program, not read as posts", 2)
         for path in islice(stream.unknown, 20):
             _say(f"{path}: passed over for its ending", 2)
+        for message in islice(stream.unreadable, 20):
+            _say(f"cannot be read, so it would be left out: {message}", 2)
         first: list[Post] = []
         dates: list[str] = []
         for post in stream:
@@ -187,6 +192,7 @@ def _posts(name: str, options: dict[str, Any]) -> None:
                     if row["reason"] not in shown:
                         shown.add(row["reason"])
                         _say(f"bad: {row['source']}:{row['line']}: {row['detail']}"[:300], 4)
+    return bool(stream.unreadable)
 
 
 def _dates(dates: list[str], posts: int) -> str:

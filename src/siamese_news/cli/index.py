@@ -139,6 +139,8 @@ def _posts(
         changed = build(out, watched, known, name=which["folder"], sources=sources)
     watched.finish(changed.added)
     say_empty(stream.counts)
+    for remark in stream.remarks():
+        typer.echo(remark, err=True)
     return changed
 
 

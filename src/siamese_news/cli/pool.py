@@ -110,6 +110,8 @@ class Pool:
 
     def remarks(self) -> list[str]:
         """What a reader of the results should know."""
+        if self.stream is not None:
+            return self.stream.remarks()
         if self._index is None or self._index.scored >= len(self._index):
             return []
         return [

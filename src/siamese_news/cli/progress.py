@@ -111,4 +111,5 @@ class Watched:
             "rejected": counts.rejected - duplicates,
             "duplicates": duplicates,
             "skipped": counts.skipped,
+            **({"unreadable": counts.unreadable} if counts.unreadable else {}),
         }

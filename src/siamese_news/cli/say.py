@@ -41,6 +41,8 @@ def say_posts(posts: "PostStream") -> None:
         _say(f"{path}: passed over for its ending; name the file itself if it holds posts")
     if len(posts.unknown) > _SHOWN:
         _say(f"and {len(posts.unknown) - _SHOWN:,} more files passed over for their endings")
+    for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
+        _say(f"left out (--strict stops here): {message}")
 
 
 def say_dates(window: "Window") -> None:

@@ -9,27 +9,27 @@ from typing import Any
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
-from siamese_news.data.readers.fields import METADATA, normal
+from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
 from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Article, check_id, clean_text
-from siamese_news.data.webpages import read_page
+from siamese_news.data.webpages import read_feed, read_page
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
 
 _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")
 _OFFICE = (".docx", ".pdf")
+_FEEDS = (".rss", ".atom", ".xml")
 _LINES = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
-SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_LINES, ".json", *TABLES, *_PARQUET)
+SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS, *_LINES, ".json", *TABLES, *_PARQUET)
 """What an article's file in a folder ends in."""
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")
-_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text")
-_TITLES = ("title", "headline")
+_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text", *BODIES)
 _METADATA = {name: METADATA[name] for name in ("created_at", "lang", "author", "url")}
 
 
@@ -46,6 +46,8 @@ def read_articles(
       space becomes ``-``), its title the first line that is not blank where more text follows it.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
       ``.pdf``, by the extra ``office``; ids likewise.
+    - ``.rss``, ``.atom``, ``.xml``: a feed, an article an item; its id is the file's name and the
+      number of the item.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: an article a row: ``_id``, ``id``
       or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
@@ -102,7 +104,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     for key in known:
         names.setdefault(normal(key), key)
     title = ""
-    for name in _present(names, _TITLES):
+    for name in _present(names, TITLES):
         title = text_of(known, [name], where)
         break
     bodies = _present(names, _BODIES)
@@ -165,6 +167,10 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
         yield name, _text_file(path, name)
     elif suffix in (*_PAGES, *_OFFICE):
         yield name, _page(path, name, suffix)
+    elif suffix in _FEEDS:
+        for number, record in enumerate(read_feed(_whole(path, name), name), 1):
+            where = f"{name}, article {number}"
+            yield where, _found({"id": f"{_own_id(name)}-{number}", **record}, where)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
     elif suffix in _PARQUET:
@@ -185,6 +191,8 @@ def _sniffed(source: Input) -> str:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(b"{"):
         return ".jsonl"
+    if start.startswith((b"<?xml", b"<rss", b"<feed")) and b"html" not in start:
+        return ".xml"
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 
@@ -278,7 +286,7 @@ def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Found]]:
 def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
     from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
-    options = {*_IDS, *_BODIES, *_TITLES, *(n for names in _METADATA.values() for n in names)}
+    options = {*_IDS, *_BODIES, *TITLES, *(n for names in _METADATA.values() for n in names)}
     names = tuple(name for name in parquet_columns(source) if normal(name) in options)
     for number, record, _ in parquet_rows(source, names, lambda share: None):
         yield _row(record, f"{source.name}:{number}")

@@ -1,13 +1,84 @@
-"""Articles in Word files (.docx) and PDFs, by python-docx and pypdf."""
+"""Articles in Word files (.docx) and PDFs, by python-docx and pypdf; limits on what is unpacked."""
 
 import io
 import zipfile
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
+from siamese_news.data.lines import LINE_CAP
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 
-_UNPACKED = 2**28  # bytes of all parts of a Word file, which is read whole
+_WORD = 2**26  # bytes of all parts of a Word file, which is read whole
+_WORD_ELEMENTS = 2**21
+_PDF_PAGE = 2**23  # bytes of a page of a PDF; one of words has some ten thousand
+_INSIDE = 2**18  # elements of a row: a sheet has at most 16,384 columns
+
+
+class Oversized(Exception):
+    """A part of an office file is made to fill the memory."""
+
+
+def check_parts(
+    archive: zipfile.ZipFile, *, size: int, elements: int, levels: int | None = None
+) -> None:
+    """Read the XML of an office file once, holding none of it, before a library makes trees of it.
+
+    Between the starts of two elements there may be `LINE_CAP` bytes.
+
+    Args:
+        archive: the file.
+        size: bytes that all parts together may unpack to.
+        elements: how many elements a part may have.
+        levels: count only elements of so many upper levels, such as the rows of a sheet, because
+            what is inside them is let go after each.
+
+    Raises:
+        Oversized: there is more, or a part defines entities.
+        expat.ExpatError: a part is not XML.
+    """
+    parts = archive.infolist()
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > size:
+        raise Oversized(f"unpacks to {unpacked:,} bytes")
+    for part in parts:
+        if part.filename.endswith((".xml", ".rels")):
+            with archive.open(part) as stream:
+                _check_part(part.filename, stream, elements, levels or elements)
+
+
+def _check_part(name: str, stream: IO[bytes], elements: int, levels: int) -> None:
+    parser = expat.ParserCreate()
+    depth = count = inside = last = fed = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, count, inside, last
+        depth += 1
+        inside += 1
+        if depth <= levels:
+            check(parser.CurrentByteIndex)
+            count, inside, last = count + 1, 0, parser.CurrentByteIndex
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def check(at: int) -> None:
+        if at - last > LINE_CAP:
+            raise Oversized(f"{name} has a cell or a text longer than {LINE_CAP:,} bytes")
+        if count > elements or inside > _INSIDE:
+            raise Oversized(f"{name} has more than {elements:,} elements, or too many in a row")
+
+    def refuse(*_: object) -> None:
+        raise Oversized(f"{name} defines entities")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.StartDoctypeDeclHandler = refuse
+    while data := stream.read(2**16):
+        parser.Parse(data, False)
+        fed += len(data)
+        check(fed)
+    parser.Parse(b"", True)
 
 
 def read_docx(data: bytes, where: str) -> dict[str, Any]:
@@ -26,14 +97,15 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
         raise _missing(where, "a Word file", "python-docx") from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(info.file_size for info in archive.infolist()) > _UNPACKED:
-                raise InputError(f"{where}: unpacks to more than an article; is it one?")
+            check_parts(archive, size=_WORD, elements=_WORD_ELEMENTS)
         document = docx.Document(io.BytesIO(data))
         lines = [clean_text(paragraph.text).strip() for paragraph in document.paragraphs]
         about = document.core_properties
         return _article(where, lines, about.title, about.created, about.author)
     except InputError:
         raise
+    except Oversized as error:
+        raise _oversized(where, error) from error
     except Exception as error:  # the library raises what its parsers raise
         raise _damaged(where, "Word file", error) from error
 
@@ -52,12 +124,21 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
         document = pypdf.PdfReader(io.BytesIO(data))
         if document.is_encrypted and not document.decrypt(""):
             raise InputError(f"{where}: is locked by a password; save it without")
-        text = "\n".join(page.extract_text() for page in document.pages)
+        text = ""
+        for page in document.pages:
+            contents = page.get_contents()
+            if contents is not None and len(contents.get_data()) > _PDF_PAGE:
+                raise Oversized(f"a page unpacks to more than {_PDF_PAGE:,} bytes")
+            text += page.extract_text() + "\n"
+            if len(text) > LINE_CAP:
+                raise Oversized(f"has more than {LINE_CAP:,} characters")
         lines = [line.strip() for line in clean_text(text).splitlines()]
         about: Any = document.metadata or pypdf.DocumentInformation()
         return _article(where, lines, about.title, about.creation_date, about.author)
     except InputError:
         raise
+    except Oversized as error:
+        raise _oversized(where, error) from error
     except Exception as error:
         raise _damaged(where, "PDF", error) from error
 
@@ -86,6 +167,12 @@ def _missing(where: str, what: str, package: str) -> InputError:
     return InputError(
         f"{where}: {what} needs {package}, which is not installed; run "
         "pip install 'siamese-news[office]', or save the text of the article as .txt"
+    )
+
+
+def _oversized(where: str, error: Oversized) -> InputError:
+    return InputError(
+        f"{where}: {error}, which is more than an article has; is it one? Save its text as .txt"
     )
 
 

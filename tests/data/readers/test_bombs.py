@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,6 +81,82 @@ def test_json_nested_too_deeply_ends_the_file_and_no_more(tmp_path, depth):
     said, memory = peak(path)
     assert said == "1"
     assert memory < 500
+
+
+DOCTOR = """
+import re, sys
+from siamese_news.__main__ import main
+try:
+    main()
+except SystemExit as end:
+    print(end.code)
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024)
+"""
+
+
+def with_part(path, name, begin, repeated, times, end):
+    """An office file with another part, most of which is one piece again and again."""
+    with zipfile.ZipFile(path) as old:
+        parts = {part: old.read(part) for part in old.namelist() if part != name}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for part, content in parts.items():
+            new.writestr(part, content)
+        with new.open(name, "w", force_zip64=True) as stream:
+            stream.write(begin)
+            piece = repeated * max(1, 2**20 // len(repeated))
+            for _ in range(times):
+                stream.write(piece)
+            stream.write(end)
+
+
+MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+SHEET = b'<worksheet xmlns="' + MAIN + b'"><sheetData>'
+TEXT = b'<row r="2"><c r="A2" t="inlineStr"><is>%s'
+ENTITIES = (
+    b'<!DOCTYPE x [<!ENTITY a "' + b"flood " * 999 + b'"><!ENTITY b "' + b"&a;" * 999 + b'">]>'
+)
+SHEETS = {
+    "text": (SHEET + TEXT % b"<t>", b"flood ", 400, b"</t></is></c></row>"),
+    "marked text": (SHEET + TEXT % b"<t><![CDATA[", b"<row ", 400, b"]]></t></is></c></row>"),
+    "attribute": (SHEET + b'<row r="2" x="', b"flood ", 400, b'"></row>'),
+    "rows": (SHEET, b"<row/>", 100, b""),
+    "pieces": (SHEET + TEXT % b"", b"<r><t>a</t></r>", 100, b"</is></c></row>"),
+    "entities": (ENTITIES + SHEET + TEXT % b"<t>", b"&b;", 1, b"</t></is></c></row>"),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("kind", [*SHEETS, "paragraphs", "page"])
+def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, kind):
+    if kind in SHEETS:
+        path = tmp_path / "posts.xlsx"
+        pytest.importorskip("openpyxl").Workbook().save(path)
+        begin, repeated, times, end = SHEETS[kind]
+        end += b"</sheetData></worksheet>"
+        with_part(path, "xl/worksheets/sheet1.xml", begin, repeated, times, end)
+    elif kind == "paragraphs":
+        path = tmp_path / "article.docx"
+        pytest.importorskip("docx").Document().save(path)
+        with zipfile.ZipFile(path) as archive:
+            begin = archive.read("word/document.xml").partition(b"<w:body>")[0] + b"<w:body>"
+        with_part(path, "word/document.xml", begin, b"<w:p/>", 60, b"</w:body></w:document>")
+    else:
+        pypdf = pytest.importorskip("pypdf")
+        path = tmp_path / "article.pdf"
+        writer, content = pypdf.PdfWriter(), pypdf.generic.DecodedStreamObject()
+        content.set_data(b"q Q " * 2**23)
+        page = writer.add_blank_page(width=595, height=842)
+        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(content.flate_encode())
+        writer.write(path)
+    assert path.stat().st_size < 2**20
+    done = subprocess.run(
+        [sys.executable, "-c", DOCTOR, "doctor", str(path)], capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr
+    *_, said, code, memory = done.stdout.splitlines()
+    assert code == "2" and said.startswith(f"cannot be read: {path}: ")
+    assert "more than a sheet holds" in said or "more than an article has" in said
+    assert int(memory) < 450
 
 
 def test_brackets_and_constants_in_texts_are_text(tmp_path):

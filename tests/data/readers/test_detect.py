@@ -18,6 +18,11 @@ from siamese_news.errors import InputError
         ("id\tlabel\ttext\tcreated_at", "text", "id"),
         ("Post URL|Message|Post ID", "Message", "Post ID"),
         ("thread_id,id,timestamp,body,author", "body", "id"),
+        ("Nr.;Kennung;Inhalt;Veröffentlicht am", "Inhalt", "Kennung"),
+        ("Identificador,Publicación,Fecha de publicación", "Publicación", "Identificador"),
+        ("Identifiant;Auteur;Contenu;Date de création", "Contenu", "Identifiant"),
+        ("ID da publicação;Mensagem;Criado em", "Mensagem", "ID da publicação"),
+        ("Group Name,Post Created,Message,URL", "message", "url"),
         ("id,conversation_id,text,author.username,referenced_tweets.retweeted.id", "text", "id"),
     ],
 )
@@ -70,11 +75,16 @@ def test_rows_can_be_numbered(write):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.csv", "id,words\n1,x\n", r"p\.csv:1: .*the record has: id, words\. .*--text-field"),
-        ("p.csv", "text\nx\n", r"p\.csv:1: field '_id'.*--id-field.*--id-field line"),
-        ("p.jsonl", '\n{"id": "1"}\n', r"p\.jsonl:2: field 'full_text', 'text', .*has: id"),
+        ("p.csv", "id,words\n1,x\n", r"p\.csv:1: no field was recognized as the text; "),
+        ("p.csv", "text\nx\n", r"p\.csv:1: no field was recognized as the id; .*--id-field line"),
+        ("p.jsonl", '\n{"id": "1"}\n', r'p\.jsonl:2: no field .* the text; the file has: id \("1"'),
         ("p.csv", b"PK\x03\x04....", "is a zip archive"),
         ("p.bin", "hello\nworld\n", "neither JSON nor a table"),
+        ("chat.txt", "[03.05.24, 10:15:32] Ann: the river\n", "a WhatsApp chat: put its messages"),
+        ("chat.txt", "5/13/24, 10:15\u202fAM - Ann: the river, again\n", "a WhatsApp chat"),
+        ("mail.mbox", "From a@b.c Fri May  3 10:15:32 2024\nSubject: x\n\nHi\n", "a mailbox"),
+        ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
+        ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
     ],
 )
@@ -98,7 +108,7 @@ def test_archives_are_named_though_they_look_like_utf_16(write, tmp_path):
 @pytest.mark.parametrize("options", [{"text_field": "nope"}, {"id_field": "nope"}])
 def test_a_chosen_field_must_be_there(write, options):
     path = write("p.jsonl", [{"id": "1", "text": "x"}])
-    with pytest.raises(InputError, match=r"p\.jsonl:1: field 'nope' .*the record has: id, text"):
+    with pytest.raises(InputError, match=r"p\.jsonl:1: there is no field 'nope' .*has: id"):
         open_posts([path], **options)
 
 

@@ -184,7 +184,7 @@ def test_nothing_usable_is_an_error_with_the_first_line(write, tmp_path):
     with pytest.raises(InputError, match="the file is empty"):
         open_posts([write("e.jsonl.gz", "")])
     likes = [{"did": "d", "time_us": 1, "kind": "identity"}]
-    with pytest.raises(InputError, match=r"no post in the file; .*1 records that are no posts"):
+    with pytest.raises(InputError, match=r"no post in the file; .*1 record without a post"):
         list(open_posts([write("l.jsonl", likes)]))
 
 

@@ -4,22 +4,32 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.detected import Choice, Detected, Kind
-from siamese_news.data.readers.documents import find_document
+from siamese_news.data.readers.documents import Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
-from siamese_news.data.readers.fields import IDS, TEXTS, Fields, Record, check_field, find_fields
+from siamese_news.data.readers.fields import (
+    IDS,
+    TEXTS,
+    Fields,
+    Record,
+    UnknownFields,
+    check_fields,
+    find_fields,
+)
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table
-from siamese_news.data.readers.tables import TABLES, table_layout
+from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.errors import InputError
 from siamese_news.utils.files import packing, unpack
 
 ROWS = 100
 _BYTES = 2**23
+_SHOWN = 5  # rows of a table that give samples
 _MORE = 2**20  # of a document or a table that are looked at beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 _FOREIGN = {
@@ -30,6 +40,16 @@ _FOREIGN = {
     b"7z\xbc\xaf": "a 7z archive: unpack it first",
     b"SQLite": "an SQLite database: export the table of posts as CSV",
     b"%PDF": "a PDF",
+}
+_AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
+_DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
+_SHAPES = {  # by their first line
+    rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
+    _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
+    rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
+    "articles (--articles); for posts, put its items into a table",
+    rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
+    "(--articles)",
 }
 _TAR, _TAR_AT = b"ustar", 257
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -45,7 +65,8 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         long_window: as `siamese_news.utils.files.unpack`.
 
     Raises:
-        InputError: for what is no file of posts, and where no field fits.
+        UnknownFields: where no field fits.
+        InputError: for what is no file of posts.
     """
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
     raw = source.look()
@@ -53,15 +74,23 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         packed = packing(raw, source.name)
         start = raw.peek(4)[:4]
         if start == b"PAR1":
-            from siamese_news.data.readers.parquet import parquet_columns
+            from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
             source.spool()  # Parquet is read from its end
-            return _flat(source.name, "Parquet", packed, "parquet", parquet_columns(source), choice)
+            names = parquet_columns(source)
+            try:
+                return _flat(source.name, "Parquet", packed, "parquet", names, choice)
+            except UnknownFields:  # only now are values decoded
+                rows = islice(parquet_rows(source, tuple(names), lambda share: None), _SHOWN)
+                records = [record for _, record, _ in rows if not isinstance(record, BadRow)]
+                return _flat(
+                    source.name, "Parquet", packed, "parquet", names, choice, records=records
+                )
         if start == b"PK\x03\x04" and _is_sheet(source):
             from siamese_news.data.readers.sheets import sheet_layout
 
-            names, what = sheet_layout(source)
-            return _flat(source.name, what, packed, "sheet", names, choice)
+            names, what, records = sheet_layout(source)
+            return _flat(source.name, what, packed, "sheet", names, choice, records=records)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
@@ -77,9 +106,9 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     script = _SCRIPT.match(begin)
     if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
         skip = script.group().decode() if script else ""
-        found = _document(source.name, begin[len(skip) :], packed, choice, encoding, skip)
-        if found is not None:
-            return found
+        document = find_document(begin[len(skip) :], choice.text_field, choice.id_field)
+        if document is not None:
+            return _document(source.name, document, packed, choice, encoding, skip)
     if begin.startswith(b"{") or suffix in _JSON or not begin:
         try:
             return _json(source.name, sample, packed, choice, encoding)
@@ -96,6 +125,7 @@ def _refuse_foreign(name: str, head: bytes) -> None:
     """Say what a file of another kind is, and what to do with it."""
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
+    found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         found.append("a tar archive: unpack it")
     if found:
@@ -158,11 +188,8 @@ def _records(sample: list[tuple[int, bytes | BadRow]]) -> Iterator[tuple[int, Re
 
 
 def _document(
-    name: str, head: bytes, packed: str, choice: Choice, encoding: str, skip: str
-) -> Detected | None:
-    found = find_document(head, name)
-    if found is None:
-        return None
+    name: str, found: Document, packed: str, choice: Choice, encoding: str, skip: str
+) -> Detected:
     names = _names(found.sample)
     place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
     if found.known is not None and choice.text_field is None and choice.id_field is None:
@@ -189,9 +216,14 @@ def _documents(
     names = _names([record for _, record in _records(sample)])
     if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
         return None
+    document = find_document(head, choice.text_field, choice.id_field)
+    if document is None:
+        return None
     try:
-        return _document(name, head, packed, choice, encoding, "")
+        return _document(name, document, packed, choice, encoding, "")
     except InputError:
+        if len(document.sample) > len(lines):
+            raise  # what is inside are rows, whatever their fields are called
         return None
 
 
@@ -252,9 +284,12 @@ def _delimited(
             f"{lines[0][1].strip()[:60]!r}); {_EXPECTED}"
         )
     kind = "TSV" if table.delimiter == "\t" else "CSV"
+    body = b"\n".join(line for _, line in sample if isinstance(line, bytes))
+    rows = table_rows(io.BytesIO(body), table)
+    records = [record for _, record, _ in islice(rows, _SHOWN) if not isinstance(record, BadRow)]
     return _flat(
-        name, kind, packed, "delimited", names, choice, where=f"{name}:{number}", table=table,
-        encoding=encoding,
+        name, kind, packed, "delimited", names, choice, where=f"{name}:{number}", records=records,
+        table=table, encoding=encoding,
     )  # fmt: skip
 
 
@@ -267,8 +302,7 @@ def _known(
     name: str, known: Format, packed: str, kind: Kind, names: Sequence[str], choice: Choice,
     **others: object,
 ) -> Detected:  # fmt: skip
-    if choice.date_field is not None:
-        check_field(names, choice.date_field, "--date-field", name)
+    check_fields(names, {"--date-field": choice.date_field}, name)
     return Detected(
         name, known.name, known.text_field, known.id_field, packed, kind, names=tuple(names),
         known=known, date_field=choice.date_field, **others,  # type: ignore[arg-type]
@@ -284,14 +318,13 @@ def _flat(
         known = known_table(names)
         if known is not None:
             return _known(name, known, packed, kind, names, choice, **others)
-    inner = [m for record in records if isinstance(m := record.get("metadata"), dict)]
     fields = find_fields(
         names,
         where or name,
         text_field=choice.text_field,
         id_field=choice.id_field,
         date_field=choice.date_field,
-        nested=dict.fromkeys(key for metadata in inner for key in metadata),
+        records=records,
     )
     return Detected(
         name, what, fields.texts[0], fields.ids[0], packed, kind, fields, tuple(names), **others,  # type: ignore[arg-type]

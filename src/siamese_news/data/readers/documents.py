@@ -43,11 +43,15 @@ class Document:
     sample: Sequence[Record]
 
 
-def find_document(head: bytes, name: str) -> Document | None:
+def find_document(
+    head: bytes, text_field: str | None = None, id_field: str | None = None
+) -> Document | None:
     """What the beginning of a file tells of its records; None where it is no JSON document.
 
     The known formats are looked for at their places, then an array of objects at the top, objects
     that follow each other, and last the arrays of objects inside the document, in their order.
+    Where none of these has a text and an id (the user's fields, if any are given), the first that
+    has several records counts.
     """
     known = [(_prefix(path), one) for one in FORMATS for path in one.inside]
     for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in known), ""]):
@@ -62,9 +66,11 @@ def find_document(head: bytes, name: str) -> Document | None:
         if not sample:
             continue
         document = Document(prefix, None, sample)
-        first = first or document
+        if first is None or (len(first.sample) == 1 < len(sample)):
+            first = document
+        names = dict.fromkeys(key for record in sample for key in record)
         try:
-            find_fields(dict.fromkeys(key for record in sample for key in record), name)
+            find_fields(names, "", text_field=text_field, id_field=id_field)
         except InputError:
             continue
         return document

@@ -1,7 +1,8 @@
 """Posts from records of any origin: which field is what, and a post from these fields."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,33 +14,52 @@ from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
 Record = dict[str, Any]
-Converted = Post | None | list[Post | BadRow]
+Converted = Post | None | list[Post | BadRow | None]
 Convert = Callable[[Record], Converted]
 """A record's post; None where it is no post (a like, a deletion); several where it is a page."""
 
-# Best first; compared in lower case with _ for everything that is no letter or digit.
+# Best first; compared in lower case, without accents and with _ for everything else that is no
+# letter or digit. After the English names those of German, Spanish, French and Portuguese tables.
+BODIES = (
+    "beitragstext", "inhalt", "nachricht", "beitrag", "kommentar", "texto", "contenido", "mensaje",
+    "publicacion", "comentario", "texte", "contenu", "commentaire", "conteudo", "mensagem",
+    "publicacao", "postagem", "texto_del_tweet", "texte_du_tweet", "texto_do_tweet", "tweettext",
+)  # fmt: skip
 # full_text before text: where a dump has both, `text` is cut off.
 TEXTS = (
     "full_text", "text", "tweet_text", "post_text", "content", "body", "message", "tweet", "post",
-    "caption", "comment", "selftext", "rawcontent", "video_description", "message_text",
+    "caption", "comment", "selftext", "rawcontent", "video_description", "message_text", *BODIES,
 )  # fmt: skip
 # id_str before id: many dumps of tweets round the number of `id`.
 IDS = (
     "_id", "id_str", "id", "tweet_id", "status_id", "comment_id", "message_id", "post_id", "uri",
-    "guid",
+    "guid", "kennung", "beitrags_id", "beitrag_id", "nachrichten_id", "kommentar_id",
+    "identificador", "id_tweet", "id_post", "id_publicacion", "id_de_publicacion",
+    "id_de_la_publicacion", "id_mensaje", "id_comentario", "id_del_tweet", "identifiant",
+    "id_publication", "id_de_publication", "id_de_la_publication", "id_message", "id_commentaire",
+    "id_du_tweet", "id_publicacao", "id_da_publicacao", "id_postagem", "id_mensagem", "id_do_tweet",
 )  # fmt: skip
+TITLES = ("title", "headline", "titel", "titulo", "titre")
 METADATA: Mapping[str, Sequence[str]] = {
     "created_at": (
         "created_at", "createdat", "created_utc", "date", "datetime", "timestamp", "timestamp_utc",
         "time", "published_at", "published", "pubdate", "posted_at", "post_created", "created",
         "creation_time", "created_time", "create_time", "publishedat", "timestamp_ms",
+        "datum", "erstellt_am", "veroffentlicht_am", "zeitpunkt", "zeitstempel",
+        "erstellungsdatum", "fecha", "fecha_de_publicacion", "fecha_publicacion",
+        "fecha_de_creacion", "creado_el", "publicado_el", "date_de_publication",
+        "date_publication", "date_de_creation", "cree_le", "publie_le", "data_de_publicacao",
+        "data_da_publicacao", "data_publicacao", "data_de_criacao", "criado_em", "publicado_em",
+        "data_hora", "data",
     ),
-    "lang": ("lang", "language"),
+    "lang": ("lang", "language", "sprache", "idioma", "langue"),
     "author": (
         "author", "author_username", "username", "user_name", "screen_name", "user_screen_name",
-        "user", "handle", "page_name", "author_name", "from_user",
+        "user", "handle", "page_name", "author_name", "from_user", "autor", "autorin", "verfasser",
+        "nutzername", "benutzername", "usuario", "nombre_de_usuario", "auteur", "utilisateur",
+        "nom_d_utilisateur", "nome_de_usuario",
     ),
-    "url": ("url", "link", "expanded_url"),
+    "url": ("url", "link", "expanded_url", "enlace", "lien"),
     "permalink": ("permalink", "post_url", "tweet_url", "status_url"),
     "retweet_of": (
         "retweet_of", "retweeted_id", "retweeted_status_id", "referenced_tweets_retweeted_id",
@@ -47,6 +67,22 @@ METADATA: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 LINE = "line"
 """The id field that numbers the rows of data that has no ids."""
+
+_SAMPLES = 3  # values of a field that a message shows
+_DEPTH = 4  # objects and lists inside each other whose fields are offered
+_FIELDS = 100  # fields that are offered
+
+
+class UnknownFields(InputError):
+    """Which fields of a file hold the text, the id or the date was not recognized.
+
+    Attributes:
+        samples: the fields, in the order of the file, and up to three values of each.
+    """
+
+    def __init__(self, message: str, samples: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(message)
+        self.samples = samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +109,11 @@ class Fields:
 @lru_cache(4096)
 def normal(name: str) -> str:
     """A field's name as the tables here have it: ``Tweet ID`` is ``tweet_id``."""
-    lowered = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    lowered = name.strip().lower()
+    if not lowered.isascii():
+        split = unicodedata.normalize("NFKD", lowered)
+        lowered = "".join(letter for letter in split if not unicodedata.combining(letter))
+    lowered = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
     return f"_{lowered}" if name.startswith("_") else lowered
 
 
@@ -84,7 +124,7 @@ def find_fields(
     text_field: str | None = None,
     id_field: str | None = None,
     date_field: str | None = None,
-    nested: Iterable[str] = (),
+    records: Iterable[Record] = (),
 ) -> Fields:
     """Choose among the fields that the first records have.
 
@@ -94,37 +134,102 @@ def find_fields(
         text_field: the user's choice; a dot leads into an object.
         id_field: likewise; `LINE` numbers the rows where there is no such field.
         date_field: likewise for the date.
-        nested: the fields of ``metadata``, where that is an object.
+        records: some of the records, for samples and for the fields of their ``metadata``.
 
     Raises:
-        InputError: where there is no field for the text or the id.
+        UnknownFields: where there is no field for the text or the id, or not the one chosen.
     """
-    names = list(names)
-    outer, inner = _by_normal(names), _by_normal(nested)
+    names, records = list(names), list(records)
+    outer = _by_normal(names)
+    inner = _by_normal(
+        name
+        for record in records
+        if isinstance(own := record.get("metadata"), dict)
+        for name in own
+    )
+    texts, ids = _choose(outer, text_field, TEXTS), _choose(outer, id_field, IDS)
     metadata = _metadata(outer)
+    wanted = {"--text-field": text_field, "--id-field": id_field, "--date-field": date_field}
+    if id_field == LINE:
+        del wanted["--id-field"]
+    check_fields(names, wanted, where, records)
+    if not texts or not ids:
+        missing = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
+        raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
     if date_field is not None:
-        metadata["created_at"] = check_field(names, date_field, "--date-field", where)
+        metadata["created_at"] = date_field
+    inside = text_field is not None and text_field not in names  # no title stands for such a text
     beir = "_id" in names and "text" in names and text_field is None
     return Fields(
-        _choose(names, outer, text_field, TEXTS, "--text-field", where),
-        _choose(names, outer, id_field, IDS, "--id-field", where),
+        texts,
+        ids,
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        outer.get("title", outer.get("headline")),
+        None if inside else next((outer[name] for name in TITLES if name in outer), None),
     )
 
 
-def check_field(names: Sequence[str], wanted: str, option: str, where: str) -> str:
-    """The user's choice of a field, if the records have it; a dot leads into an object.
+def check_fields(
+    names: Sequence[str],
+    wanted: Mapping[str, str | None],
+    where: str,
+    records: Iterable[Record] = (),
+) -> None:
+    """Check that the records have the fields that the user chose; a dot leads into an object.
+
+    Args:
+        names: the fields of the records.
+        wanted: option -> the user's choice; None where there is none.
+        where: what a message starts with.
+        records: some of the records, for samples.
 
     Raises:
-        InputError: they have no such field.
+        UnknownFields: they have no such field.
     """
-    if wanted in names or wanted.split(".")[0] in names:
-        return wanted
-    raise InputError(
-        f"{where}: field '{wanted}' ({option}) is missing; the record has: {_list(names)}"
+    for option, name in wanted.items():
+        if name is not None and name not in names and name.split(".")[0] not in names:
+            raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)
+
+
+def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
+    """The fields of records, those inside objects after a dot, and the first values of each."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for name, value in _leaves(record, "", _DEPTH):
+            if name not in found and len(found) == _FIELDS:
+                continue
+            values = found.setdefault(name, [])
+            text = " ".join(clean_text(str(value)[:200]).split())[:60]
+            if value is not None and text and text not in values and len(values) < _SAMPLES:
+                values.append(text)
+    return found
+
+
+def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and depth:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key, depth - 1)
+    elif isinstance(value, list):
+        for item in value[:_SAMPLES]:
+            yield from _leaves(item, name, depth)
+    elif name and not isinstance(value, dict):
+        yield name, value
+
+
+def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> UnknownFields:
+    """The complaint that asks for all fields at once, with all that can be chosen."""
+    samples = samples_of(records) or {name: [] for name in names}
+    listed = []
+    for name, values in list(samples.items())[:30]:
+        shown = ", ".join(f'"{value[:30]}"' for value in values[:2])
+        listed.append(f"{clean_text(name)[:60]} ({shown})" if shown else clean_text(name)[:60])
+    more = f"; and {len(samples) - 30} more" if len(samples) > 30 else ""
+    return UnknownFields(
+        f"{what}; the file has: {'; '.join(listed) or 'none'}{more}. Name the fields of the text, "
+        f"the id and the date with --text-field, --id-field (or --id-field {LINE}, to number the "
+        "rows) and --date-field",
+        samples,
     )
 
 
@@ -144,26 +249,11 @@ def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
 
 
 def _choose(
-    names: Sequence[str],
-    by_normal: Mapping[str, str],
-    wanted: str | None,
-    options: Sequence[str],
-    option: str,
-    where: str,
+    by_normal: Mapping[str, str], wanted: str | None, options: Sequence[str]
 ) -> tuple[str, ...]:
     if wanted is not None:
-        if options is IDS and wanted == LINE:
-            return (wanted,)
-        return (check_field(names, wanted, option, where),)
-    found = tuple(by_normal[name] for name in options if name in by_normal)
-    if not found:
-        expected = "', '".join(options)
-        line = f", or {option} {LINE} to number the rows" if options is IDS else ""
-        raise InputError(
-            f"{where}: field '{expected}' (any one of them) is missing; the record has: "
-            f"{_list(names)}. Name the right one with {option}{line}"
-        )
-    return found
+        return (wanted,)
+    return tuple(by_normal[name] for name in options if name in by_normal)
 
 
 def _list(names: Sequence[str]) -> str:
@@ -223,18 +313,25 @@ def _own_metadata(value: Any) -> dict[str, Any]:
 
 
 def value_at(record: Record, name: str) -> Any:
-    """The value of a field; a dot leads into an object. None where there is none."""
-    if name in record:
-        return record[name]
-    value: Any = record
-    for part in name.split("."):
-        if isinstance(value, dict):
-            # As in a table of columns, where names are compared in their normal form.
-            own = part if part in value else next((k for k in value if normal(k) == part), part)
-            value = value.get(own)
-        else:
-            return None
-    return value
+    """The value of a field; None where there is none.
+
+    A dot leads into an object; of a list on the way, the first element that has the field counts.
+    """
+    return record[name] if name in record else _inside(record, name.split("."))
+
+
+def _inside(value: Any, path: Sequence[str]) -> Any:
+    if not path:
+        return value
+    if isinstance(value, dict):
+        # As in a table of columns, where names are compared in their normal form.
+        part = path[0]
+        own = part if part in value else next((k for k in value if normal(k) == part), part)
+        return _inside(value.get(own), path[1:])
+    if isinstance(value, list):
+        found = (_inside(item, path) for item in value if isinstance(item, dict))
+        return next((item for item in found if item is not None), None)
+    return None
 
 
 def _with_dotted(record: Record, names: Iterable[str]) -> Record:

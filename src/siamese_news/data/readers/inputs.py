@@ -27,10 +27,13 @@ class Input:
     Attributes:
         name: as messages call it.
         path: of the file; None for a pipe.
+        named: whether the user named it, rather than a folder or a glob it was found in.
     """
 
-    def __init__(self, name: str, path: Path | None, pipe: IO[bytes] | None = None) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, path: Path | None, pipe: IO[bytes] | None = None, *, named: bool = True
+    ) -> None:
+        self.name, self.named = name, named
         self.path = path
         self._pipe = pipe
         self._head = bytearray()
@@ -137,12 +140,14 @@ def find_inputs(
     Raises:
         InputError: for what is not there, and a folder without such a file.
     """
+    sources = list(sources)
+    given = {Path(source) for source in sources}
     inputs: list[Input] = []
     for path in input_paths(sources, suffixes, own=own, unknown=unknown):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
         elif path.is_file():
-            inputs.append(Input(str(path), path))
+            inputs.append(Input(str(path), path, named=path in given))
         else:  # a named pipe, such as the shell makes of <(...)
             with reading(path):
                 inputs.append(Input(str(path), None, path.open("rb")))

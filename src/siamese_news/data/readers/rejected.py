@@ -18,15 +18,18 @@ class Counts:
 
     Attributes:
         read: posts given out.
-        skipped: records that are no posts: likes, deletions, posts whose text is gone.
         empty: how many of them have an empty text.
+        skipped: records that are no posts of their own: reposts without a text, likes, deletions,
+            posts whose text is gone.
         reasons: rejected rows by reason.
+        unreadable: files of a folder that could not be read.
     """
 
     read: int = 0
     empty: int = 0
     skipped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    unreadable: int = 0
 
     @property
     def rejected(self) -> int:
@@ -39,12 +42,18 @@ class Counts:
         if self.empty:
             words += f" ({self.empty:,} with an empty text)"
         if self.skipped:
-            words += f", {self.skipped:,} records that are no posts skipped"
+            records = "record" if self.skipped == 1 else "records"
+            words += (
+                f", {self.skipped:,} {records} without a post skipped (reposts, likes and the like)"
+            )
         if self.reasons:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
             rows = "row" if self.rejected == 1 else "rows"
             words += f", {self.rejected:,} {rows} rejected ({listed})"
+        if self.unreadable:
+            files = "file" if self.unreadable == 1 else "files"
+            words += f", {self.unreadable:,} {files} left out that cannot be read"
         return words
 
 

@@ -1,21 +1,29 @@
 """Rows of an Excel file (.xlsx), by openpyxl, streamed."""
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from itertools import islice
 from typing import Any
+from xml.parsers import expat
 
 from siamese_news.data.lines import BadRow
+from siamese_news.data.office import Oversized, check_parts
 from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import header_of
 from siamese_news.errors import InputError
 
-_UNPACKED = 2**31  # bytes of all parts; a sheet has at most a million rows
+_UNPACKED = 2**31  # bytes of all parts
 _STRINGS = 2**28  # of the table of strings, which is held in memory
+_ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
+_LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError)
+_BROKEN = (
+    zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError,
+    expat.ExpatError, zlib.error, NotImplementedError, RuntimeError, IndexError, SyntaxError,
+)  # fmt: skip
 
 
 def is_sheet(source: Input) -> bool:
@@ -27,13 +35,13 @@ def is_sheet(source: Input) -> bool:
         return False
 
 
-def sheet_layout(source: Input) -> tuple[list[str], str]:
-    """The names of the columns, and what the file is, for people.
+def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
+    """The names of the columns, what the file is, for people, and the first rows.
 
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
     """
-    book = _open(source)
+    book = _open(source, check=True)
     try:
         sheet = _sheet(book, source)
         first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
@@ -42,11 +50,14 @@ def sheet_layout(source: Input) -> tuple[list[str], str]:
         raise _damaged(source, error) from error
     finally:
         book.close()
-    names = first[header_of(first)] if first else []
+    at = _header(first)
+    names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
     more = f"; its {others} other sheets are not read" if others else ""
-    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}"
+    more = f", header in row {at + 1}{more}" if at else more
+    records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
+    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}", records
 
 
 def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
@@ -57,7 +68,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
         sheet = _sheet(book, source)
         rows = sheet.iter_rows(values_only=True)
         first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
-        at = header_of(first)
+        at = _header(first)
         names = first[at]
         for number, row in enumerate(rows, 1):
             if number <= at + 1 or not any(cell is not None for cell in row):
@@ -71,7 +82,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
         book.close()
 
 
-def _open(source: Input) -> Any:
+def _open(source: Input, *, check: bool = False) -> Any:
     try:
         import openpyxl
     except ImportError as error:
@@ -81,15 +92,19 @@ def _open(source: Input) -> Any:
         ) from error
     try:
         with zipfile.ZipFile(_file(source)) as archive:
-            sizes = {info.filename: info.file_size for info in archive.infolist()}
-        if sum(sizes.values()) > _UNPACKED or sizes.get("xl/sharedStrings.xml", 0) > _STRINGS:
-            raise InputError(
-                f"{source.name}: unpacks to {sum(sizes.values()):,} bytes, which is more than a "
-                "sheet holds; the file is made to fill the memory, or should be saved as CSV"
-            )
-        return openpyxl.load_workbook(_file(source), read_only=True, data_only=True)
-    except InputError:
-        raise
+            if check:
+                check_parts(archive, size=_UNPACKED, elements=_ELEMENTS, levels=_LEVELS)
+            for part in archive.infolist():
+                if part.file_size > _STRINGS and "worksheets/" not in part.filename:
+                    raise Oversized(f"{part.filename} unpacks to {part.file_size:,} bytes")
+        return openpyxl.load_workbook(
+            _file(source), read_only=True, data_only=True, keep_links=False
+        )
+    except Oversized as error:
+        raise InputError(
+            f"{source.name}: {error}, which is more than a sheet holds; the file is made to fill "
+            "the memory, or should be saved as CSV"
+        ) from error
     except _BROKEN as error:
         raise _damaged(source, error) from error
 
@@ -105,6 +120,14 @@ def _sheet(book: Any, source: Input) -> Any:
     if not book.worksheets:
         raise InputError(f"{source.name}: the workbook has no sheet, expected one with posts")
     return book.worksheets[0]
+
+
+def _header(rows: list[list[str]]) -> int:
+    """Which of the first rows is the header: by its names, or below rows with one title each."""
+    found = header_of(rows)
+    if found or not rows or not rows[0][0] or any(rows[0][1:]):
+        return found
+    return next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:

@@ -19,6 +19,7 @@ from siamese_news.data.readers.tables import table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
+from siamese_news.utils.terminal import clean
 
 SUFFIXES = (
     ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".js",
@@ -38,6 +39,8 @@ class PostStream:
         total_bytes: of all files on disk; None where a pipe is among them.
         own: files that were passed over, because a command of ours wrote them.
         unknown: files of a folder that were passed over for their ending.
+        unreadable: what is wrong with each file of a folder or glob that cannot be read. Such files
+            are left out, the same in every pass and every part.
         places: with a share, where each post of the present pass came from so far, as numbers that
             are ordered as the posts are in the input; whoever takes them empties the list.
     """
@@ -58,19 +61,29 @@ class PostStream:
     ) -> None:
         self._share_of, self._taken = share, frozenset(taken)
         self._first_rows = first_rows
-        self._inputs = list(inputs)
+        self._inputs: list[Input] = []
         self._long_window = long_window
         self._strict = strict
         self._rejected = rejected
-        self.detected: list[Detected] = [
-            detect(source, choice, long_window=long_window) for source in self._inputs
-        ]
+        self.detected: list[Detected] = []
+        self.unreadable: list[str] = []
+        for source in inputs:
+            try:
+                found = detect(source, choice, long_window=long_window)
+            except InputError as error:
+                # Nothing is left without the last one.
+                if source.named or strict or len(self.unreadable) + 1 == len(inputs):
+                    raise
+                self.unreadable.append(str(error))
+            else:
+                self.detected.append(found)
+                self._inputs.append(source)
         self.own, self.unknown = list(own), list(unknown)
         if all(found.kind == "empty" for found in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
             )
-        self.counts = Counts()
+        self.counts = Counts(unreadable=len(self.unreadable))
         self.places: list[int] = []
         self._done = 0
         self._raw: Any = None
@@ -87,13 +100,21 @@ class PostStream:
         """How much of `total_bytes` the present pass has read."""
         return self._done + (self._raw.tell() if self._raw is not None else self._share)
 
+    def remarks(self) -> list[str]:
+        """What a reader of the results should know of the files."""
+        count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
+        files = (
+            "file could not be read and was" if count == 1 else "files could not be read and were"
+        )
+        return [f"{count:,} {files} left out: {named}"] * bool(count)
+
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
         for source in self._inputs:
             source.spool()
 
     def __iter__(self) -> Iterator[Post]:
-        counts = self.counts = Counts()
+        counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
         kept = RejectedFile(self._rejected)
         seen = SeenIds()
@@ -206,7 +227,7 @@ def open_posts(
         date_field: where the date is, likewise.
         encoding: what the text files are written in; else by a look at each.
         long_window: allow zstd windows up to 2 GiB.
-        strict: the first bad row is an error instead of being counted.
+        strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows.
         first_rows: read only so many rows of each file.
         share: read only this part of the rows; without a post it is no error then.

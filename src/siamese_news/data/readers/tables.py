@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from siamese_news.data.lines import BadRow, raw_lines
-from siamese_news.data.readers.fields import IDS, TEXTS, Record, normal
+from siamese_news.data.readers.fields import IDS, METADATA, TEXTS, Record, normal
 
 FIELD_CAP = 2**20
 """Longest field in characters: one quotation mark too many must not swallow a whole file."""
@@ -63,8 +63,8 @@ def header_of(rows: Sequence[Sequence[str]]) -> int:
     """Which of the first rows is the header: the first, or one below with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
-        text = any(normal_text in names for normal_text in TEXTS) or "full_text" in names
-        if len(names) > 2 and text and (number == 0 or names & {*IDS, "url", "date", "author"}):
+        others = names & {*IDS, *(name for options in METADATA.values() for name in options)}
+        if len(names) > 1 and names & {*TEXTS} and (number == 0 or others):
             return number
     return 0
 

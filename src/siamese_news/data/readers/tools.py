@@ -132,7 +132,7 @@ video_id,video_timestamp,video_duration,video_diggcount,video_description,author
     ),
     _table(
         "CrowdTangle CSV (Facebook)",
-        "`Page Name`, `Post Created`, `Message`, `URL`; the address is the id",
+        "`Post Created`, `Message`, `URL`; the address is the id",
         """\
 Page Name,User Name,Facebook Id,Post Created,Type,Total Interactions,Message,URL,Link
 Harlow News,harlownews,100,2021-05-02 10:00:00 EDT,Link,12,The river is over the bridge,\
@@ -140,13 +140,13 @@ https://www.facebook.com/100/posts/200,https://paper.example/story
 """,
         "crowdtangle.csv",
         Columns(
-            ("page_name", "post_created", "message", "url"),
+            ("post_created", "message", "url"),
             ("message", "link_text", "description"),
             ("url",),
             None,
             {
                 "created_at": ("post_created",),
-                "author": ("user_name", "page_name"),
+                "author": ("user_name", "page_name", "group_name"),
                 "url": ("final_link", "link"),
                 "permalink": ("url",),
             },
@@ -154,7 +154,7 @@ https://www.facebook.com/100/posts/200,https://paper.example/story
     ),
     _table(
         "CrowdTangle CSV (Instagram)",
-        "`Account`, `Post Created`, `Description`, `URL`; the address is the id",
+        "`Post Created`, `Description`, `URL`; the address is the id",
         """\
 Account,User Name,Followers at Posting,Post Created,Type,Likes,Comments,URL,Description
 Harlow News,harlownews,900,2021-05-02 10:00:00 EDT,Photo,12,1,\
@@ -162,7 +162,7 @@ https://www.instagram.com/p/abc/,The river is over the bridge
 """,
         "instagram.csv",
         Columns(
-            ("account", "post_created", "description", "url"),
+            ("post_created", "description", "url"),
             ("description", "title"),
             ("url",),
             None,

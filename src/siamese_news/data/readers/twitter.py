@@ -60,7 +60,7 @@ def from_v2(record: Record) -> Converted:
     users = {user["id"]: user for user in includes.get("users") or ()}
     tweets = {tweet["id"]: tweet for tweet in includes.get("tweets") or ()}
     data = record["data"] if isinstance(record["data"], list) else [record["data"]]
-    found: list[Post | BadRow] = []
+    found: list[Post | BadRow | None] = []
     for tweet in data:
         try:
             found.append(_v2(tweet, users, tweets))

@@ -26,7 +26,7 @@ def from_youtube(record: Record) -> Converted:
         return _video(record)
     comments = [record["snippet"]["topLevelComment"]]
     comments += (record.get("replies") or {}).get("comments") or ()
-    posts: list[Post | BadRow] = []
+    posts: list[Post | BadRow | None] = []
     for comment in comments:
         try:
             posts.append(_comment(comment, record["snippet"].get("videoId")))

@@ -34,6 +34,7 @@ _WHOLE = 20_000  # and after opening it
 _COUNTS = {
     "read": "posts read",
     "rejected": "rows rejected",
+    "unreadable": "files that could not be read",
     "duplicates": "duplicates",
     "kept": "posts kept",
 }

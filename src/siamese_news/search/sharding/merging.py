@@ -104,7 +104,11 @@ def finish(
         "read": counts.read, "rejected": counts.rejected - duplicates, "duplicates": duplicates,
         "skipped": counts.skipped,
     }  # fmt: skip
-    remarks = write_filtered(out, rows, opened, scorer, found, {**told, **window.counts()})
+    told |= {"unreadable": counts.unreadable} if counts.unreadable else {}
+    left_out = opened.work.stream(None).remarks()
+    remarks = write_filtered(
+        out, rows, opened, scorer, found, {**told, **window.counts()}, left_out
+    )
     _write_rejected(opened, folder, out)
     folder.remove()
     return remarks, found, counts, window, scorer
@@ -131,6 +135,7 @@ def _counted(opened: OpenWork, folder: ShardFolder) -> tuple[Counts, Window]:
         total.read += part["read"]
         total.empty += part["empty"]
         total.skipped += part["skipped"]
+        total.unreadable = part["unreadable"]  # each part looks at all files
         for reason, count in part["reasons"].items():
             total.reasons[reason] = total.reasons.get(reason, 0) + count
         outside, undated, dated = part["window"]

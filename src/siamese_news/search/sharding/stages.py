@@ -74,7 +74,7 @@ def _read(opened: OpenWork, folder: ShardFolder, index: int) -> str:
     folder.write(index, "read.json", {
         "blocks": kept_blocks,
         "read": counts.read, "empty": counts.empty, "skipped": counts.skipped,
-        "reasons": counts.reasons,
+        "reasons": counts.reasons, "unreadable": counts.unreadable,
         "window": [window.outside, window.undated, window.dated],
         "sample": opened.languages.sample(),
     })  # fmt: skip
