@@ -1,6 +1,7 @@
 """What a person does on the page."""
 
 import time
+from urllib.parse import quote, unquote
 
 PATIENCE = 240  # seconds: a machine that does something else as well is slow
 
@@ -17,7 +18,7 @@ def drop(page, kind, name, text):
 
 
 def post_of(page):
-    return page.locator("#card .item").get_attribute("data-post")
+    return unquote(page.locator("#card .item").get_attribute("data-post"))
 
 
 def label(page, truth, number):
@@ -28,7 +29,11 @@ def label(page, truth, number):
             return done
         post = post_of(page)
         page.keyboard.press("y" if truth[post] else "n")
-        until(page, "post => document.querySelector('#card .item')?.dataset.post !== post", post)
+        until(
+            page,
+            "post => document.querySelector('#card .item')?.dataset.post !== post",
+            quote(post),
+        )
     return number
 
 

@@ -28,7 +28,7 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     served = serve(tmp_path / "storm")
     page = open_page(served)
     page.goto(served.base + "label")
-    first = page.locator("#card .item").get_attribute("data-post")
+    first = post_of(page)
     other = open_page(served)
     other.goto(served.base + "label")
     other.wait_for_selector("#card .item")
@@ -54,6 +54,106 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     assert sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit()) == 2
     assert not [message for message in page.complaints if "favicon" not in message]
     assert again.end() in (0, 130)
+
+
+ODD_IDS = (
+    "a\x01b", "a\x02b", "\x00", "n\nl", "c\r\nr", "t\x0bt", '"q\'<b>&amp;', "a/b/../c?d#e%20", "ü",
+    "\U0001f30a\u200d\u202e", "=1+1", "\x85\u2028", "\ufeffid", "-", "é%C3%A9",
+)  # fmt: skip
+
+
+def test_every_post_can_be_labelled_whatever_its_id_holds(tmp_path, serve, open_page):
+    """A certificate needs certain posts; one that no request could name would stop it for good."""
+    ids = [*ODD_IDS, *(f"{name}{n}" for n in range(2) for name in ODD_IDS)]
+    truth = found_before(tmp_path / "storm", relevant=len(ids) - 5, other=5, ids=ids)
+    served = serve(tmp_path / "storm")
+    served.json("/api/plan", {"precision": ".5", "confidence": ".9", "budget": len(ids)})
+    page = open_page(served)
+    page.goto(served.base + "label")
+    asked = label(page, truth, 8)
+    assert asked == 8
+    page.keyboard.press("u")
+    # Another queue before the server has answered: no post may be skipped for it.
+    page.get_by_label("Which posts come").select_option("threshold")
+    number = "document.querySelector('#progress').value.match(/\\d+/g).reduce((a, b) => a + +b, 0)"
+    until(page, f"{number} === 7")
+    assert asked - 1 + label(page, truth, 99) == len(ids)
+    page.goto(served.base + "posts")
+    page.get_by_label("near-duplicates as one").uncheck()
+    until(page, "n => document.querySelectorAll('#clusters > .item').length === n", len(ids))
+    item = page.locator("#clusters > .item[data-post='a%01b']")
+    item.focus()
+    page.keyboard.press("u")
+    until(page, "document.querySelectorAll('#clusters > .item[data-label=\"\"]').length === 1")
+    assert page.complaints == []
+    served.kill()
+    served = serve(tmp_path / "storm")
+    served.json("/api/certify", {})
+    table = csv.DictReader(io.StringIO(served.ask("/files/labels")[1].decode(), newline=""))
+    said = {row["post"].removeprefix("'"): row["label"] == "yes" for row in table}
+    assert len(said) == len(ids) - 1 and said.items() <= truth.items()
+
+
+def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, open_page):
+    truth = found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    cut = page.get_by_label("Threshold as a number")
+    cut.fill("0,25")
+    with page.expect_response("**/api/threshold"):
+        cut.press("Enter")
+    assert page.locator("#cut").input_value() == "0.25"
+    cut.fill("a lot")
+    cut.press("Enter")
+    assert cut.input_value() == "0.25"
+    page.goto(served.base + "decide")
+    page.get_by_label("Share of relevant posts").fill("0,8 90 %")
+    page.get_by_label("Posts I am ready to label").fill("200")
+    page.get_by_role("button", name="Fix it").click()
+    page.wait_for_url("**/label")
+    assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
+    label(page, truth, 200)
+    page.goto(served.base + "decide")
+    assert "--precision 0.8 --precision 0.9" in page.locator("#command").inner_text()
+    (main,) = page.locator(".main").all()
+    assert (certified := main.inner_text().rpartition(": ")[2]).endswith("certified posts")
+    # Who goes to the files directly is led to the certified list as well.
+    page.goto(served.base + "hand-over")
+    assert "have a score of 0.25" in page.locator(".lead").inner_text()
+    assert certified in page.locator("button.main").first.inner_text()
+    page.goto(served.base + "decide")
+    page.locator("button.main").click()
+    page.locator("#certified").wait_for()
+    listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
+    assert f"{len(listed)} certified posts" == certified
+    certificate = json.loads((tmp_path / "storm/searches/1/sheet.certificate.json").read_text())
+    assert len(listed) in {claim["posts"] for claim in certificate["claims"]}
+    assert page.complaints == []
+
+
+def test_what_is_labelled_blind_shows_nothing_of_the_score(tmp_path, serve, open_page):
+    """Matched words and copies tell what the search thinks, and so would a colleague's label."""
+    texts = [f"The wall at Quayle Sands has gone {n // 2}" for n in range(40)]
+    truth = found_before(tmp_path / "storm", texts=texts)
+    served = serve(tmp_path / "storm")
+    copied = list(truth)[10]  # the next one is its copy
+    served.json(
+        "/api/labels", {"post": copied, "label": "no", "annotator": "ana", "together": True}
+    )
+    page = open_page(served)
+    page.goto(served.base + "label")
+    page.wait_for_selector("#card mark")
+    assert page.locator("#card .score").count() == 1
+    page.get_by_label("Which posts come").select_option("second")
+    page.wait_for_selector("#card .copies")
+    assert post_of(page) in list(truth)[10:12]
+    page.locator("#card .copies summary").click()
+    page.wait_for_selector("#card .copies .item")
+    assert page.locator("#card :is(mark, .score, .meter, .rank)").count() == 0
+    assert "ana" not in page.locator("#card").inner_text()
+    page.goto(served.base + "posts")
+    page.wait_for_selector("#clusters mark")
 
 
 @pytest.mark.slow
@@ -234,6 +334,14 @@ def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
                     ]
                     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
                     wrong += [(view, scheme, width, "wider than the window")] * wide
+                    out = page.locator(".panel :is(input, select, button, textarea)").evaluate_all(
+                        """all => { const right = e => e.getBoundingClientRect().right;
+                        return all.filter(e => e.checkVisibility()
+                        && !e.matches(".visually-hidden")
+                        && right(e) > right(e.parentElement.closest("label, .panel")) + 1)
+                        .map(e => e.outerHTML.slice(0, 80)); }"""
+                    )
+                    wrong += [(view, scheme, width, html) for html in out]
                 assert page.complaints == []
     assert wrong == []
 

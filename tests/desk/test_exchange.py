@@ -1,7 +1,10 @@
 """Labels out to other programs and back, and a search that is cancelled and goes on."""
 
 import json
+import os
+import subprocess
 import sys
+import time
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -123,6 +126,68 @@ def test_a_cancelled_search_goes_on_to_the_same_results(tmp_path):
             served.end()
         found[name] = (tmp_path / name / "searches/1/results.parquet").read_bytes()
     assert found["whole"] == found["cancelled"]
+
+
+def test_what_a_cancelled_search_left_is_cleaned(tmp_path):
+    found_before(tmp_path / "storm", relevant=20, other=20)
+    corpus(tmp_path / "posts.jsonl", relevant=300, other=30_000)
+    content, searches = (tmp_path / "posts.jsonl").read_bytes(), tmp_path / "storm/searches"
+    before = {path.name for path in (searches / "1").iterdir()}
+    served = Served(tmp_path / "storm")
+
+    def cancelled():
+        served.json("/api/search", {"threshold": 0.05, "map": False})
+        _wait_for(served, lambda state: state["posts"] > 0)
+        assert served.ask("/api/search/discard", {})[0] == 400  # it is running
+        served.json("/api/search/cancel", {})
+        assert _wait_for(served, lambda state: state["state"] != "running")["state"] == "stopped"
+        assert list((searches / "2").glob("results.parquet.part*"))
+
+    try:
+        for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
+            assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
+        cancelled()
+        served.json("/api/search/discard", {})
+        assert [path.name for path in searches.iterdir()] == ["1"]
+        assert served.json("/api/posts")["found"] == 40  # those of before are back
+        cancelled()
+        (searches / "2/left.part").write_text("x")
+        served.search(threshold=0.3, map=False)
+        assert {path.name for path in searches.iterdir()} == {"1", "2"}
+        assert before <= {path.name for path in (searches / "1").iterdir()}
+        made = {path.name for path in (searches / "2").iterdir()}
+        assert "results.parquet" in made and not [name for name in made if ".part" in name]
+    finally:
+        served.end()
+
+
+@pytest.mark.parametrize(
+    ("share", "quiet", "left"),
+    [(0.5, 0, 20), (0.5, 5, 15), (0.5, 60, None), (0.995, 0, None), (1.0, 60, None)],
+)
+def test_the_time_that_is_left_is_not_told_where_it_is_not_known(tmp_path, share, quiet, left):
+    """After the last post come near-duplicates, the map and the file: minutes for a long list."""
+    found_before(tmp_path / "storm", relevant=5, other=5)
+    search = tmp_path / "storm/searches/1"
+    words = [sys.executable, "-c", "import time; time.sleep(600)", "siamese_news", "filter"]
+    with subprocess.Popen(words) as process:
+        saved = {"arguments": ["filter"], "command": "", "process": process.pid}
+        (search / "search.json").write_text(json.dumps(saved))
+        row = {"pass": 2, "done": share * 1000, "total": 1000, "posts": 900, "seconds": 20.0}
+        (search / "progress.log").write_text(f"one line\n{json.dumps(row)}\n")
+        then = time.time() - quiet
+        os.utime(search / "progress.log", (then, then))
+        served = Served(tmp_path / "storm")
+        try:
+            state = _wait_for(served, lambda state: state["state"] == "running")
+        finally:
+            served.end()
+            process.kill()
+    if left is None:
+        assert state["seconds"] is None and state["share"] is None
+    else:
+        assert left - 5 < state["seconds"] <= left and state["share"] == share
+    assert state["posts"] == 900 and state["message"] == "one line"
 
 
 def _wait_for(served, condition):

@@ -3,19 +3,26 @@
 import http.client
 import json
 import os
+import re
+import signal
 import socket
 import stat
 import subprocess
 import sys
+import time
+import unicodedata
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from markupsafe import escape
 
 sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
+from siamese_news.desk.requests import shares_in
 from siamese_news.desk.server import _listening
+from siamese_news.search.report.text import visible
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
 READS = (
@@ -116,17 +123,57 @@ def test_every_answer_is_locked_down(served):
         assert "server" not in headers
 
 
+def _files(served):
+    return {path for path in served.project.parent.rglob("*") if path.is_file()}
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["../out.jsonl", "..%2Fout.jsonl", "/etc/out.jsonl", ".hidden.jsonl", "-o.jsonl", "a\\b.jsonl",
-     "a\0b.jsonl", "a\nb.jsonl", "x" * 200 + ".jsonl", "run.py", "a..jsonl", "..", "‮.jsonl"],
-)  # fmt: skip
+    "name", ["../out.jsonl", "..%2Fout.jsonl", "/etc/out.jsonl", "run.py", "..", "a.jsonl.exe"]
+)
 def test_no_upload_leaves_its_folder(served, name):
-    before = {path for path in served.project.parent.rglob("*") if path.is_file()}
+    before = _files(served)
     path = f"/api/inputs/posts/{quote(name, safe='%')}"
     status, _ = served.ask(path, method="PUT", data=b'{"id": "1", "text": "a"}\n')
     assert status in (400, 404)
-    assert {path for path in served.project.parent.rglob("*") if path.is_file()} == before
+    assert _files(served) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["What now? – it's “here” & there! [1] #2 50%;+,@().jsonl", "Ça va ? 漢字.jsonl.gz",
+     '<a|b> "c": *.jsonl', ".hidden.jsonl", "-o.jsonl", "~a.jsonl", "a\\b.jsonl", "a\0b.jsonl",
+     "a\nb\x7f.jsonl", "Wait...jsonl", "\u202eabc.jsonl", "x" * 400 + ".jsonl", "é" * 200 + ".csv",
+     "con.jsonl", "LPT1.tar.jsonl", "nul .csv", ".jsonl", " a.jsonl", "\U0001f30a.jsonl"],
+)  # fmt: skip
+def test_a_name_of_any_kind_is_stored_safely_and_shown_as_it_came(served, name):
+    before, path = _files(served), f"/api/inputs/posts/{quote(name)}"
+    html = served.json(path, method="PUT", data=b"first\n")["html"]
+    (stored,) = _files(served) - before
+    assert stored.parent == served.project / "inputs/posts" and stored.read_bytes() == b"first\n"
+    own = stored.name
+    assert len(own.encode()) < 200 and own[0] not in ".-~ " and not set(own) & set('<>:"/\\|?*')
+    assert all(unicodedata.category(sign)[0] != "C" for sign in own)
+    assert own.split(".")[0].strip().lower() not in ("con", "lpt1", "nul")
+    assert f"<bdi>{escape(visible(name))}</bdi>" in html
+    assert served.ask(path, method="PUT", data=b"second\n")[0] == 400
+    assert stored.read_bytes() == b"first\n"
+    (button,) = re.findall(r'data-remove="([^"]*)"', html)
+    assert served.ask(f"/api/inputs/posts/{button}", method="DELETE")[0] == 200
+    assert _files(served) == before
+
+
+def test_names_that_differ_in_what_is_replaced_are_two_files(served):
+    names = ["a?.csv", "a？.csv", "A?.csv", "a? (2).csv"]
+    for name in names:
+        path = f"/api/inputs/posts/{quote(name)}"
+        html = served.json(path, method="PUT", data=name.encode())["html"]
+    assert all(f"<bdi>{name}</bdi>" in html for name in names)
+    stored = list((served.project / "inputs/posts").iterdir())
+    assert {path.read_text() for path in stored} == set(names)
+    assert len({path.name.casefold() for path in stored}) == len(names)
+    for name in names:
+        served.json(f"/api/inputs/posts/{quote(name)}", method="DELETE")
+    assert not list((served.project / "inputs/posts").iterdir())
 
 
 def test_uploads_are_whole_and_never_replace_one(served):
@@ -147,9 +194,30 @@ def test_uploads_are_whole_and_never_replace_one(served):
     connection.putheader("Content-Length", "1000000")
     connection.endheaders(b"only the beginning")
     connection.close()
-    assert served.ask("/")[0] == 200
+    end = time.monotonic() + 60
+    while list((served.project / ".private").glob("upload-*")):
+        assert served.ask("/")[0] == 200 and time.monotonic() < end
     assert not file.exists()
-    assert not list((served.project / ".private").glob("upload-*")) or served.ask("/")[0] == 200
+
+
+def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
+    served = Served(tmp_path / "storm")
+    host, origin = f"127.0.0.1:{served.port}", served.base.rstrip("/")
+    for path in ("/api/inputs/posts/a.jsonl", "/api/labels/import?name=a.csv&annotator=a"):
+        lines = [
+            f"PUT {path} HTTP/1.1", f"Host: {host}", f"Origin: {origin}",
+            f"Cookie: {served.cookie}", "Content-Length: 1000000", "", "the beginning",
+        ]  # fmt: skip
+        with socket.create_connection(("127.0.0.1", served.port)) as connection:
+            connection.sendall("\r\n".join(lines).encode())
+            end = time.monotonic() + 60
+            while not list((served.project / ".private").rglob("upload-*")):
+                assert time.monotonic() < end
+    while list((served.project / ".private").rglob("upload-*")):
+        assert time.monotonic() < end
+    served.process.send_signal(signal.SIGINT)
+    (line,) = served.process.communicate(timeout=60)[1].splitlines()
+    assert "interrupted" in line
 
 
 @pytest.mark.parametrize(
@@ -161,6 +229,8 @@ def test_uploads_are_whole_and_never_replace_one(served):
         ("/api/labels", {"post": "9007199254740993", "label": "yes", "annotator": ""}),
         ("/api/labels", {"post": "1", "label": "yes", "annotator": "a", "seen": "x"}),
         ("/api/threshold", {"threshold": "nan"}),
+        ("/api/threshold", {"threshold": "90"}),
+        ("/api/search", {"threshold": "90 %"}),
         ("/api/plan", {"precision": "2", "confidence": ".95", "budget": 10}),
         ("/api/plan", {"precision": ".9", "confidence": ".95", "budget": 0}),
         ("/api/plan", {"precision": "", "confidence": ".95", "budget": 10}),
@@ -175,6 +245,30 @@ def test_bad_input_is_said_and_changes_nothing(served, path, row):
     assert status == 400 and "error" in json.loads(content)
     assert (served.project / "labels.jsonl").read_bytes() == before
     assert not (served.project / "searches/1/sheet.plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (".9", [".9"]), ("0,9", ["0.9"]), ("90", ["0.9"]), ("90 %", ["0.9"]), ("90%", ["0.9"]),
+        ("92,5 %", ["0.925"]), ("99.9", ["0.999"]), ("9/10", ["9/10"]), (",9", [".9"]),
+        (".8 .9", [".8", ".9"]), (".8,.9", [".8", ".9"]), ("0,8; 0,9", ["0.8", "0.9"]),
+        ("80, 90", ["0.8", "0.9"]), ("80%,90 %", ["0.8", "0.9"]), ("0.8,0.9", ["0.8", "0.9"]),
+        ("0.5%", ["0.005"]), ("ninety", ["ninety"]), ("", []),
+    ],
+)  # fmt: skip
+def test_shares_are_read_as_people_write_them(typed, meant):
+    assert shares_in(typed) == meant
+
+
+@pytest.mark.parametrize("typed", ["80,90", "0,8,0,9", "100", "0", "1", "150", "-5", "%", "nine"])
+def test_what_is_no_share_is_said(served, typed):
+    row = {"precision": typed, "confidence": ".95", "budget": 10}
+    assert served.ask("/api/plan", row)[0] == 400
+    goal = {"find": "", "recall": typed, "rule": "top-first", "positives": "9", "confidence": ".9"}
+    assert served.ask("/api/goals", goal)[0] == 400
+    assert served.ask("/api/goals", goal | {"recall": ".8 .9"})[0] == 400
+    assert not list((served.project / "searches/1").glob("*.plan.json"))
 
 
 def test_what_is_no_json_or_too_long_is_refused(served):

@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -13,7 +13,7 @@ from siamese_news.desk.desk import Desk
 from siamese_news.desk.labelling import Labelling
 from siamese_news.desk.labels import Conflict
 from siamese_news.desk.listing import Listing
-from siamese_news.desk.requests import Handler, bad_input, conflict, page, unwritable
+from siamese_news.desk.requests import Handler, bad_input, conflict, gone, page, unwritable
 from siamese_news.desk.searching import Searching
 from siamese_news.desk.settling import Settling
 from siamese_news.desk.views import decide_values, hand_over_values, search_values
@@ -36,6 +36,7 @@ def application(desk: Desk) -> Starlette:
         Route("/api/pasted", searching.paste, methods=["POST"]),
         Route("/api/search", searching.start, methods=["POST"]),
         Route("/api/search/cancel", searching.cancel, methods=["POST"]),
+        Route("/api/search/discard", searching.discard, methods=["POST"]),
         Route("/api/search/events", searching.events),
         Route("/api/posts", listing.posts),
         Route("/api/count", listing.count),
@@ -54,7 +55,7 @@ def application(desk: Desk) -> Starlette:
     return Starlette(
         routes=routes,
         exception_handlers={
-            InputError: bad_input, Conflict: conflict, OSError: unwritable,
+            InputError: bad_input, Conflict: conflict, OSError: unwritable, ClientDisconnect: gone,
         },
     )  # fmt: skip
 

@@ -78,7 +78,7 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     if desk.deciding.planned:
         for line in desk.deciding.files():
             if line.name.endswith(".drawn.jsonl"):
-                drawn = [json.loads(row) for row in line.read_text(encoding="utf-8").splitlines()]
+                drawn = [json.loads(row) for row in line.read_bytes().splitlines()]
                 keys = {one["key"]: one["name"].rpartition("\t")[2] for one in drawn}
     said: list[tuple[str, str]] = []
     for row in rows:

@@ -1,6 +1,7 @@
 """Requests of the view of posts: a page at a time, filtered, in one order or the other."""
 
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -9,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from siamese_news.desk import pages
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.requests import body_of, number_in, page
+from siamese_news.desk.requests import body_of, number_in, page, score_in
 from siamese_news.desk.results import Asked
 
 PAGE = 50
@@ -89,7 +90,8 @@ class Listing:
 
     async def copies(self, request: Request) -> Response:
         """The near-duplicates of a post."""
-        rank, annotator = request.path_params["rank"], request.query_params.get("annotator", "")
+        rank, query = request.path_params["rank"], request.query_params
+        annotator, blind = query.get("annotator", ""), query.get("blind") == "1"
 
         def html() -> str:
             results = self.desk.results()
@@ -97,7 +99,7 @@ class Listing:
             titles = self.desk.meta().get("titles") or {}
             return pages.items(
                 results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
-                blind=False, learned=None, independent=False,
+                blind=blind, learned=None, independent=blind,
             )  # fmt: skip
 
         return JSONResponse({"html": await run_in_threadpool(html)})
@@ -109,7 +111,7 @@ class Listing:
 
     async def threshold(self, request: Request) -> Response:
         """Keep the threshold that was chosen."""
-        value = number_in((await body_of(request)).get("threshold"), "the threshold")
+        value = score_in((await body_of(request)).get("threshold"))
         self.desk.project.update(threshold=value)
         return JSONResponse({"threshold": value})
 
@@ -117,7 +119,7 @@ class Listing:
 def _asked(query: dict[str, str]) -> Asked:
     least = query.get("least")
     return Asked(
-        query.get("words", "")[:200], query.get("lang", ""), query.get("seed", ""),
+        query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),
         query.get("start", ""), query.get("end", ""),
-        number_in(least, "the threshold") if least else None, query.get("groups") == "1",
+        score_in(least) if least else None, query.get("groups") == "1",
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """The views of the page and the pieces that its script asks for, out of the report's templates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -87,10 +88,15 @@ def items(
     annotator: str,
     titles: Mapping[str, str],
     *,
+    blind: bool,
     learned: Any,
     **values: Any,
 ) -> str:
-    """Entries of a list of posts, with what was said of them."""
+    """Entries of a list of posts, with what was said of them.
+
+    Matched words are marked only where the score may be seen: the more of them a post has, the
+    higher its score.
+    """
     entries = []
     low, high = min(0.0, float(results.scores.min())), float(results.scores.max())
     for row, post in zip(rows, posts, strict=True):
@@ -99,11 +105,18 @@ def items(
         bar = (post.score - low) / (high - low or 1.0)
         place = None if learned is None else int(learned[post.rank - 1])
         entries.append(
-            {"shown": shown(row, post), "mine": mine, "others": others, "bar": bar, "place": place}
+            {
+                "shown": shown(row, replace(post, terms=[]) if blind else post),
+                "mine": mine,
+                "others": others,
+                "bar": bar,
+                "place": place,
+            }
         )
     return piece(
         "_items",
         entries=entries,
+        blind=blind,
         several_seeds=len(results.seeds) > 1,
         seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
         **values,

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,11 @@ from siamese_news.utils.files import atomic_write
 
 FORMAT = "siamese_news project 1"
 _PACKED = (".gz", ".zst")
-_NAME = re.compile(r"[\w(][\w.,+@() -]{0,149}")
+# What Windows keeps for itself; each reads like its full-width form, which every system takes.
+_LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
+_ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
+_LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
 _OPTIONS: dict[str, Any] = {
     "threshold": 0.1, "aggregate": "max", "after": "", "before": "", "dated_only": False,
     "fusion": "", "map": True, "about": "auto", "dedupe": False, "text_field": "", "id_field": "",
@@ -123,12 +128,14 @@ class Project:
             return content
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
-        """The files of a kind: ``name``, ``size`` and whether they can be ``removed``."""
+        """The files of a kind: ``name`` (the user's), ``size``, ``own`` for what can be removed."""
+        shown = self.config().get("names", {})
         rows = [
-            {"name": path.name, "size": path.stat().st_size, "own": True}
+            {"name": shown.get(f"{kind}/{path.name}", path.name), "size": path.stat().st_size,
+             "own": True}
             for path in sorted((self.folder / "inputs" / kind).iterdir())
             if path.is_file() and not path.name.startswith(".")
-        ]
+        ]  # fmt: skip
         return rows + [
             {"name": name, "size": _size(Path(name)), "own": False} for name in self.named[kind]
         ]
@@ -140,28 +147,69 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """Where an uploaded file goes.
+        """Where a file of input is, or where a new one goes.
+
+        Args:
+            kind: ``articles``, ``not`` or ``posts``.
+            name: the user's name for it; on the disk it may have a safer one (`safe_name`).
 
         Raises:
-            InputError: for a name that is no plain file name of a known kind.
+            InputError: for another kind, and a name whose ending is unknown.
         """
         if kind not in self.named:
-            raise InputError(f"{kind!r} is no kind of input; expected articles, not or posts")
+            raise InputError(f"{kind!r} is not a kind of input; expected articles, not or posts")
         known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
         plain = name.lower()
         for packed in _PACKED:
             plain = plain.removesuffix(packed)
-        if not _NAME.fullmatch(name) or ".." in name:
-            raise InputError(
-                f"the file name {name!r} has signs that a name here may not have; expected "
-                "letters, digits, blanks and . , _ - + @ ( ): rename the file"
-            )
         if not plain.endswith(tuple(known)):
             raise InputError(
                 f"{name}: the ending is not one of {', '.join(known)} (plain, .gz or .zst); rename "
                 "or convert the file"
             )
-        return self.folder / "inputs" / kind / name
+        folder, names = self.folder / "inputs" / kind, self.config().get("names", {})
+        taken = set()
+        for path in folder.iterdir():
+            if names.get(f"{kind}/{path.name}", path.name) == name:
+                return path
+            taken.add(path.name.casefold())
+        own = safe = safe_name(name)
+        number = 1
+        while own.casefold() in taken:
+            number += 1
+            own = _ENDING.sub(rf" ({number})\g<0>", safe)
+        return folder / own
+
+    def take_input(self, kind: str, name: str, file: Path) -> None:
+        """Put a file that was received among the inputs, under its own name or a safer one.
+
+        Raises:
+            InputError: as `input_path`; and where there is a file of that name.
+        """
+        with self._guard:
+            path = self.input_path(kind, name)
+            try:
+                os.link(file, path)  # unlike a rename this refuses a file that came in between
+            except FileExistsError as error:
+                raise InputError(f"{name}: is there already; remove it first") from error
+            if path.name != name:
+                names = self.config().get("names", {})
+                self.update(names={**names, f"{kind}/{path.name}": name})
+
+    def remove_input(self, kind: str, name: str) -> None:
+        """Delete a file of input, if it is there."""
+        with self._guard:
+            path = self.input_path(kind, name)
+            path.unlink(missing_ok=True)
+            names = self.config().get("names", {})
+            if names.pop(f"{kind}/{path.name}", None) is not None:
+                self.update(names=names)
+
+    def in_users_words(self, message: str) -> str:
+        """What a command said, with the files of input under the names that the user knows."""
+        for place, name in self.config().get("names", {}).items():
+            message = message.replace(f"inputs/{place}", name)
+        return message
 
     @property
     def search(self) -> Path:
@@ -192,6 +240,22 @@ class Project:
         with atomic_write(self._file) as stream:
             json.dump(content, stream, indent=1, ensure_ascii=False)
             stream.write("\n")
+
+
+def safe_name(name: str) -> str:
+    """A name that every file system takes, as close to the given one as possible.
+
+    Letters of all scripts, blanks and ordinary signs stay; ``?`` and the like become their
+    full-width forms, and hidden characters ``_``. A name that a system would read as a device, an
+    option or a hidden file begins with ``_``, and a long one loses the end of its stem.
+    """
+    plain = unicodedata.normalize("NFC", name).translate(_LIKE)
+    plain = "".join("_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain)
+    if _DEVICE.match(plain) or plain[:1] in ("", ".", "-", "~", " "):
+        plain = f"_{plain}"
+    stem, ending = _ENDING.split(plain, maxsplit=1)[0], _ENDING.search(plain)
+    rest = "" if ending is None else ending[0]
+    return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + rest
 
 
 def _found(names: Sequence[str]) -> list[str]:

@@ -1,7 +1,9 @@
 """What comes in with a request, checked; and the answers that all views share."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 from starlette.requests import Request
@@ -62,6 +64,50 @@ def number_in(value: Any, what: str) -> float:
     return number
 
 
+def shares_in(text: str) -> list[str]:
+    """The shares that a person typed, as `decide` takes them: ``90``, ``90 %`` and ``0,9`` are .9.
+
+    What is a share already stays as it is, so that a plan has what was typed; so does a number from
+    1 to 10, which is more likely a slip than a percentage, and is refused later.
+
+    Raises:
+        InputError: for a comma that may stand inside a number or between two.
+    """
+    words = re.sub(r"\s+%", "%", text).replace(";", " ")
+    # A comma separates after a %, and before a blank or a number with a point.
+    return [_share(word) for word in re.sub(r",(?=\s|$|\d*\.)|(?<=%),", " ", words).split()]
+
+
+def _share(word: str) -> str:
+    if word.count(",") > 1 or re.fullmatch(r"\d\d,\d\d", word):
+        raise InputError(
+            f"{word!r} may be one share or several; expected a blank between two, such as .8 .9"
+        )
+    plain = word.replace(",", ".")
+    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)%?", plain):
+        return word  # 9/10, or what `decide` refuses
+    number = Decimal(plain.removesuffix("%"))
+    return f"{number / 100:f}" if "%" in plain or number >= 10 else plain
+
+
+def score_in(value: Any) -> float:
+    """A score, with a decimal point or comma.
+
+    Raises:
+        InputError: for what no score can be; percentages are none.
+    """
+    try:
+        number = float(str(value).strip().replace(",", "."))
+    except ValueError:
+        number = float("nan")
+    if not abs(number) <= 4:
+        raise InputError(
+            f"the score is {str(value)[:40]!r}; expected a number from -4 to 4 such as 0.1 (a "
+            "score is not a percentage)"
+        )
+    return number
+
+
 def page(name: str, **values: Any) -> Response:
     """A view of the page with its content security policy."""
     html, policy = pages.view(name, **values)
@@ -76,6 +122,11 @@ async def bad_input(request: Request, error: Exception) -> Response:
 async def unwritable(request: Request, error: Exception) -> Response:
     """The answer where the disk refuses."""
     return JSONResponse({"error": f"it could not be written: {error}"}, 507)
+
+
+async def gone(request: Request, error: Exception) -> Response:
+    """The answer to a browser that broke an upload off; nobody reads it."""
+    return Response(status_code=400)
 
 
 async def conflict(request: Request, error: Exception) -> Response:

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +15,13 @@ from typing import Any
 
 from siamese_news.cli.progress import PROGRESS
 from siamese_news.desk.project import Project
+from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 
 PROGRAM = "siamese-news"
+
+_QUIET = 2.0  # seconds without a word after which a search does something else than it said
+_LOOK = 20_000  # bytes of what a search said, from its beginning and its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Status:
         posts: read in the present pass.
         turn: number of the pass.
         seconds: left of the pass, about.
-        message: what the search said last.
+        message: what the search said, a line each.
     """
 
     state: str
@@ -56,13 +61,7 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
             found += [f"--{kind}", source]
     for source in project.sources("not"):
         found += ["--not", source]
-    try:
-        threshold = float(options["threshold"])
-    except (TypeError, ValueError):
-        threshold = 9.0
-    if not -4 <= threshold <= 4:
-        raise InputError(f"the score is {options['threshold']!r}; expected a number such as 0.1")
-    found += ["--threshold", f"{threshold:g}"]
+    found += ["--threshold", f"{options['threshold']:g}"]
     if options["aggregate"] not in ("max", "mean", "softmax"):
         raise InputError(
             f"over several seeds: {options['aggregate']!r}; expected max, mean, softmax"
@@ -127,16 +126,17 @@ class Search:
                 raise InputError("a search is running; wait for it or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
+            known["threshold"] = score_in(known["threshold"])
             number = max(1, int(config["search"]))
             folder = project.folder / "searches" / str(number)
             arguments = filter_arguments(project, folder / "results.parquet", known)
             if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
-                # Labels and certificates rest on results: those of before stay as they are.
-                before, number = folder, number + 1
-                if not (before / "search.json").exists():
-                    number -= 1
-                folder = project.folder / "searches" / str(number)
-                folder.mkdir(parents=True, exist_ok=True)
+                if project.results.exists():
+                    # Labels and certificates rest on results: those of before stay as they are.
+                    number += 1
+                    folder = project.folder / "searches" / str(number)
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
                 arguments = filter_arguments(project, folder / "results.parquet", known)
             line = command_line(arguments)
             resumed = [*arguments, "--resume"]
@@ -160,6 +160,23 @@ class Search:
         if process is not None:
             os.kill(process, signal.SIGINT)
 
+    def discard(self) -> None:
+        """Delete what an interrupted search left, and return to the results of the one before.
+
+        Raises:
+            InputError: while it is running.
+        """
+        with self._guard:
+            status = self.status()
+            if status.state == "running":
+                raise InputError("the search is running; cancel it first")
+            project = self._project
+            if status.state in ("stopped", "failed") and not project.results.exists():
+                shutil.rmtree(project.search)
+                numbers = [int(path.parent.name) for path in
+                           (project.folder / "searches").glob("*/results.parquet")]  # fmt: skip
+                project.update(search=max(numbers, default=0))
+
     @property
     def command(self) -> str:
         """The command of the present search; empty where there was none."""
@@ -180,21 +197,30 @@ class Search:
         folder = self._project.search
         if not (folder / "search.json").exists():
             return Status("none")
-        rows, message = _log(folder / "progress.log")
+        rows, said = _log(folder / "progress.log")
+        last = said[-1] if said else ""
+        message = self._project.in_users_words("\n".join(said))
         if self._running() is not None:
             if not rows:
                 return Status("running", message=message)
-            last = rows[-1]
-            share = min(1.0, last["done"] / last["total"]) if last["total"] else None
+            row = rows[-1]
+            share = min(1.0, row["done"] / row["total"]) if row["total"] else None
             seconds = None
             if share and share > 0.01:
-                seconds = round(last["seconds"] / share * (1 - share))
-            return Status("running", share, last["posts"], last["pass"], seconds, message)
+                quiet = max(0.0, time.time() - (folder / "progress.log").stat().st_mtime)
+                left = row["seconds"] / share * (1 - share) - quiet
+                # What comes after the last post (near-duplicates, the map, the file) has no end
+                # that could be told.
+                if share > 0.99 or (left <= 0 and quiet > _QUIET):
+                    share = None
+                else:
+                    seconds = round(left)
+            return Status("running", share, row["posts"], row["pass"], seconds, message)
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
             return Status("done", 1.0, message=message)
-        stopped = (folder / "results.parquet.part.json").exists() or not message
+        stopped = (folder / "results.parquet.part.json").exists() or not last
         posts = rows[-1]["posts"] if rows else 0
-        failed = message.startswith("siamese-news:") and "interrupted" not in message
+        failed = last.startswith("siamese-news:") and "interrupted" not in last
         return Status(
             "failed" if failed or not stopped else "stopped", None, posts, 0, None, message
         )
@@ -236,22 +262,23 @@ def _saved(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _log(path: Path) -> tuple[list[dict[str, Any]], str]:
-    """Rows of progress and the last plain line of what a search said."""
+def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The last rows of progress, and the plain lines of what a search said."""
     try:
         with path.open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - 20_000))
-            lines = stream.read().decode("utf-8", "replace").splitlines()
+            lines = stream.read(_LOOK).split(b"\n")
+            if stream.seek(0, os.SEEK_END) > _LOOK:  # remarks stand at both ends
+                stream.seek(max(_LOOK, stream.tell() - _LOOK))
+                lines = lines[:-1] + stream.read().split(b"\n")[1:]
     except OSError:
-        return [], ""
-    rows, message = [], ""
+        return [], []
+    rows, said = [], []
     for line in lines:
-        if line.startswith('{"pass"'):
+        if line.startswith(b'{"pass"'):
             try:
                 rows.append(json.loads(line))
             except ValueError:
                 continue
         elif line.strip():
-            message = line.strip()
-    return rows, message
+            said.append(line.decode("utf-8", "replace").strip())
+    return rows, said

@@ -34,10 +34,9 @@ class Searching:
     async def remove(self, request: Request) -> Response:
         """Take a file of input away."""
         kind, name = request.path_params["kind"], request.path_params["name"]
-        path = self.desk.project.input_path(kind, name)
         if self.desk.search.status().state == "running":
             raise InputError("a search is reading the files; wait for it or cancel it")
-        path.unlink(missing_ok=True)
+        self.desk.project.remove_input(kind, name)
         return _inputs(self.desk, kind)
 
     async def paste(self, request: Request) -> Response:
@@ -54,6 +53,11 @@ class Searching:
     async def cancel(self, request: Request) -> Response:
         """Interrupt the search."""
         await run_in_threadpool(self.desk.search.cancel)
+        return JSONResponse({})
+
+    async def discard(self, request: Request) -> Response:
+        """Delete what an interrupted search left."""
+        await run_in_threadpool(self.desk.search.discard)
         return JSONResponse({})
 
     async def events(self, request: Request) -> Response:

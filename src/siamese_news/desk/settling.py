@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -9,7 +10,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.hand_over import KINDS, make
-from siamese_news.desk.requests import body_of, number_in, text_in
+from siamese_news.desk.requests import body_of, number_in, shares_in, text_in
+from siamese_news.errors import InputError
 
 
 class Settling:
@@ -30,11 +32,11 @@ class Settling:
     async def plan(self, request: Request) -> Response:
         """Fix the target of a certificate."""
         row = await body_of(request)
-        targets = text_in(row, "precision").replace(",", " ").split()
+        targets = shares_in(text_in(row, "precision"))
         criteria = str(self.desk.project.config().get("criteria", ""))
         budget = int(number_in(row.get("budget"), "the budget"))
         work = partial(
-            self.desk.deciding.plan, targets, text_in(row, "confidence"), budget, criteria,
+            self.desk.deciding.plan, targets, _share(row, "confidence"), budget, criteria,
             again=bool(row.get("again")),
         )  # fmt: skip
         await run_in_threadpool(work)
@@ -43,14 +45,14 @@ class Settling:
     async def goals(self, request: Request) -> Response:
         """Fix when to stop labelling down the list."""
         row = await body_of(request)
-        find, recall = text_in(row, "find").strip(), text_in(row, "recall").strip()
+        find = text_in(row, "find").strip()
         work = partial(
             self.desk.stops.plan,
             int(number_in(find, "the number of posts")) if find else None,
-            recall or None,
+            _share(row, "recall") or None,
             text_in(row, "rule"),
             int(number_in(row.get("positives"), "the number of random relevant posts")),
-            text_in(row, "confidence"),
+            _share(row, "confidence"),
             str(self.desk.project.config().get("criteria", "")),
             again=bool(row.get("again")),
         )
@@ -69,3 +71,10 @@ class Settling:
             return JSONResponse({"error": "there is no such file"}, 404)
         path: Path = await run_in_threadpool(make, self.desk, kind)
         return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+
+def _share(row: dict[str, Any], name: str) -> str:
+    found = shares_in(text_in(row, name))
+    if len(found) > 1:
+        raise InputError(f"{name} is {row[name]!r}; expected one share such as .9")
+    return "".join(found)

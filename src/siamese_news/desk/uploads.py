@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from siamese_news.desk.project import Project
+from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
@@ -23,15 +23,10 @@ async def receive(project: Project, kind: str, name: str, parts: AsyncIterable[b
     Raises:
         InputError: for its name, one that is there already, one that is too large or empty.
     """
-    path = project.input_path(kind, name)
-    if path.exists():
+    if project.input_path(kind, name).exists():
         raise InputError(f"{name}: is there already; remove it first, or rename the new one")
     async with _streamed(parts, project.private, CAPS[kind], name) as part:
-        # Unlike a rename this refuses a file that came in between.
-        try:
-            os.link(part, path)
-        except FileExistsError as error:
-            raise InputError(f"{name}: is there already; remove it first") from error
+        project.take_input(kind, name, part)
 
 
 def paste(project: Project, text: str) -> None:
@@ -53,11 +48,11 @@ def paste(project: Project, text: str) -> None:
 @asynccontextmanager
 async def kept(parts: AsyncIterable[bytes], folder: Path, name: str) -> AsyncIterator[Path]:
     """A file of labels under its own name, for as long as it is read."""
-    if "/" in name or "\\" in name or name.startswith(".") or not name or len(name) > 150:
+    if not name or name.startswith(".") or {"/", "\\"} & set(name):
         raise InputError(f"the file name is {name!r}; expected one such as sheet.csv")
     folder.mkdir(parents=True, exist_ok=True)
     async with _streamed(parts, folder, CAPS["labels"], name) as part:
-        path = folder / name
+        path = folder / safe_name(name)
         os.replace(part, path)
         try:
             yield path

@@ -66,9 +66,12 @@ def hand_over_values(desk: Desk) -> dict[str, Any]:
     above = 0
     if ready:
         above = int((desk.results().scores >= desk.threshold()).sum())
+    planned = ready and desk.deciding.planned
+    claims = desk.deciding.findings().content["claims"] if planned else []
     return {
         "ready": ready,
-        "planned": ready and desk.deciding.planned,
+        "planned": planned,
+        "certified": [claim for claim in claims if claim["threshold"] is not None],
         "above": above,
         "threshold": desk.threshold(),
         "labels": len(desk.log.posts()),

@@ -38,3 +38,12 @@ const later = (work, wait) => {
   let timer;
   return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
 };
+
+// A list that a certificate speaks about is handed over together with it.
+for (const button of all("button[data-threshold]")) {
+  button.addEventListener("click", async () => {
+    await send("/api/certify", {});
+    await send("/api/threshold", { threshold: Number(button.dataset.threshold) });
+    location.assign("/hand-over");
+  });
+}

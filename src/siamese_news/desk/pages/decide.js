@@ -11,12 +11,6 @@ one("#certify")?.addEventListener("click", async () => {
   await send("/api/certify", {});
   one("#written").value = "Written into the project.";
 });
-for (const button of all("[data-threshold]")) {
-  button.addEventListener("click", async () => {
-    await send("/api/threshold", { threshold: Number(button.dataset.threshold) });
-    location.assign("/hand-over");
-  });
-}
 one("#goal")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   problem("");

@@ -5,6 +5,7 @@ if (card) {
   let at = -1;
   let busy = false;
   let fetching = null;
+  let turn = 0; // of the queue: what was asked for before another one was chosen comes too late
   const kind = one("#kind");
   const wanted = new URLSearchParams(location.search).get("kind");
   if (wanted && one(`option[value="${CSS.escape(wanted)}"]`, kind)) kind.value = wanted;
@@ -18,9 +19,11 @@ if (card) {
   };
 
   const fetchMore = async () => {
+    const mine = turn;
     const leave = shown.slice(at < 0 ? 0 : at).map((entry) => entry.post);
     const query = new URLSearchParams({ kind: kind.value, annotator: annotator.value, leave: JSON.stringify(leave) });
     const found = await ask(`/api/queue?${query}`);
+    if (mine !== turn) return;
     const known = new Set(shown.map((entry) => entry.post));
     shown.push(...found.posts.filter((post) => !known.has(post.post)).map(element));
     const { yes, no, skip } = found.counts;
@@ -32,7 +35,8 @@ if (card) {
     one("#progress").value = `${count(said.yes)} relevant, ${count(said.no)} not, ${count(said.skip)} unsure`;
   };
   const ahead = () => {
-    fetching ??= fetchMore().finally(() => { fetching = null; });
+    const mine = turn;
+    fetching ??= fetchMore().finally(() => { if (mine === turn) fetching = null; });
     return fetching;
   };
 
@@ -55,22 +59,28 @@ if (card) {
     }
   };
   const forward = async () => {
+    const mine = turn;
     // Never past a post that waits for its label, unless one walks back and forth.
     if (at + 1 >= shown.length) await ahead();
+    if (mine !== turn) return;
     if (at + 1 < shown.length) at += 1;
     else if (shown[at]?.item.dataset.label) { at = shown.length; }
     if (shown.length - at < 4) ahead().catch(() => {});
     show();
   };
   const restart = async () => {
+    turn += 1;
+    fetching = null;
     shown = [];
     at = -1;
+    card.replaceChildren();
     await forward();
   };
 
   const press = async (key) => {
     if (busy) return;
     busy = true;
+    const mine = turn;
     try {
       if (key in KEYS) {
         const entry = shown[at];
@@ -78,7 +88,7 @@ if (card) {
         const before = entry.item.dataset.label;
         const label = KEYS[key];
         const given = await giveLabel(entry.item, label, { note: note.value, together: one("#together").checked });
-        if (!given) return;
+        if (!given || mine !== turn) return;
         if (given.copies) {
           // Near-duplicates that were fetched ahead have their label now, and need not come.
           await fetching;

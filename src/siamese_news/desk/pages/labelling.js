@@ -11,6 +11,9 @@ if (annotator) {
   });
 }
 
+// An id may hold what neither HTML nor the eye keeps apart, so it travels through the page encoded.
+const postOf = (item) => decodeURIComponent(item.dataset.post);
+
 const showLabel = (item, label, number) => {
   item.dataset.label = label;
   item.dataset.seen = number;
@@ -20,7 +23,7 @@ const showLabel = (item, label, number) => {
 // Returns what the server wrote to the disk; nothing where it did not.
 const giveLabel = async (item, label, more = {}) => {
   const row = {
-    post: item.dataset.post, label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
+    post: postOf(item), label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
   };
   try {
     const given = await send("/api/labels", row);
@@ -43,6 +46,6 @@ document.addEventListener("toggle", async (event) => {
   const details = event.target;
   if (!details.dataset?.copies || !details.open || details.dataset.loaded) return;
   details.dataset.loaded = "1";
-  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}`);
+  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}&blind=${details.dataset.blind || ""}`);
   one("ol", details).innerHTML = found.html;
 }, true);

@@ -1,3 +1,9 @@
+for (const button of all("[data-about]")) {
+  button.addEventListener("click", async () => {
+    await send("/api/search", { about: button.dataset.about });
+    location.assign("/");
+  });
+}
 const list = one("#clusters");
 if (list) {
   const figure = one("#scores");
@@ -38,17 +44,17 @@ if (list) {
     const posts = above(value);
     one("#above").value = `${count(posts)} post${posts === 1 ? "" : "s"} at or above`;
   };
-  const choose = (value, from) => {
+  const choose = (value, from, kept = Boolean(from)) => {
     const chosen = Math.min(Number(cut.max), Math.max(Number(cut.min), Math.round(value * 1000) / 1000));
-    if (!Number.isFinite(chosen)) return;
+    if (!Number.isFinite(chosen)) { number.value = cut.value; return; }
     if (from !== cut) cut.value = chosen;
     if (from !== number) number.value = chosen;
     draw(chosen);
-    if (from) keep(chosen);
-    if (from && controls.elements.above.checked) reload();
+    if (kept) keep(chosen);
+    if (kept && controls.elements.above.checked) reload();
   };
   cut.addEventListener("input", () => choose(Number(cut.value), cut));
-  number.addEventListener("change", () => choose(Number(number.value), number));
+  number.addEventListener("change", () => choose(Number(number.value.replace(",", ".") || NaN), null, true));
   const drag = (event) => {
     const box = chart.getBoundingClientRect();
     choose(score(((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width), chart);
@@ -108,7 +114,7 @@ if (list) {
       if (await giveLabel(item, KEYS[event.key], { together })) go(item, 1);
     } else if (event.key === "u") {
       const gone = await send("/api/labels/undo", { annotator: annotator.value });
-      const back = gone.post !== null && all(".item").find((other) => other.dataset.post === gone.post);
+      const back = gone.post !== null && all(".item").find((other) => postOf(other) === gone.post);
       if (back) { showLabel(back, "", 0); back.focus(); }
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();

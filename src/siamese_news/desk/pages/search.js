@@ -9,7 +9,28 @@ const uploads = (kind, share) => {
   if (share !== null) bar.value = share;
 };
 
-// XMLHttpRequest, because fetch does not tell how much of an upload is done.
+// Files that were refused, each with its reason; they stay, also when one comes back from another
+// view, until they are dismissed or a file of that name is taken.
+let refused = JSON.parse(sessionStorage.getItem("refused") || "[]");
+const showRefused = () => {
+  sessionStorage.setItem("refused", JSON.stringify(refused));
+  for (const place of all(".refused")) {
+    place.replaceChildren(...refused.filter((entry) => place.id === `${entry.kind}-refused`).map((entry) => {
+      const row = document.createElement("li");
+      const words = document.createElement("span");
+      words.textContent = entry.message;
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "quiet", textContent: "Dismiss" });
+      button.setAttribute("aria-label", `Dismiss: ${entry.name}`);
+      button.addEventListener("click", () => { refused = refused.filter((other) => other !== entry); showRefused(); });
+      row.append(words, button);
+      return row;
+    }));
+  }
+};
+showRefused();
+
+// XMLHttpRequest, because fetch does not tell how much of an upload is done. Returns what is wrong.
 const upload = (kind, file) =>
   new Promise((resolve) => {
     const request = new XMLHttpRequest();
@@ -19,8 +40,7 @@ const upload = (kind, file) =>
     request.addEventListener("loadend", () => {
       uploads(kind, null);
       if (request.status === 200) one(`#${kind}-files`).innerHTML = request.response.html;
-      else problem(request.response?.error || `${file.name}: could not be uploaded`);
-      resolve();
+      resolve(request.status === 200 ? "" : request.response?.error || `${file.name}: could not be uploaded; a folder cannot, its files can`);
     });
     request.send(file);
   });
@@ -32,8 +52,10 @@ const take = async (kind, files) => {
   for (const file of files) {
     // The server has the same cap, but a browser does not hear what it says before all is sent.
     const cap = Number(one(`.drop[data-kind=${kind}]`).dataset.cap);
-    if (file.size > cap) problem(`${file.name}: is larger than ${count(cap)} bytes; name it on the command line`);
-    else await upload(kind, file);
+    const message = file.size > cap ? `${file.name}: is larger than ${count(cap)} bytes; name it on the command line` : await upload(kind, file);
+    refused = refused.filter((entry) => entry.kind !== kind || entry.name !== file.name);
+    if (message) refused.push({ kind, name: file.name, message });
+    showRefused();
   }
   uploading.delete(mark);
 };
@@ -59,7 +81,7 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-remove]");
   if (!button) return;
   const { kind, remove } = button.dataset;
-  const found = await ask(`/api/inputs/${kind}/${encodeURIComponent(remove)}`, { method: "DELETE" });
+  const found = await ask(`/api/inputs/${kind}/${remove}`, { method: "DELETE" });
   one(`#${kind}-files`).innerHTML = found.html;
   one(`.drop[data-kind=${kind}] input`).focus();
 });
@@ -78,6 +100,7 @@ const show = (status) => {
   const busy = status.state === "running" || status.state === "indexing";
   running.hidden = !busy;
   one("#cancel").hidden = status.state !== "running";
+  one("#discard").hidden = status.state !== "stopped";
   one("#start").disabled = busy;
   const bar = one("#bar");
   if (status.share === null || status.state === "indexing") bar.removeAttribute("value");
@@ -87,7 +110,7 @@ const show = (status) => {
   else if (status.posts) {
     const turn = status.turn > 1 ? `Pass ${status.turn}: ` : "";
     text = `${turn}${count(status.posts)} posts`;
-    if (status.share !== null) text += `, ${Math.floor(status.share * 100)}%`;
+    text += status.share === null ? ", working out what they give …" : `, ${Math.floor(status.share * 100)}%`;
     if (status.seconds !== null) text += `, about ${time(status.seconds)} left of this pass`;
   }
   one("#how-far").textContent = text;
@@ -125,4 +148,8 @@ form.addEventListener("submit", async (event) => {
   watch();
 });
 one("#cancel").addEventListener("click", () => send("/api/search/cancel", {}));
+one("#discard").addEventListener("click", async () => {
+  await send("/api/search/discard", {});
+  location.reload();
+});
 if (!running.hidden) watch();

@@ -1,0 +1,97 @@
+"""Files that fall on the page: every name is taken, and every refusal stays to be read."""
+
+import csv
+import io
+import json
+import zipfile
+
+import pytest
+from served import ARTICLE, corpus
+from steps import PATIENCE, drop, until
+
+ODD = "What now? – it’s “here” & there! [1] #2 50%;.txt"
+DROP = """([kind, files]) => { const dropped = new DataTransfer();
+for (const [name, text] of files) dropped.items.add(new File([text], name));
+document.querySelector(`.drop[data-kind=${kind}]`).dispatchEvent(
+    new DragEvent("drop", {dataTransfer: dropped, cancelable: true})); }"""
+
+
+def refused(page, kind):
+    return page.locator(f"#{kind}-refused li span").all_inner_texts()
+
+
+def test_every_refused_file_keeps_its_message_until_it_is_dismissed(tmp_path, serve, open_page):
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    files = [("empty.txt", ""), ("photo.png", "x"), (ODD, ARTICLE), ("run.py", "x")]
+    page.evaluate(DROP, ["articles", files])
+    page.evaluate(DROP, ["posts", [("notes.odt", "x")]])
+    until(page, "document.querySelectorAll('.refused li').length === 4")
+    empty, photo, run = refused(page, "articles")
+    assert "empty.txt: the file is empty" in empty
+    assert "photo.png: the ending" in photo and "run.py: the ending" in run
+    assert "notes.odt" in refused(page, "posts")[0]
+    assert page.locator("#articles-files .file").all_inner_texts() == [ODD]
+    page.get_by_role("button", name="Dismiss: photo.png").click()
+    # Another view and back; then the file comes again, and is a good one.
+    page.goto(served.base + "posts")
+    page.goto(served.base)
+    assert refused(page, "articles") == [empty, run]
+    drop(page, "articles", "empty.txt", "No longer empty")
+    until(page, "document.querySelectorAll('#articles-refused li').length === 1")
+    assert refused(page, "articles") == [run]
+    page.get_by_role("button", name=f"Remove {ODD}").click()
+    until(page, "document.querySelectorAll('#articles-files .file').length === 1")
+    assert [path.name for path in (tmp_path / "storm/inputs/articles").iterdir()] == ["empty.txt"]
+    # What the server refuses is in the browser's own log; nothing else is.
+    assert {text for text in page.complaints if "status of 400" not in text} == set()
+
+
+@pytest.mark.slow
+def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, open_page):
+    corpus(tmp_path / "posts.jsonl", relevant=40, other=60)
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    drop(page, "articles", ODD, "   ")
+    drop(page, "articles", "b?.txt", " ")
+    drop(page, "posts", "a?.jsonl", (tmp_path / "posts.jsonl").read_text())
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_selector("#state[data-state=failed]", timeout=1000 * PATIENCE)
+    said = page.locator("#state").inner_text()
+    assert f"{ODD}: the article is empty" in said and "b?.txt: the article is empty" in said
+    page.get_by_role("button", name="Remove b?.txt").click()
+    page.get_by_role("button", name=f"Remove {ODD}").click()
+    drop(page, "articles", ODD, ARTICLE)
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
+    # What was meant is read on the list, and changed there.
+    for about, other in (("event", "article"), ("article", "event")):
+        page.goto(served.base + "posts")
+        if (
+            page.locator("#meant p")
+            .first.inner_text()
+            .startswith(
+                "What was meant: posts about " + {"event": "the event", "article": "this"}[about]
+            )
+        ):
+            page.locator(f"#meant [data-about={other}]").click()
+            page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
+            number = json.loads((tmp_path / "storm/project.json").read_text())["search"]
+            meta = tmp_path / f"storm/searches/{number}/results.parquet.meta.json"
+            assert set(json.loads(meta.read_text())["about"].values()) == {other}
+            break
+    else:
+        raise AssertionError("it is not said what was meant")
+    page.goto(served.base + "posts")
+    assert page.locator("#meant [data-about]").get_attribute("data-about") == about
+    # No blank may be in an id, and ? is no sign for a file: it comes as its full-width form.
+    name = ODD.removesuffix(".txt").replace(" ", "-").replace("?", "？")
+    listed = csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode()))
+    assert {row["article"] for row in listed} == {name}
+    assert ARTICLE.split("\n")[0] in served.ask("/files/report")[1].decode()
+    pack = zipfile.ZipFile(io.BytesIO(served.ask("/files/project")[1]))
+    (project,) = (json.loads(pack.read(n)) for n in pack.namelist() if n.endswith("/project.json"))
+    assert set(project["names"].values()) == {ODD, "a?.jsonl"}
+    assert [n.rpartition("/")[2] for n in pack.namelist() if "/inputs/articles/" in n] == [
+        ODD.replace("?", "？")
+    ]
