@@ -21,7 +21,7 @@ _PACKED = (".gz", ".zst")
 _NAME = re.compile(r"[\w(][\w.,+@() -]{0,149}")
 _OPTIONS: dict[str, Any] = {
     "threshold": 0.1, "aggregate": "max", "after": "", "before": "", "dated_only": False,
-    "fusion": "", "map": True, "about": "auto", "dedupe": False, "text_field": "", "id_field": "",
+    "fusion": "", "map": True, "about": "event", "dedupe": False, "text_field": "", "id_field": "",
     "date_field": "", "encoding": "",
 }  # fmt: skip
 
