@@ -135,7 +135,7 @@ class Certification(Planned):
     def _nulls(self) -> list[list[int]]:
         if self.settings.false_positive is None:
             return self.settings.nulls(self.sizes, None)
-        nulls = self.plan.get("nulls")
+        nulls: Any = self.plan.get("nulls")
         rows = len(self.settings.targets), len(self.sizes)
         if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
             raise InputError(

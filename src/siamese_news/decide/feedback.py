@@ -223,8 +223,8 @@ def _interval(
 ) -> tuple[float, float]:
     """95% of the differences when the texts are drawn anew, with replacement."""
     count = int(groups.max()) + 1
-    times = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
-    times = times * stands_for
+    drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
+    times = drawn * stands_for
     found = _weighted(said, after, times) - _weighted(said, before, times)
     low, high = np.nanquantile(found, [0.025, 0.975])
     return float(low), float(high)

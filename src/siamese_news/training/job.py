@@ -20,6 +20,8 @@ _SAME_RESULT = (
     "trainer.enable_model_summary", "trainer.enable_progress_bar", "trainer.log_every_n_steps",
     "trainer.profiler", "trainer.detect_anomaly",
 )  # fmt: skip
+# What may differ as well where resume= goes on with a run.
+_LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
         folder: of the job.
 
     Returns:
-        The row; None where no job has finished.
+        The row; None where no job has finished, or where ``resume`` asks for more training.
 
     Raises:
         InputError: the result is that of another configuration; the message names the keys.
@@ -95,7 +97,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     differing = [
         f"{key} ({there.get(key)} there, {here.get(key)} here)"
         for key in {**there, **here}
-        if there.get(key) != here.get(key)
+        if there.get(key) != here.get(key) and not (config["resume"] and key in _LONGER)
     ]
     if differing:
         more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
@@ -105,7 +107,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
             "hydra.sweep.dir= in a multirun, or delete this one"
         )
     del row["overrides"]
-    return row
+    return None if config["resume"] else row
 
 
 def read_row(path: Path) -> dict[str, Any]:
