@@ -1,6 +1,7 @@
 """Words and vectors together."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,8 @@ class MixtureScorer:
             best = max(best, rules.STRONGEST)
         if self._feedback.weight:
             best = max(best, self._feedback.posts, self._feedback.focused_posts)
+        # Not a method: `SmoothedScores` keeps it, and must not keep this scorer.
+        self._unsmoothed = partial(_unsmoothed, self._articles, self._weights)
         self._pool = PoolState(len(model.vocabulary), len(articles), best)
         self._degrees, self._settled = np.zeros(len(articles)), False
         self._smoothed: SmoothedScores | None = None
@@ -248,12 +251,6 @@ class MixtureScorer:
             check_texts(posts, "scores: posts")
         return self._articles.heads(self._read(posts))
 
-    def _unsmoothed(
-        self, posts: Posts, articles: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
-        """The scores before smoothing, for some articles or all."""
-        return self._weights.mixed(*self._articles.heads(posts, articles), articles)
-
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         if not self._settled:
@@ -297,3 +294,13 @@ class MixtureScorer:
         other = PoolState(len(pool.counts.counts[0]), len(self._articles), pool.candidates.count)
         other.restore(state)
         pool.merge(other)
+
+
+def _unsmoothed(
+    vectors: ArticleVectors,
+    weights: MixtureWeights,
+    posts: Posts,
+    articles: Sequence[int] | None = None,
+) -> NDArray[np.float32]:
+    """The scores before smoothing, for some articles or all."""
+    return weights.mixed(*vectors.heads(posts, articles), articles)
