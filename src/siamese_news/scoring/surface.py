@@ -15,6 +15,7 @@ background does not know, and where the question is the article itself, it is th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,11 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     return sparse.csr_matrix(
         (np.ones(len(found)), found % BUCKETS, ends), shape=(len(words), BUCKETS)
     )
+
+
+@lru_cache(maxsize=4)
+def _grams_of(vocabulary: Vocabulary, size: int) -> sparse.csr_matrix:
+    return word_grams(vocabulary.words, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +119,10 @@ class SurfaceScores:
         articles: TokenIds,
         options: Surface,
     ) -> None:
-        self._options, self._power, self._texts = options, terms.options.power, terms.texts
+        self._options, self._power = options, terms.options.power
         self._words = len(vocabulary)
         self.counters = self._words + BUCKETS
-        self._known = word_grams(vocabulary.words, options.characters)
+        self._known = _grams_of(vocabulary, options.characters)
         frequencies = terms.frequencies.cpu().numpy().astype(np.float64)
         self._background = self._idf(self._known.T @ frequencies, terms.texts)
         self._ids, places = np.unique(articles.flat, return_inverse=True)
@@ -133,13 +139,16 @@ class SurfaceScores:
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
-        found: Floats = smoothed_idf(np.minimum(counts, texts), texts, add=1.0) ** self._power
+        found = np.full(BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power)
+        some = np.flatnonzero(counts)
+        idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
+        found[some] = idf**self._power
         return found
 
     def _view(self, weights: Floats, shares: Floats) -> View:
         vectors = sparse.csr_matrix(self._counts @ self._grams)
         vectors.data = 1 + np.log(vectors.data)
-        vectors = sparse.csr_matrix(vectors @ sparse.diags_array(weights))
+        vectors.data *= weights[vectors.indices]
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
         lengths[lengths == 0] = 1.0
         vectors = sparse.csr_matrix(sparse.diags_array(1 / lengths) @ vectors)
