@@ -17,6 +17,7 @@ from siamese_news.lexical_head import (
     PoolCounts,
     RocchioFeedback,
     Smoothing,
+    Surface,
     TermHead,
     TermOptions,
     bigram_counters,
@@ -208,6 +209,7 @@ def options(**changed):
         "dense": 0.25,
         "excess": DenseExcess(weight=0.0),
         "smoothing": Smoothing(weight=0.0),
+        "surface": Surface(weight=0.0),
         "focused_pool": FocusedPool(posts=5),
     }
     return TermOptions(**{**plain, **changed})

@@ -15,6 +15,7 @@ from siamese_news.lexical_head import (
     FocusedPool,
     RocchioFeedback,
     Smoothing,
+    Surface,
     TermHead,
     TermOptions,
     empty_bigram_counters,
@@ -71,6 +72,7 @@ def model(tiny_model):
             excess=DenseExcess(weight=0.0),
             feedback=RocchioFeedback(weight=0.0),
             smoothing=Smoothing(least=0.1, dense=0.0),
+            surface=Surface(weight=0.0),
             focused_pool=FocusedPool(posts=1000),
         ),
     )
@@ -115,6 +117,7 @@ def test_what_a_score_is_made_of_adds_up(model):
         model.terms.options,
         excess=DenseExcess(quantile=0.5, weight=0.3),
         feedback=RocchioFeedback(posts=3, focused_posts=3, least=2, score=0.01),
+        surface=Surface(),
     )
     scorer = settled(model, POSTS)
     scores = scorer.scores(POSTS)
@@ -125,7 +128,9 @@ def test_what_a_score_is_made_of_adds_up(model):
             around = sum(near.added for near in parts.neighbors)
             assert parts.own + sum(near.weight for near in parts.neighbors) == pytest.approx(1)
             plain = settled(model, POSTS, smooth=False).scores([post])[number, 0]
-            assert parts.own * plain + around == pytest.approx(float(score), abs=1e-6)
+            surface = sum(parts.surface.values())
+            expected = parts.own * (plain - surface) + around + surface
+            assert expected == pytest.approx(float(score), abs=1e-6)
             if scorer.article_weight(number) == 1:
                 own = sum(parts.article_terms.values())
                 own += float(article[number] @ parts.article_vector)

@@ -20,6 +20,7 @@ from siamese_news.lexical_head import (
     FocusedPool,
     RocchioFeedback,
     Smoothing,
+    Surface,
     TermHead,
     TermOptions,
     empty_bigram_counters,
@@ -112,7 +113,8 @@ def test_the_parts_add_up_to_the_score(mixture):
     scores = open_scorer(mixture, [STORY.full_text]).scores([post.text for post in POSTS])[0]
     for one, score in zip(explain(mixture, STORY, POSTS), scores, strict=True):
         assert one.score == pytest.approx(float(score), abs=1e-6)
-        assert one.lexical + one.dense == pytest.approx(one.score)
+        assert one.lexical + one.dense + one.surface == pytest.approx(one.score)
+        assert sum(term.surface for term in one.terms) == pytest.approx(one.surface)
         # A bag is linear, so gradient times input is exact.
         assert sum(s.contribution for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
         assert one.rest == pytest.approx(0, abs=1e-5)
@@ -318,7 +320,9 @@ def test_the_commands_mistakes_are_named(files, options, message, monkeypatch):
 
 def test_what_the_best_posts_add_is_told_apart(mixture):
     feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.4)
-    mixture.terms.options = dataclasses.replace(mixture.terms.options, feedback=feedback)
+    mixture.terms.options = dataclasses.replace(
+        mixture.terms.options, feedback=feedback, surface=Surface(weight=0.0)
+    )
     scorer = open_scorer(mixture, ["lake", STORY.full_text], about="event")
     found = ["qwertz bridge boat", "flood of qwertz smoke"]
     [learned] = observe_all(scorer, [*found, *["vote mayor street"] * 30])

@@ -1,6 +1,7 @@
 """Token ids of many texts: as those of each text by itself."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -49,6 +50,13 @@ def test_no_place_beyond_the_texts():
 WORDS = ["the", "river", "<unk>", "don't", "flood", "#flood", "洪水"]
 
 
+def _named(vocabulary, tokenizer, text):
+    tokens = tokenizer(text)
+    ids = vocabulary.id_list(tokens)
+    pairs = zip(ids, tokens, strict=True) if vocabulary.unknown == "hash" else ()
+    return ids, {id: token for id, token in pairs if id >= len(vocabulary)}
+
+
 @given(
     st.lists(
         st.text(max_size=20) | st.sampled_from(["the River\u2028 #Flood don't", "洪水警報 x"])
@@ -60,16 +68,21 @@ WORDS = ["the", "river", "<unk>", "don't", "flood", "#flood", "洪水"]
 def test_chunks_give_the_ids_of_the_whole_text(texts, unknown, longest):
     tokenizer = Tokenizer(words=WORDS, max_characters=longest)
     vocabulary = Vocabulary(WORDS, unknown=unknown)
-    chunks = ChunkIds(lambda text: vocabulary.id_list(tokenizer(text)))
+    chunks = ChunkIds(partial(_named, vocabulary, tokenizer), len(WORDS))
     expected = [vocabulary.ids(tokenizer(text)).tolist() for text in texts]
     for _ in range(2):  # the second time from memory
-        assert [text.tolist() for text in chunks.of(texts, longest)] == expected
+        found = chunks.of(texts, longest)
+        assert [text.tolist() for text in found] == expected
+        words = {token for text in texts for token in tokenizer(text[:longest])}
+        strange = words - set(WORDS) if unknown == "hash" else set()
+        assert found.unknown == {vocabulary.ids([word])[0]: word for word in strange}
 
 
 def test_what_it_remembers_is_bounded_and_stays_at_home(monkeypatch):
     monkeypatch.setattr("siamese_news.text.token_ids._MEMO_CHUNKS", 3)
-    chunks = ChunkIds(Vocabulary(WORDS, unknown="hash").id_list)
+    chunks = ChunkIds(partial(_named, Vocabulary(WORDS, unknown="hash"), list), len(WORDS))
     first = chunks.of(["a b c d e f https://t.co/abc"], 100)
+    assert set(chunks.of(["xy", "a b"], 100).unknown.values()) == set("abxy")
     assert 0 < len(chunks) <= 3 and not any(chunk.startswith("http") for chunk in chunks)
     again = pickle.loads(pickle.dumps(chunks))
     assert not again

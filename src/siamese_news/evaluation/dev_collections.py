@@ -1,5 +1,7 @@
 """Further pools that choices are made on: labelled crises, fact checks, and big pools of events."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from siamese_news.data.leaks import same_text_key
@@ -19,20 +21,30 @@ def labelled_pools() -> list[Pool]:
     """The dev collections whose every post was labelled, a pool each.
 
     ``events-dev`` (figures ``crises``, and ``crises_foreign`` for seeds in other languages than
-    English), ``politifact-dev`` (``fact_checks``) and ``webis-clickbait`` (``webis``).
+    English), ``politifact-dev`` (``fact_checks``), ``webis-clickbait`` (``webis``),
+    ``factcheck-dev`` (``newsrooms``) and ``claims-dev`` (``claims_fra`` and so on, by language).
 
     Raises:
         InputError: as `open_source`.
     """
     return [
-        labelled_pool("crises", open_source("events-dev"), "dev", by_language=True),
+        labelled_pool("crises", open_source("events-dev"), "dev", _foreign),
         labelled_pool("fact_checks", open_source("politifact-dev"), "dev"),
         labelled_pool("webis", open_source("webis-clickbait"), "train"),
+        labelled_pool("newsrooms", open_source("factcheck-dev"), "test"),
+        labelled_pool("claims", open_source("claims-dev"), "test", "claims_{}".format),
     ]
 
 
+def _foreign(language: str) -> str:
+    return "crises" if language == "en" else "crises_foreign"
+
+
 def labelled_pool(
-    figure: str, collection: Collection, split: str, *, by_language: bool = False
+    figure: str,
+    collection: Collection,
+    split: str,
+    by_language: Callable[[str], str] | None = None,
 ) -> Pool:
     """Every article of a split against all posts of the collection.
 
@@ -40,7 +52,7 @@ def labelled_pool(
         figure: its name.
         collection: articles and posts.
         split: whose pairs are relevant.
-        by_language: articles whose ``metadata.lang`` is not ``en`` count in ``<figure>_foreign``.
+        by_language: the figure that an article of a language (``metadata.lang``) counts in instead.
     """
     qrels = collection.split(split)
     columns = {post: column for column, post in enumerate(collection.posts)}
@@ -49,8 +61,8 @@ def labelled_pool(
     for row, article in enumerate(qrels):
         relevant = np.zeros(len(columns), bool)
         relevant[[columns[post] for post, grade in qrels[article].items() if grade > 0]] = True
-        foreign = by_language and collection.articles[article].metadata.get("lang", "en") != "en"
-        name = f"{figure}_foreign" if foreign else figure
+        language = collection.articles[article].metadata.get("lang", "en")
+        name = by_language(language) if by_language else figure
         rankings.append(Ranking(name, "", np.array([row]), places, relevant))
     texts = [post.text for post in collection.posts.values()]
     return Pool(figure, [collection.articles[a].full_text for a in qrels], texts, rankings)

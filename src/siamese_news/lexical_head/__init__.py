@@ -28,6 +28,7 @@ from siamese_news.lexical_head.options import (
     FocusedPool,
     RocchioFeedback,
     Smoothing,
+    Surface,
     TermOptions,
 )
 from siamese_news.lexical_head.weights import TermWeights
@@ -38,6 +39,7 @@ __all__ = [
     "PoolCounts",
     "RocchioFeedback",
     "Smoothing",
+    "Surface",
     "TermHead",
     "TermOptions",
     "TermWeights",

@@ -108,6 +108,25 @@ class Smoothing:
 
 
 @dataclass(frozen=True, slots=True)
+class Surface:
+    """What n-grams of characters inside words add to the score (`siamese_news.scoring.surface`).
+
+    Attributes:
+        weight: of the surface, beside a score whose parts sum to 1; 0 for none.
+        unknown: so many times the weight where none of an article's words is in the vocabulary; in
+            between it is linear in their share.
+        characters: length of an n-gram.
+        near: so many posts near an article halve the pool's part in its IDF. A post is near if its
+            words and vector score more than half of what the article's ten best posts do.
+    """
+
+    weight: float = 0.5
+    unknown: float = 4.0
+    characters: int = 4
+    near: float = 50.0
+
+
+@dataclass(frozen=True, slots=True)
 class TermOptions:
     """Every number of the lexical head; the module's docstring says what they do.
 
@@ -124,6 +143,7 @@ class TermOptions:
         focused_pool: the rule for pools that are mostly about the story.
         feedback: what an article takes over from its best posts.
         smoothing: how scores lean on those of similar posts.
+        surface: what n-grams inside words add, after smoothing.
     """
 
     power: float = 1.5
@@ -136,6 +156,7 @@ class TermOptions:
     focused_pool: FocusedPool = field(default_factory=FocusedPool)
     feedback: RocchioFeedback = field(default_factory=RocchioFeedback)
     smoothing: Smoothing = field(default_factory=Smoothing)
+    surface: Surface = field(default_factory=Surface)
 
     def __post_init__(self) -> None:
         _check_numbers(self, "terms: ")
@@ -178,6 +199,13 @@ class TermOptions:
                 f"smoothing.prior={smooth.prior}, smoothing.least={smooth.least}; expected posts "
                 "and neighbors >= 1, prior > 0 and least >= 0"
             )
+        over = self.surface
+        if min(over.weight, over.unknown) < 0 or over.characters < 1 or over.near <= 0:
+            raise InputError(
+                f"terms: surface.weight={over.weight}, surface.unknown={over.unknown}, "
+                f"surface.characters={over.characters}, surface.near={over.near}; expected weight "
+                "and unknown from 0, characters >= 1 and near > 0"
+            )
         back = self.feedback
         most = min(back.posts, back.focused_posts)
         if not 0 <= back.weight <= 1 or not 1 <= back.least <= most:
@@ -201,11 +229,13 @@ class TermOptions:
             rocchio.setdefault("focused_posts", rocchio["posts"])
         excess = DenseExcess(**options.pop("excess", {"weight": 0.0}))
         smoothing = Smoothing(**options.pop("smoothing", {"weight": 0.0}))
+        surface = Surface(**options.pop("surface", {"weight": 0.0}))
         return cls(
             focused_pool=FocusedPool(**focused),
             feedback=RocchioFeedback(**rocchio),
             excess=excess,
             smoothing=smoothing,
+            surface=surface,
             **options,
         )
 

@@ -84,7 +84,7 @@ class Model(nn.Module):
         self.config = dict(config)
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
-        self._chunks = ChunkIds(self._id_list)
+        self._chunks = ChunkIds(self._id_list, len(vocabulary))
 
     @property
     def kind(self) -> str:
@@ -121,8 +121,13 @@ class Model(nn.Module):
         """The token ids (S,) of a text, all of it; see `tokens`."""
         return self.vocabulary.ids(self.tokens(text, stop_words))
 
-    def _id_list(self, text: str) -> list[int]:
-        return self.vocabulary.id_list(self.tokens(text))
+    def _id_list(self, text: str) -> tuple[list[int], dict[int, str]]:
+        tokens = self.tokens(text)
+        ids = self.vocabulary.id_list(tokens)
+        words = len(self.vocabulary)
+        if not ids or max(ids) < words:
+            return ids, {}
+        return ids, {id: token for id, token in zip(ids, tokens, strict=True) if id >= words}
 
     def token_ids(self, texts: Sequence[str]) -> TokenIds:
         """The token ids of many texts, which is faster than `ids` of each."""

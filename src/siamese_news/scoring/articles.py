@@ -47,6 +47,7 @@ class ArticleVectors:
         groups: the articles by the weights that they are scored under.
         columns: sorted ids of the features that some article has.
         kept: (A,) the weight of each article's own vectors.
+        ids: each article's word ids.
     """
 
     def __init__(
@@ -63,14 +64,14 @@ class ArticleVectors:
         self._terms, self._read, self._feedback = model.terms, reader, feedback
         stop_words = stop_words or [()] * len(texts)
         self._stop = [model.vocabulary.ids(sorted(own)) for own in stop_words]
-        self._ids, self._dense, self._factors = reader.articles(texts, stop_words)
-        features = [self._terms.features(ids) for ids in self._ids]
+        self.ids, self._dense, self._factors = reader.articles(texts, stop_words)
+        features = [self._terms.features(ids) for ids in self.ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
         self.use(None, np.zeros(len(texts)), [[] for _ in texts], None)
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def under(
         self,
@@ -140,7 +141,7 @@ class ArticleVectors:
         factors: list[list[NDArray[np.float32]]] | None,
     ) -> Group:
         of_rows = None if self._factors is None else [self._factors[row] for row in rows]
-        own = weights.articles([self._ids[row] for row in rows], self.columns, of_rows)
+        own = weights.articles([self.ids[row] for row in rows], self.columns, of_rows)
         moving = np.array([bool(lists[row]) for row in rows], bool)
         if not moving.any():
             return Group(weights, rows, own, own)
@@ -169,7 +170,7 @@ class ArticleVectors:
             return None
         (group,) = self.groups
         values = sparse.diags_array(self._background.of(self.columns))
-        texts = [*self._ids, *self._posts]
+        texts = [*self.ids, *self._posts]
         pairs = np.stack(
             [np.concatenate([part(text) for text in texts]) for part in (bigram_ids, _left, _right)]
         )

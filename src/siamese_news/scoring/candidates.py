@@ -32,19 +32,19 @@ def content_keys(
     joined = TokenIds.of(texts)
     lengths, ends, flat = joined.lengths, joined.offsets[1:], joined.flat.astype(np.uint64)
     places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
-    mixed = _mix(flat + _mix(places.astype(np.uint64) + np.uint64(1)))
+    mixed = mix(flat + mix(places.astype(np.uint64) + np.uint64(1)))
     sums = np.zeros(len(flat) + 1, np.uint64)
     np.cumsum(mixed, out=sums[1:])  # wraps, and so do the differences
-    keys = _mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
+    keys = mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
     if vectors is not None:
-        columns = _mix(np.arange(vectors.shape[1], dtype=np.uint64))
+        columns = mix(np.arange(vectors.shape[1], dtype=np.uint64))
         bits = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint64)
-        said: Keys = _mix(bits + columns).sum(axis=1, dtype=np.uint64)
-        keys = _mix(keys ^ said)
+        said: Keys = mix(bits + columns).sum(axis=1, dtype=np.uint64)
+        keys = mix(keys ^ said)
     return keys
 
 
-def _mix(values: Keys) -> Keys:
+def mix(values: Keys) -> Keys:
     """The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -1,6 +1,7 @@
 """Words and vectors together."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.protocol import About, Content
 from siamese_news.scoring.smoothing import SmoothedScores
+from siamese_news.scoring.surface import SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.checks import check_texts
 from siamese_news.text.token_ids import TokenIds
@@ -30,10 +32,13 @@ _COMPARED = 20  # articles for which it is worth while to say what another quest
 class MixtureScorer:
     """The lexical head's score, the cosine of the dense head, and what smoothing makes of them.
 
-    Before smoothing a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the score of the words,
-    D the cosine, q a high quantile of the article's cosines over the pool, and e the higher the
-    less the article's words find (`DenseExcess`). Without a pool, and in the first pass over one,
-    it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
+    Before smoothing and the surface a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the
+    score of the words, D the cosine, q a high quantile of the article's cosines over the pool, and
+    e the higher the less the article's words find (`DenseExcess`). Without a pool, and in the first
+    pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
+
+    Smoothed or not, ``s X`` is added to it: X the cosine of n-grams inside words, s its weight
+    (`SurfaceScores`).
 
     A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
     an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
@@ -89,8 +94,15 @@ class MixtureScorer:
             best = max(best, self._feedback.posts, self._feedback.focused_posts)
         # Not a method: `SmoothedScores` keeps it, and must not keep this scorer.
         self._unsmoothed = partial(_unsmoothed, self._articles, self._weights)
+        self._surface: SurfaceScores | None = None
+        if options.surface.weight:
+            best = max(best, rules.COUNTED)
+            read = TokenIds.of(self._articles.ids)
+            read = replace(read, unknown=model.token_ids(articles).unknown)
+            self._surface = SurfaceScores(model.terms, model.vocabulary, read, options.surface)
+        counters = 0 if self._surface is None else self._surface.counters
         self.known_texts = best
-        self._pool = PoolState(len(model.vocabulary), len(articles), best)
+        self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
         self._smoothed: SmoothedScores | None = None
         self._choices: list[About] = []
@@ -123,6 +135,8 @@ class MixtureScorer:
     def _observe(self, posts: Posts) -> None:
         lexical, dense = self._articles.heads(posts)
         self._pool.counts.add(posts.rows, posts.terms, len(posts.ids))
+        if self._surface is not None:
+            self._surface.count(posts.ids, self._pool.surface)
         # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
         near = lexical > self._options.focused_pool.score
         if self._one_story:
@@ -159,6 +173,14 @@ class MixtureScorer:
         about = self._options.focused_pool.score
         return score_form(self._articles, self._weights, about=about, quantile=quantile)
 
+    def surface(self, posts: TokenIds) -> NDArray[np.float32] | None:
+        """(A, P) what is added to the scores that `form` speaks of; None where it is nothing."""
+        if self._surface is None:
+            return None
+        found = np.zeros((len(self._articles), len(posts)), np.float32)
+        self._surface.add(found, posts)
+        return found
+
     def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
         """Instead of `observe`: take note of posts that may be among an article's best.
 
@@ -179,7 +201,11 @@ class MixtureScorer:
         return found
 
     def conclude(
-        self, posts: int, about: NDArray[np.int64], cosines: NDArray[np.int32] | None
+        self,
+        posts: int,
+        about: NDArray[np.int64],
+        cosines: NDArray[np.int32] | None,
+        content: Callable[[], Iterable[TokenIds]],
     ) -> bool:
         """Instead of `observe`: what is known of the whole pool after `candidates`.
 
@@ -188,6 +214,7 @@ class MixtureScorer:
             about: (A,) at most so many are about an article's story.
             cosines: (A, bins) how many have which cosine, as `PoolState` counts them; only the
                 place of the quantile has to be right. None where no quantile counts.
+            content: gives all of them.
 
         Returns:
             Whether this is enough. If not, nothing has changed but the candidates, and the pool has
@@ -198,6 +225,9 @@ class MixtureScorer:
         self._pool.counts.posts, self._pool.about = posts, about
         if cosines is not None:
             self._pool.cosines = cosines
+        if self._surface is not None:
+            for block in content():
+                self._surface.count(block, self._pool.surface)
         return True
 
     def _apply(self, *, compare: bool) -> str:
@@ -211,6 +241,10 @@ class MixtureScorer:
                 scores = candidates.best(article)[1]
                 self._weights.excesses[article] = rules.excess_weight(self._excess, scores)
         self._settled = True
+        if self._surface is not None:
+            near = [rules.near(candidates.best(a)[1]) for a in range(len(self._articles))]
+            posts = self._pool.counts.posts
+            self._surface.use(self._pool.surface, posts, np.array(near), self._degrees)
         if self._smoothing.weight:
             others = self._others() if compare and self._positives <= _COMPARED else {}
             self._choices = list(others)
@@ -260,6 +294,8 @@ class MixtureScorer:
             scores = self._unsmoothed(read)
             if self._smoothed is not None:
                 self._smoothed.put(scores, read)
+            if self._surface is not None:
+                self._surface.add(scores, read.ids)
             found[:, start : start + len(read.ids)] = scores
         return found
 
@@ -297,8 +333,10 @@ class MixtureScorer:
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """See `Scorer`."""
-        weights = self._weights.of(article)
-        return score_parts(self._articles, self._read, self._smoothed, weights, post, article)
+        weights, surface = self._weights.of(article), self._surface
+        return score_parts(
+            self._articles, self._read, self._smoothed, surface, weights, post, article
+        )
 
     def article_term_shares(self, article: int) -> dict[int, float]:
         """See `Scorer`."""
@@ -324,7 +362,8 @@ class MixtureScorer:
     def merge(self, state: bytes) -> None:
         """See `Scorer`."""
         pool = self._pool
-        other = PoolState(len(pool.counts.counts[0]), len(self._articles), pool.candidates.count)
+        size, counters = pool.candidates.count, len(pool.surface)
+        other = PoolState(len(pool.counts.counts[0]), len(self._articles), size, counters)
         other.restore(state)
         pool.merge(other)
 

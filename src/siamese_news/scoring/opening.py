@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import RocchioFeedback, Smoothing
+from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
@@ -111,6 +111,9 @@ def open_scorer(
         smoothing = replace(smoothing, weight=0.0)
     elif smooth and not smoothing.weight:
         smoothing = replace(smoothing, weight=Smoothing().weight)
+    surface = options.surface
+    if fusion == "reciprocal":  # of two ranks
+        surface = Surface(weight=0.0)
     mixture = MixtureScorer(
         words,
         articles,
@@ -118,7 +121,7 @@ def open_scorer(
         one_story=one_story,
         about=about,
         vectors={"words": False, "reciprocal": True}.get(fusion or "weighted"),
-        options=replace(options, feedback=feedback, smoothing=smoothing),
+        options=replace(options, feedback=feedback, smoothing=smoothing, surface=surface),
         encoder=encoder,
         stop_words=stop_words,
     )

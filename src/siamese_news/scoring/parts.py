@@ -11,6 +11,7 @@ from scipy import sparse
 from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.smoothing import SmoothedScores
+from siamese_news.scoring.surface import SurfaceScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ class ScoreParts:
     Attributes:
         terms: what each word of the post, or two in a row, adds by the lexical head, strongest
             first.
+        surface: what each word of the post adds by the n-grams inside it, strongest first.
         article_terms: what each word id of the article's own text adds by the lexical head, through
-            the post and through its neighbors.
+            the post and through its neighbors, and by its n-grams.
         article_vector: (D,), whose product with the article's own vector is what that adds through
             the post and its neighbors; empty where the dense head does not count.
         post_vector: the factor of the cosine of the article's own vector and the post's in the
@@ -52,6 +54,7 @@ class ScoreParts:
     """
 
     terms: dict[str, float] = field(default_factory=dict)
+    surface: dict[str, float] = field(default_factory=dict)
     article_terms: dict[int, float] = field(default_factory=dict)
     article_vector: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     post_vector: float = 1.0
@@ -92,6 +95,7 @@ def score_parts(
     articles: ArticleVectors,
     reader: PostReader,
     smoothed: SmoothedScores | None,
+    surface: SurfaceScores | None,
     weights: tuple[float, float, float],
     post: str,
     article: int,
@@ -102,6 +106,7 @@ def score_parts(
         articles: the articles.
         reader: of posts.
         smoothed: the smoothed scores; None for none.
+        surface: the surface; None for none.
         weights: of the cosine and of its excess, and from which cosine on there is excess.
         post: its text.
         article: the article's number.
@@ -129,9 +134,18 @@ def score_parts(
         factors = (share + excess * over).astype(np.float32)
         vector = np.float32(kept) * ((shares * factors) @ near.vectors)
         factor = kept * weight * float(factors[0])
+    article_terms = {id: value * lexical * kept for id, value in by_id}
+    by_grams: dict[str, float] = {}
+    if surface is not None:
+        of_post, of_article = surface.parts(read.ids, article)
+        ids, values = np.array(list(of_post), np.int64), np.array(list(of_post.values()))
+        by_grams = _named(reader.names(post), ids, values)
+        for id, value in of_article.items():
+            article_terms[id] = article_terms.get(id, 0.0) + value
     return ScoreParts(
         terms={name: value * lexical * weight for name, value in terms.items()},
-        article_terms={id: value * lexical * kept for id, value in by_id},
+        surface=by_grams,
+        article_terms=article_terms,
         article_vector=vector,
         post_vector=factor,
         own=weight,

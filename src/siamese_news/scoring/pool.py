@@ -30,19 +30,22 @@ class PoolState:
         words: size of the vocabulary.
         articles: A.
         candidates: how many best posts are kept for each article.
+        surface: how many counters the surface has (`SurfaceScores.count`).
 
     Attributes:
         counts: the pool's document frequencies.
         about: (A,) how many posts are about the article's story by the lexical score.
         cosines: (A, bins) how many posts have which cosine.
         candidates: each article's best posts.
+        surface: counters of words and n-grams.
     """
 
-    def __init__(self, words: int, articles: int, candidates: int) -> None:
+    def __init__(self, words: int, articles: int, candidates: int, surface: int = 0) -> None:
         self.counts = PoolCounts(words)
         self.about = np.zeros(articles, np.int64)
         self.cosines = np.zeros((articles, BINS), np.int32)
         self.candidates = Candidates(articles, candidates)
+        self.surface = np.zeros(surface, np.int64)
 
     def add_cosines(self, cosines: NDArray[np.floating]) -> None:
         """Count the cosines (A, P) of P posts."""
@@ -67,6 +70,7 @@ class PoolState:
         for mine, theirs in zip(self.counts.counts, other.counts.counts, strict=True):
             mine += theirs
         self.counts.posts += other.counts.posts
+        self.surface += other.surface
         self.about += other.about
         self.cosines += other.cosines
         self.candidates.merge(other.candidates)
@@ -77,6 +81,8 @@ class PoolState:
         for place, counts in enumerate(self.counts.counts):
             arrays[f"places{place}"] = found = np.flatnonzero(counts)
             arrays[f"counts{place}"] = counts[found]
+        arrays["of_surface"] = places = np.flatnonzero(self.surface)
+        arrays["surface"] = self.surface[places]
         arrays["bins"] = bins = np.flatnonzero(self.cosines)
         arrays["in_bins"] = self.cosines.ravel()[bins]
         stream = io.BytesIO()
@@ -106,6 +112,8 @@ class PoolState:
         for place, counts in enumerate(self.counts.counts):
             counts[:] = 0
             counts[saved[f"places{place}"]] = saved[f"counts{place}"]
+        self.surface[:] = 0
+        self.surface[saved["of_surface"]] = saved["surface"]
         cosines = np.zeros((len(saved["about"]), BINS), np.int32)
         cosines.ravel()[saved["bins"]] = saved["in_bins"]
         which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)

@@ -8,6 +8,12 @@ from siamese_news.scoring.protocol import About
 
 # Posts that say how much an article's words find.
 STRONGEST = 3
+BEST = 10
+"""Posts whose mean score says what is near an article."""
+
+COUNTED = 1000
+"""At least so many of an article's best posts are kept where those near it are counted."""
+
 DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 """What each degree of `article_degrees` means."""
 # Scores of candidates are kept in millionths.
@@ -75,6 +81,15 @@ def feedback_posts(
     most = options.focused_posts if focused else options.posts
     found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
     return found if len(found) >= options.least else []
+
+
+def near(scores: NDArray[np.int32]) -> int:
+    """How many of an article's best posts score more than half of what the first ten do.
+
+    Args:
+        scores: of its best posts, in millionths, best first.
+    """
+    return int((2 * BEST * scores.astype(np.int64) > scores[:BEST].sum(dtype=np.int64)).sum())
 
 
 def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool) -> str:

@@ -85,7 +85,8 @@ class Spool:
         parts = [pickle.dumps(posts, 5) if self._path is None else orjson.dumps(posts)]
         if isinstance(block.content, TokenIds):
             lengths = block.content.lengths.astype(np.int32)
-            parts += [block.content.flat.tobytes(), lengths.tobytes()]
+            unknown = orjson.dumps(list(block.content.unknown.items()))
+            parts += [block.content.flat.tobytes(), lengths.tobytes(), unknown]
         try:
             ends = [self._file.tell()]
             for part in parts:
@@ -141,7 +142,8 @@ class Spool:
             flat = np.frombuffer(self._read(*ends[1:3]), np.int64)
             lengths = np.frombuffer(self._read(*ends[2:4]), np.int32)
             offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-            yield Block(number, posts, TokenIds(flat, offsets))
+            unknown = dict(orjson.loads(self._read(*ends[3:5])))
+            yield Block(number, posts, TokenIds(flat, offsets, unknown))
 
     def _read(self, start: int, end: int) -> bytearray:
         from zstandard import ZstdDecompressor

@@ -1,7 +1,7 @@
 """The token ids of many texts, one text after the other in one array."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, overload
 
@@ -21,6 +21,7 @@ class TokenIds(Sequence[Ids]):
     Attributes:
         flat: (N,) int64, the ids of all texts.
         offsets: (B + 1,) int64, where in `flat` each text begins, and the end.
+        unknown: at least the words outside the vocabulary among them, by id, where that was kept.
 
     Example:
         >>> from siamese_news.text.token_ids import TokenIds
@@ -31,6 +32,7 @@ class TokenIds(Sequence[Ids]):
 
     flat: Ids
     offsets: Ids
+    unknown: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: "Sequence[Any] | TokenIds") -> "TokenIds":
@@ -60,7 +62,7 @@ class TokenIds(Sequence[Ids]):
         if kept.all():
             return self
         before = np.concatenate([[0], np.cumsum(kept)])
-        return TokenIds(self.flat[kept], before[self.offsets])
+        return TokenIds(self.flat[kept], before[self.offsets], self.unknown)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -76,7 +78,8 @@ class TokenIds(Sequence[Ids]):
             if step != 1:
                 raise ValueError(f"TokenIds got the step {step}; expected 1")
             offsets = self.offsets[start : max(start, stop) + 1]
-            return TokenIds(self.flat[offsets[0] : offsets[-1]], offsets - offsets[0])
+            flat = self.flat[offsets[0] : offsets[-1]]
+            return TokenIds(flat, offsets - offsets[0], self.unknown)
         place = range(len(self))[index]
         return self.flat[self.offsets[place] : self.offsets[place + 1]]
 
@@ -93,24 +96,29 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     them saves four of five steps of tokenising; it never changes a result.
 
     Args:
-        ids: the token ids of any text.
+        ids: the token ids of any text, and the words outside the vocabulary among them by id.
+        words: V; those have ids from here on.
     """
 
-    __slots__ = ("_ids",)
+    __slots__ = ("_ids", "_unknown", "_words")
 
-    def __init__(self, ids: Callable[[str], Sequence[int]]) -> None:
+    def __init__(
+        self, ids: Callable[[str], tuple[Sequence[int], Mapping[int, str]]], words: int
+    ) -> None:
         super().__init__()
-        self._ids = ids
+        self._ids, self._words = ids, words
+        self._unknown: dict[int, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ChunkIds, (self._ids,)
+        return ChunkIds, (self._ids, self._words)
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
-        found = tuple(self._ids(chunk))
+        ids, unknown = self._ids(chunk)
+        found = tuple(ids)
+        self._unknown.update(unknown)
         # Links hardly ever repeat, so they are not remembered.
-        if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
-            if len(self) >= _MEMO_CHUNKS:
-                self.clear()
+        short = len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http")
+        if short and len(self) < _MEMO_CHUNKS:
             self[chunk] = found
         return found
 
@@ -121,6 +129,9 @@ class ChunkIds(dict[str, tuple[int, ...]]):
             texts: the texts.
             longest: a longer text is cut after so many characters.
         """
+        if max(len(self), len(self._unknown)) >= _MEMO_CHUNKS:
+            self.clear()
+            self._unknown.clear()
         look_up = self.__getitem__
         flat: list[int] = []
         ends = [0]
@@ -129,4 +140,6 @@ class ChunkIds(dict[str, tuple[int, ...]]):
                 text = text[:longest]
             flat.extend(chain.from_iterable(map(look_up, text.split())))
             ends.append(len(flat))
-        return TokenIds(np.array(flat, np.int64), np.array(ends, np.int64))
+        ids = np.array(flat, np.int64)
+        unknown = {id: self._unknown[id] for id in np.unique(ids[ids >= self._words]).tolist()}
+        return TokenIds(ids, np.array(ends, np.int64), unknown)

@@ -92,10 +92,12 @@ class Reader:
         by_token = (parts.post_vector * back).tolist()
         for token, value in zip(of_token.tolist(), by_token, strict=True):
             dense[tokens[token]] = dense.get(tokens[token], 0.0) + value
+        surface = parts.surface
         terms = [
-            Term(name, words.get(name, 0.0), dense.get(name, 0.0))
-            for name in dict.fromkeys([*words, *dense])
+            Term(name, words.get(name, 0.0), dense.get(name, 0.0), surface.get(name, 0.0))
+            for name in dict.fromkeys([*words, *dense, *surface])
         ]
+        by_surface = sum(surface.values())
         attention = self._attention(explanation, places)
         return Explained(
             article=self._article,
@@ -103,7 +105,8 @@ class Reader:
             score=score,
             kind=scorer.kind,
             lexical=sum(words.values()),
-            dense=score - sum(words.values()) - by_neighbors,
+            dense=score - sum(words.values()) - by_surface - by_neighbors,
+            surface=by_surface,
             neighbors=neighbors,
             feedback=feedback,
             rest=score - feedback - float(contributions.sum()),

@@ -43,6 +43,7 @@ def record_of(one: Explained) -> dict[str, Any]:
         "kind": one.kind,
         "lexical": one.lexical,
         "dense": one.dense,
+        "surface": one.surface,
         "neighbors": [
             {"post": near.post, "text": near.text, "weight": near.weight, "added": near.added}
             for near in one.neighbors
@@ -89,6 +90,8 @@ def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
     say(f"post {one.post.id} for {one.article.id}: {one.article.title or one.article.text[:80]}")
     say(one.post.text)
     heads = f"words {one.lexical:.4f}, vectors {one.dense:.4f}" if one.kind == "mixture" else ""
+    if one.surface:
+        heads += f", n-grams {one.surface:.4f}"
     if one.neighbors:
         heads += f", its neighbors {sum(near.added for near in one.neighbors):.4f}"
     say(f"score {one.score:.4f} ({one.kind}){': ' if heads else ''}{heads}")
@@ -146,13 +149,14 @@ def _terms(one: Explained) -> Any:
 
     table = Table(title="words of the post", title_justify="left")
     both = one.kind == "mixture"
-    for name in ("share", *(("by words", "by vectors") if both else ())):
+    for name in ("share", *(("by words", "by vectors", "by n-grams") if both else ())):
         table.add_column(name, justify="right")
     table.add_column("word", overflow="fold")
     for term in one.terms[:SHOWN]:
         cells = [_percent(term.contribution, one)]
         if both:
-            cells += [f"{value:.4f}" if value else "" for value in (term.lexical, term.dense)]
+            values = (term.lexical, term.dense, term.surface)
+            cells += [f"{value:.4f}" if value else "" for value in values]
         table.add_row(*map(Text, cells), Text(clean(term.term)))
     return table
 

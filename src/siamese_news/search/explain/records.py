@@ -41,16 +41,17 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the post, or two in a row: what it adds to the score, by head."""
+    """A word of the post, or two in a row: what it adds to the score, by each view."""
 
     term: str
     lexical: float
     dense: float
+    surface: float = 0.0
 
     @property
     def contribution(self) -> float:
-        """Of both heads."""
-        return self.lexical + self.dense
+        """Of all views."""
+        return self.lexical + self.dense + self.surface
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class Explained:
         kind: what the score is (`Scorer.kind`).
         lexical: part of the score that the words' products make.
         dense: part of the score that the vectors make.
+        surface: part of the score that n-grams inside words make.
         neighbors: the posts of the pool whose scores are parts of the score (`Smoothing`), the
             greatest part first; none where no other post is like this one.
         feedback: part of the score that the article's best posts account for
@@ -122,6 +124,7 @@ class Explained:
     kind: str
     lexical: float
     dense: float
+    surface: float
     neighbors: list[NeighborPost]
     feedback: float
     rest: float

@@ -87,6 +87,11 @@ class Chosen:
         low, high = np.searchsorted(rows, self.firsts[number : number + 2])
         return rows[low:high] - self.firsts[number]
 
+    def content(self) -> Iterator[TokenIds]:
+        """The token ids of all posts, a block at a time."""
+        for chunk in self.chunks(1):
+            yield chunk.segment.token_ids(chunk.live + chunk.start)
+
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
         texts: list[NDArray[np.int64]] = []

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
 from siamese_news.model.siamese import BLOCK
-from siamese_news.scoring import Scorer
+from siamese_news.scoring import MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
+# Two sums in single precision.
+_ROUNDING = np.float32(1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +121,37 @@ def best_scores(
 
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
+        rows = chunk.live + chunk.start
+        more = np.zeros((1, 1), np.float32)
+        if isinstance(scorer, MixtureScorer):
+            found = scorer.surface(chunk.segment.token_ids(rows))
+            more = more if found is None else found
 
         def reach(most: Floats, least: Floats) -> NDArray[np.intp]:
-            return np.flatnonzero((wanted.at_most(most, least) >= floors).any(axis=0))
+            found = wanted.at_most(most + more + _ROUNDING, least + more - _ROUNDING)
+            return np.flatnonzero((found >= floors).any(axis=0))
 
         # What costs least is asked first: the vectors of few posts have to be looked at.
         lexical = chunk.of_live(bounds.lexical(chunk.segment, chunk.start, chunk.end))
         kept = reach(*bounds.scores_by_words(lexical))
-        rows = chunk.live[kept] + chunk.start
+        rows, more = rows[kept], _some(more, kept)
         cosines, errors = bounds.cosines_of(chunk.segment, rows)
         least = bounds.least(cosines, errors)
         kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least)
-        closer = bounds.refined(chunk.segment, rows[kept])
+        rows, more = rows[kept], _some(more, kept)
+        closer = bounds.refined(chunk.segment, rows)
         most = bounds.scores(closer, cosines[:, kept], errors[kept])
-        return rows[kept[reach(most, least[:, kept])]]
+        return rows[reach(most, least[:, kept])]
 
     chunks = posts.without(first).chunks(bounds.articles)
     for (chunk, _), rows in ahead(possible, ((chunk, wanted.floors()) for chunk in chunks)):
         for begin in range(0, len(rows), BLOCK):
             yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
+
+
+def _some(values: Floats, columns: NDArray[np.intp]) -> Floats:
+    """Some columns of (A, n) values, or all of the one (1, 1) that counts for each."""
+    return values[:, columns] if values.shape[1] > 1 else values
 
 
 def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Part:

@@ -65,6 +65,8 @@ class Rows:
         lengths: (P,) how many tokens each post has.
         unknown: ids of the unknown words among them.
         unknown_lengths: (P,).
+        letters: the same words in UTF-8, each with a line feed behind it.
+        letter_lengths: (P,).
         vectors: (P, D) int8, the dense vectors in steps.
         steps: (P,) float16.
         errors: (P,) float16, at most so far is a vector from what its steps say.
@@ -79,6 +81,8 @@ class Rows:
     lengths: NDArray[np.int64]
     unknown: NDArray[np.int64]
     unknown_lengths: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+    letter_lengths: NDArray[np.int64]
     vectors: NDArray[np.int8]
     steps: NDArray[np.float16]
     errors: NDArray[np.float16]
@@ -110,10 +114,11 @@ class SegmentWriter:
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         import pyarrow as pa
 
-        self.posts, self.tokens = 0, 0
+        self.posts, self.tokens = 0, 0  # or bytes of unknown words, where these are more
         kinds: dict[str, tuple[Any, ...]] = {
             "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.int64,),
-            "unknown_starts": (np.uint32,), "vectors": (np.int8, dimensions),
+            "unknown_starts": (np.uint32,), "letters": (np.uint8,),
+            "letter_starts": (np.uint32,), "vectors": (np.int8, dimensions),
             "steps": (np.float16,), "errors": (np.float16,), "scales": (np.float16, 2),
             "dates": (np.int64,),
         }  # fmt: skip
@@ -126,7 +131,7 @@ class SegmentWriter:
         self._fields = Table(folder / FIELDS, fields, packed=True)
         self._sample = np.zeros((0, 2), np.int64)
         self._path = folder / SAMPLE
-        self._ends = {"starts": 0, "unknown_starts": 0}
+        self._ends = {"starts": 0, "unknown_starts": 0, "letter_starts": 0}
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
 
@@ -134,11 +139,24 @@ class SegmentWriter:
         """Add posts."""
         if not len(rows.ids):
             return
-        for name, lengths in (("starts", rows.lengths), ("unknown_starts", rows.unknown_lengths)):
+        for name, lengths in (
+            ("starts", rows.lengths),
+            ("unknown_starts", rows.unknown_lengths),
+            ("letter_starts", rows.letter_lengths),
+        ):
             ends = self._ends[name] + np.cumsum(lengths)
             self._arrays[name].append(ends.astype(np.uint32))
             self._ends[name] = int(ends[-1])
-        for name in ("codes", "unknown", "vectors", "steps", "errors", "scales", "dates"):
+        for name in (
+            "codes",
+            "unknown",
+            "letters",
+            "vectors",
+            "steps",
+            "errors",
+            "scales",
+            "dates",
+        ):
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([rows.texts])
         self._fields.append([rows.ids, rows.metadata])
@@ -147,7 +165,7 @@ class SegmentWriter:
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
         self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:_SAMPLED]]
         self.posts += len(rows.ids)
-        self.tokens = self._ends["starts"]
+        self.tokens = max(self._ends["starts"], self._ends["letter_starts"])
 
     def close(self) -> None:
         """All is on the disk after this."""
@@ -182,6 +200,7 @@ class Segment:
         self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
         self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
         self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
+        self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
         self._of = codes
         self.live = np.ones(len(self), bool)
         self.live[deleted] = False
@@ -193,8 +212,11 @@ class Segment:
         """The token ids of some rows, as `Model.token_ids` gave them."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
-        ids[ids >= self._of.words] = self._unknown[ragged(self._unknown_starts, rows)[0]]
-        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]))
+        unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
+        ids[ids >= self._of.words] = unknown
+        letters = self._letters[ragged(self._letter_starts, rows)[0]].tobytes().decode()
+        words = dict(zip(unknown.tolist(), letters.split("\n"), strict=False))
+        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]), words)
 
     def post(self, row: int) -> Post:
         """The post of a row."""
@@ -223,11 +245,13 @@ class Segment:
             rows = kept + first
             places, lengths = ragged(self.starts, rows)
             unknown, unknown_lengths = ragged(self._unknown_starts, rows)
+            letters, letter_lengths = ragged(self._letter_starts, rows)
             ids, metadata = (column.take(kept).to_pylist() for column in fields.columns)
             yield Rows(
                 ids, [self._texts[row][0] for row in rows.tolist()], metadata, self.codes[places],
-                lengths, self._unknown[unknown], unknown_lengths, self.vectors[rows],
-                self.steps[rows], self.errors[rows], self.scales[rows], self.dates[rows],
+                lengths, self._unknown[unknown], unknown_lengths, self._letters[letters],
+                letter_lengths, self.vectors[rows], self.steps[rows], self.errors[rows],
+                self.scales[rows], self.dates[rows],
             )  # fmt: skip
 
 

@@ -44,6 +44,9 @@ class RowMaker:
         vectors, scales = self._read(ids)
         counts, steps, errors = in_steps(vectors)
         unknown = ids.flat >= self.codes.words
+        words = [f"{ids.unknown[id]}\n".encode() for id in ids.flat[unknown].tolist()]
+        ends = np.concatenate([[0], np.cumsum(list(map(len, words)), dtype=np.int64)])
+        per_post = ids.where(unknown)
         return Rows(
             ids=[post.id for post in posts],
             texts=[post.text for post in posts],
@@ -51,7 +54,9 @@ class RowMaker:
             codes=self.codes(ids.flat).astype(self.codes.dtype),
             lengths=ids.lengths,
             unknown=ids.flat[unknown],
-            unknown_lengths=ids.where(unknown).lengths,
+            unknown_lengths=per_post.lengths,
+            letters=np.frombuffer(b"".join(words), np.uint8),
+            letter_lengths=np.diff(ends[per_post.offsets]),
             vectors=counts,
             steps=steps,
             errors=errors,

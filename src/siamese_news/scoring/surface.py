@@ -1,0 +1,262 @@
+"""The surface: n-grams of characters inside words, which inflected, joined and foreign words share.
+
+Words are compared by the n-grams inside them, their two ends marked. An article is a vector over
+these, ``(1 + log tf) * idf ** power``, of length 1. A post is the sum of the vectors of its
+different words, ``idf ** power`` each, divided by the root of the sum of their squared lengths. So
+a post's product with an article is a sum over its words, and n-grams are only made of each
+different word of a block, not of each post.
+
+Whose IDF counts is an article's own matter. Where few posts are near (as for one claim among
+thousands) it is the pool's, which knows what is common there; where many are, the pool's would
+take the event's own words for common, and the background's counts. In a language that the
+background does not know, and where the question is the article itself, it is the pool's.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.lexical_head import Surface, TermHead, distinct
+from siamese_news.scoring.candidates import mix
+from siamese_news.text.idf import smoothed_idf
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.vocabulary import Vocabulary
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+BUCKETS = 1 << 20
+"""N-grams are told apart by a hash below this."""
+
+# Products of words with articles that are held at once.
+_CELLS = 1 << 23
+
+
+def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
+    """Which n-grams each word has: (W, BUCKETS) of ones.
+
+    A word stands between two blanks, and one that is shorter than an n-gram then is one.
+
+    Args:
+        words: W words without blanks.
+        size: n, characters.
+    """
+    least = size - 2
+    words = [word if len(word) >= least else word.ljust(least) for word in words]
+    lengths = np.fromiter(map(len, words), np.int64, len(words)) + 2
+    joined = f" {'  '.join(words)} ".encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
+    counts = lengths - size + 1
+    owners = np.repeat(np.arange(len(words)), counts)
+    starts = np.arange(counts.sum()) + np.repeat(np.arange(len(words)) * (size - 1), counts)
+    hashes = np.zeros(len(starts), np.uint64)
+    for place in range(size):
+        hashes = mix(hashes ^ codes[starts + place])
+    found = np.sort(owners * BUCKETS + (hashes % np.uint64(BUCKETS)).astype(np.int64))
+    found = found[np.diff(found, prepend=-1) > 0]
+    ends = np.searchsorted(found, np.arange(len(words) + 1) * BUCKETS)
+    return sparse.csr_matrix(
+        (np.ones(len(found)), found % BUCKETS, ends), shape=(len(words), BUCKETS)
+    )
+
+
+@lru_cache(maxsize=4)
+def _grams_of(vocabulary: Vocabulary, size: int) -> sparse.csr_matrix:
+    return word_grams(vocabulary.words, size)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Articles under one IDF.
+
+    Attributes:
+        shares: (A,) what it counts in each article's surface.
+        weights: (BUCKETS,) of the n-grams of a post.
+        columns: (BUCKETS,) the place of an n-gram among the C that some article has, or -1.
+        vectors: (C, A), each article's of unit length, as an array where that is small.
+    """
+
+    shares: Floats
+    weights: NDArray[np.float32]
+    columns: NDArray[np.int32]
+    vectors: sparse.csr_matrix | Floats
+
+    def products(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
+        """Words' n-grams (W, BUCKETS) weighted: (W, C), and the squared lengths (W,)."""
+        weights = self.weights[rows.indices].astype(np.float64)
+        columns = self.columns[rows.indices]
+        owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        squares = np.bincount(owners, weights=weights**2, minlength=rows.shape[0])
+        kept = columns >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+        shape = (rows.shape[0], self.vectors.shape[0])
+        return sparse.csr_matrix((weights[kept], columns[kept], ends), shape=shape), squares
+
+
+class SurfaceScores:
+    """The surface of A articles.
+
+    Args:
+        terms: the lexical head.
+        vocabulary: of the model.
+        articles: A of them, with their unknown words.
+        options: the numbers.
+
+    Attributes:
+        counters: how many `count` needs.
+        weights: (A,) of the surface in each article's score.
+    """
+
+    def __init__(
+        self,
+        terms: TermHead,
+        vocabulary: Vocabulary,
+        articles: TokenIds,
+        options: Surface,
+    ) -> None:
+        self._options, self._power = options, terms.options.power
+        self._words = len(vocabulary)
+        self.counters = self._words + BUCKETS
+        self._known = _grams_of(vocabulary, options.characters)
+        frequencies = terms.frequencies.cpu().numpy().astype(np.float64)
+        self._background = self._idf(self._known.T @ frequencies, terms.texts)
+        self._ids, places = np.unique(articles.flat, return_inverse=True)
+        self._grams = self._rows(self._ids, articles)
+        shape = (len(articles), len(self._ids))
+        ones = np.ones(len(places))
+        self._counts = sparse.csr_matrix((ones, (articles.rows, places)), shape=shape)
+        unknown = np.bincount(
+            articles.rows, weights=articles.flat >= self._words, minlength=len(articles)
+        )
+        self._foreign: Floats = unknown / np.maximum(articles.lengths, 1)
+        self.weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
+        self._views = [self._view(self._background, np.ones(len(articles)))]
+
+    def _idf(self, counts: Floats, texts: int) -> Floats:
+        """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
+        found = np.full(BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power)
+        some = np.flatnonzero(counts)
+        idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
+        found[some] = idf**self._power
+        return found
+
+    def _view(self, weights: Floats, shares: Floats) -> View:
+        vectors = sparse.csr_matrix(self._counts @ self._grams)
+        vectors.data = 1 + np.log(vectors.data)
+        vectors.data *= weights[vectors.indices]
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        lengths[lengths == 0] = 1.0
+        vectors = sparse.csr_matrix(sparse.diags_array(1 / lengths) @ vectors)
+        found = np.unique(vectors.indices)
+        columns = np.full(BUCKETS, -1, np.int32)
+        columns[found] = np.arange(len(found))
+        shape = (len(lengths), len(found))
+        vectors = sparse.csr_matrix((vectors.data, columns[vectors.indices], vectors.indptr), shape)
+        turned = sparse.csr_matrix(vectors.T)
+        small = turned.shape[0] * turned.shape[1] <= _CELLS
+        return View(
+            shares, weights.astype(np.float32), columns, turned.toarray() if small else turned
+        )
+
+    def count(self, posts: TokenIds, counts: Ids) -> None:
+        """Add how often words of the vocabulary, and n-grams of other words, occur in posts.
+
+        Args:
+            posts: the posts.
+            counts: (V + BUCKETS,), which is added to.
+        """
+        known = posts.flat < self._words
+        counts[: self._words] += np.bincount(posts.flat[known], minlength=self._words)
+        ids, found = np.unique(posts.flat[~known], return_counts=True)
+        rows = self._rows(ids, posts)
+        np.add.at(counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr)))
+
+    def use(self, counts: Ids, posts: int, near: Ids, degrees: Floats) -> None:
+        """Score by a pool from now on.
+
+        Args:
+            counts: (V + BUCKETS,) of all its posts (`count`).
+            posts: how many these are.
+            near: (A,) how many posts are near each article.
+            degrees: (A,) how much an article's question is about itself.
+        """
+        few = 1 / (1 + near / self._options.near)
+        shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
+        known, unknown = np.split(counts.astype(np.float64), [self._words])
+        pool = self._idf(self._known.T @ known + unknown, posts)
+        both = ((pool, shares), (self._background, 1 - shares))
+        self._views = [self._view(weights, own) for weights, own in both if own.any()]
+
+    def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
+        """Add what the surface gives to the scores (A, P) of P posts."""
+        owners, ids, count = distinct(posts)
+        # Most words are in the vocabulary, where a word is its place.
+        known = ids < self._words
+        present = np.zeros(self._words, bool)
+        present[ids[known]] = True
+        place = np.cumsum(present) - 1
+        unknown, others = np.unique(ids[~known], return_inverse=True)
+        words = np.concatenate([np.flatnonzero(present), unknown])
+        places = np.empty(len(ids), np.int64)
+        places[known], places[~known] = place[ids[known]], others + len(words) - len(unknown)
+        ends = np.searchsorted(owners, np.arange(count + 1))
+        of_word = sparse.csr_matrix((np.ones(len(ids)), places, ends), (count, len(words)))
+        rows, articles = self._rows(words, posts), len(self.weights)
+        step = max(1, _CELLS // max(len(words), count, 1))
+        for view in self._views:
+            products, squares = view.products(rows)
+            lengths = np.sqrt(of_word @ squares)
+            lengths[lengths == 0] = 1.0
+            shares = self.weights * view.shares
+            for start in range(0, articles, step):
+                some = slice(start, start + step)
+                vectors = view.vectors if step >= articles else view.vectors[:, some]
+                found = products @ vectors
+                found = of_word @ (found.toarray() if sparse.issparse(found) else found)
+                scores[some] += (found / lengths[:, None] * shares[some]).T
+
+    def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
+        """What each word of a post adds to its score, and what each word of the article does.
+
+        What an n-gram adds is shared among the article's words that have it.
+
+        Args:
+            post: it alone.
+            article: the article's number.
+
+        Returns:
+            Twice by word id; both have the same sum.
+        """
+        ids = distinct(post)[1]
+        rows, of_post = self._rows(ids, post), np.zeros(len(ids))
+        of_article = np.zeros(len(self._ids))
+        counts = np.asarray(self._counts[[article]].todense())[0]
+        times = np.maximum(self._grams.T @ counts, 1.0)
+        for view in self._views:
+            products, squares = view.products(rows)
+            scale = self.weights[article] * view.shares[article] / (math.sqrt(squares.sum()) or 1.0)
+            vector = view.vectors[:, [article]]
+            vector = (vector.toarray() if sparse.issparse(vector) else vector)[:, 0] * scale
+            of_post += products @ vector
+            found = np.flatnonzero(view.columns >= 0)
+            grams = products.T @ np.ones(len(ids)) * vector / times[found]
+            of_article += self._grams[:, found] @ grams
+        return _by_id(ids, of_post), _by_id(self._ids, counts * of_article)
+
+    def _rows(self, words: Ids, posts: TokenIds) -> sparse.csr_matrix:
+        """The n-grams of sorted word ids: (W, BUCKETS) of ones."""
+        known = int(np.searchsorted(words, self._words))
+        texts = [posts.unknown[id] for id in words[known:].tolist()]
+        parts = [self._known[words[:known]], word_grams(texts, self._options.characters)]
+        return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+
+def _by_id(ids: Ids, values: Floats) -> dict[int, float]:
+    """The values that are not 0."""
+    found = np.flatnonzero(values)
+    return dict(zip(ids[found].tolist(), values[found].tolist(), strict=True))

@@ -1,0 +1,166 @@
+"""The surface: n-grams of characters inside words, against scikit-learn and a count by hand."""
+
+import dataclasses
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from siamese_news import open_model, open_scorer
+from siamese_news.lexical_head import Surface, TermHead, TermOptions, empty_bigram_counters
+from siamese_news.scoring import observe_all
+from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.surface import word_grams
+from siamese_news.text import Vocabulary
+
+ARTICLE = "Hochwasserschutz: Überschwemmungen treffen Grünwaldtal. Überschwemmung, Flüsse steigen"
+POSTS = [
+    "überschwemmt grünwald",
+    "hochwasser flüsse",
+    "neues telefon gekauft",
+    "قطار سريع",
+    "z ab",
+    "😀",
+    "",
+]
+MIXED = [
+    *POSTS,
+    "The river flooded our town again #BostonStrong",
+    "洪水警報が出ました",
+    "นํ้าท่วมหนักมาก",
+    "zzqqxy zzqqxyz running ran",
+    *[f"copy of flood {n % 3}" for n in range(40)],
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return open_model()
+
+
+def scorer_of(model, articles):
+    """A scorer whose surface has the weight 1, and the IDF of the pool once it has seen one."""
+    options = dataclasses.replace(model.terms.options, surface=Surface(weight=1.0, unknown=1.0))
+    return MixtureScorer(model, articles, about="article", options=options)
+
+
+def surface(scorer, posts):
+    return scorer.surface(scorer.token_ids(posts))
+
+
+def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkeypatch):
+    """Where no two words of a post share an n-gram, and IDF has the power 1."""
+    focused = dataclasses.replace(model.terms.options.focused_pool, posts=1)
+    options = dataclasses.replace(model.terms.options, power=1.0, focused_pool=focused)
+    monkeypatch.setattr(model.terms, "options", options)
+    scorer = scorer_of(model, [ARTICLE, "Z", ""])
+    observe_all(scorer, POSTS)
+    options = {"analyzer": "char_wb", "ngram_range": (4, 4), "sublinear_tf": True}
+    posts = [" ".join(model.tokens(text)) for text in POSTS]
+    articles = [" ".join(model.tokens(text)) for text in (ARTICLE, "Z", "")]
+    grams = TfidfVectorizer(**options).fit([*posts, *articles]).vocabulary_
+    vectors = TfidfVectorizer(vocabulary=grams, **options).fit(posts)
+    expected = (vectors.transform(articles) @ vectors.transform(posts).T).toarray()
+    found = surface(scorer, POSTS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found[0, 0] > 0.1 < found[0, 1]  # inflected and joined words
+    assert found[1, 4] > 0.1
+    assert not found[2].any()
+
+
+def test_before_a_pool_it_has_the_idf_of_the_background(tiny_model):
+    """An n-gram occurs as often in the background as the words that have it."""
+    words, texts = tiny_model.vocabulary.words, 50
+    tiny_model.vocabulary = Vocabulary(words, unknown="hash")
+    tiny_model.embedding.unknown_weight = 0.0
+    tiny_model.terms = TermHead(
+        torch.arange(len(words)), empty_bigram_counters(), texts=texts, typical=None,
+        options=TermOptions(),
+    )  # fmt: skip
+
+    def grams(word):
+        marked = f" {word} ".ljust(4)
+        return {marked[start : start + 4] for start in range(len(marked) - 3)}
+
+    counts = Counter()
+    for count, word in enumerate(words):
+        counts.update(dict.fromkeys(grams(word), count))
+
+    def weight(gram):
+        return (math.log((1 + texts) / (1 + min(counts[gram], texts))) + 1) ** 1.5
+
+    article = ["flooding", "floods", "floods", "zzqqxy", *words[5:20]]
+    post = ["flooded", "zzqqxyz", *words[15:25]]
+    article, post = (tiny_model.tokens(" ".join(text)) for text in (article, post))
+    times = Counter(gram for word in article for gram in grams(word))
+    mine = {gram: (1 + math.log(count)) * weight(gram) for gram, count in times.items()}
+    length = math.sqrt(sum(value**2 for value in mine.values()))
+    squares = sum(weight(gram) ** 2 for word in post for gram in grams(word))
+    products = sum(mine.get(gram, 0) * weight(gram) for word in post for gram in grams(word))
+    expected = products / length / math.sqrt(squares)
+    scorer = scorer_of(tiny_model, [" ".join(article)])
+    text = " ".join(post)
+    assert surface(scorer, [text])[0, 0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_it_is_the_same_by_whatever_blocks_and_workers_the_pool_came(model):
+    articles = [
+        ARTICLE,
+        "A flood in town",
+        "洪水",
+        "zzqqxy",
+        "a " * 30_000,
+        "Five words are all here",
+    ]
+    whole = open_scorer(model, articles)
+    observe_all(whole, MIXED)
+    expected = whole.scores(MIXED)
+    assert np.isfinite(expected).all()
+    order = np.random.default_rng(0).permutation(len(MIXED))
+    halves = [open_scorer(model, articles) for _ in range(2)]
+    for place, start in enumerate(range(0, len(MIXED), 7)):
+        some = [MIXED[row] for row in order[start : start + 7]]
+        halves[place % 2].observe(halves[0].token_ids(some) if place % 3 else some)
+    merged = open_scorer(model, articles)
+    merged.restore(halves[1].state())
+    merged.merge(halves[0].state())
+    merged.settle()
+    assert merged.state() == whole.state()
+    found = [merged.scores([post])[:, 0] for post in MIXED]
+    np.testing.assert_array_equal(np.stack(found, axis=1), expected)
+    # A seed's list is its own.
+    for number, article in enumerate(articles):
+        alone = open_scorer(model, [article])
+        observe_all(alone, MIXED)
+        np.testing.assert_array_equal(alone.scores(MIXED)[0], expected[number])
+
+
+def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
+    scorer = open_scorer(model, ["Überschwemmungen im Grünwaldtal"])
+    posts = ["überschwemmung grünwald", "neues telefon gekauft", *["heute ist montag"] * 20]
+    observe_all(scorer, posts)
+    first, second, *_ = scorer.scores(posts)[0]
+    assert first > second + 0.1
+    parts = scorer.parts_of(posts[0], 0)
+    assert list(parts.surface) == ["überschwemmung", "grünwald"] and not parts.terms
+    assert sum(parts.surface.values()) == pytest.approx(float(first), abs=1e-6)
+    assert sum(parts.article_terms.values()) == pytest.approx(float(first), abs=1e-6)
+
+
+def test_an_older_folder_has_none(model):
+    plain = model.terms.options.plain()
+    del plain["surface"]
+    options = TermOptions.of(plain)
+    assert options.surface.weight == 0
+    scorer = MixtureScorer(model, [ARTICLE], options=options)
+    assert scorer.surface(scorer.token_ids(POSTS)) is None
+    assert not scorer.scores(["überschwemmt"]).any()
+
+
+def test_words_have_the_ngrams_that_a_reader_sees():
+    rows = word_grams(["flood", "a", "ab", "aaaaaa", "\ud800x"], 4)
+    assert np.diff(rows.indptr).tolist() == [4, 1, 1, 3, 1]
+    assert word_grams([], 4).shape[0] == 0
