@@ -153,7 +153,7 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, kin
         [sys.executable, "-c", DOCTOR, "doctor", str(path)], capture_output=True, text=True
     )
     assert not done.returncode, done.stderr
-    *_, said, code, memory = done.stdout.splitlines()
+    said, *_, code, memory = done.stdout.splitlines()
     assert code == "2" and said.startswith(f"cannot be read: {path}: ")
     assert "more than a sheet holds" in said or "more than an article has" in said
     assert int(memory) < 450
