@@ -95,3 +95,37 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     assert [n.rpartition("/")[2] for n in pack.namelist() if "/inputs/articles/" in n] == [
         ODD.replace("?", "？")
     ]
+
+
+def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_page):
+    rows = [("N1", "Küste", "2026-03-01 10:00", "Sea wall at Quayle Sands has gone")]
+    rows += [(f"N{n}", "Stadt", "2026-03-02 11:00", f"New bakery in my street {n}") for n in (2, 3)]
+    table = "\n".join(
+        ";".join(row) for row in [("Kennung", "Rubrik", "Zeitpunkt", "Wortlaut"), *rows]
+    )
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    drop(page, "posts", "known.jsonl", '{"id": "1", "text": "a"}\n')
+    page.wait_for_timeout(300)
+    assert page.locator("#columns").is_hidden()
+    drop(page, "posts", "Ausfuhr?.csv", table)
+    page.locator("#columns").wait_for()
+    assert "Which columns of Ausfuhr?.csv" in page.locator("#columns-of").inner_text()
+    shown = page.locator("#columns tbody tr").all_inner_texts()
+    assert shown[3].split() == ["Wortlaut", *rows[0][3].split(), "·", *rows[1][3].split(), "·",
+                                *rows[2][3].split()]  # fmt: skip
+    page.locator("#posts-files").get_by_role("button", name="Remove known.jsonl").click()
+    page.locator("#columns [data-field=text_field]").select_option("Wortlaut")
+    page.locator("#columns [data-field=id_field]").select_option("Kennung")
+    page.locator("#columns [data-field=date_field]").select_option("Zeitpunkt")
+    page.locator("#columns-of", has_text="understood").wait_for()
+    drop(page, "articles", "storm.txt", ARTICLE)
+    page.get_by_text("Options").click()
+    assert page.get_by_label("Column of the text").input_value() == "Wortlaut"
+    page.get_by_label("Keep posts with a score").fill("-1")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
+    listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
+    assert {row["post"]: row["text"] for row in listed} == {row[0]: row[3] for row in rows}
+    assert {row["created_at"][:10] for row in listed} == {"2026-03-01", "2026-03-02"}
+    assert page.complaints == []

@@ -33,6 +33,7 @@ def application(desk: Desk) -> Starlette:
         Route("/hand-over", _view(desk, "hand-over", hand_over_values)),
         Route("/api/inputs/{kind}/{name}", searching.upload, methods=["PUT"]),
         Route("/api/inputs/{kind}/{name}", searching.remove, methods=["DELETE"]),
+        Route("/api/columns", searching.columns),
         Route("/api/pasted", searching.paste, methods=["POST"]),
         Route("/api/search", searching.start, methods=["POST"]),
         Route("/api/search/cancel", searching.cancel, methods=["POST"]),

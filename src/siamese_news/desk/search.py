@@ -20,6 +20,9 @@ from siamese_news.errors import InputError
 
 PROGRAM = "siamese-news"
 
+FIELDS = ("text_field", "id_field", "date_field", "encoding")
+"""Options that say how a file of posts is read."""
+
 _QUIET = 2.0  # seconds without a word after which a search does something else than it said
 _LOOK = 20_000  # bytes of what a search said, from its beginning and its end
 
@@ -79,7 +82,7 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
         raise InputError(f"wanted: {options['about']!r}; expected auto, event or article")
     if options["about"] != "event":
         found += ["--about", options["about"]]
-    for name in ("text_field", "id_field", "date_field", "encoding"):
+    for name in FIELDS:
         if value := str(options[name]).strip()[:100]:
             # In one word, so that no value is taken for an option.
             found.append(f"--{name.replace('_', '-')}={value}")

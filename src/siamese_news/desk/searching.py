@@ -2,17 +2,28 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from siamese_news.data.readers.detect import detect
+from siamese_news.data.readers.detected import Choice
+from siamese_news.data.readers.fields import UnknownFields
+from siamese_news.data.readers.inputs import Input, input_paths
+from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.desk import pages, uploads
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.requests import body_of, text_in
+from siamese_news.desk.search import FIELDS
 from siamese_news.errors import InputError
+
+_LOOKED_AT = 100  # files of posts
 
 
 class Searching:
@@ -38,6 +49,27 @@ class Searching:
             raise InputError("a search is reading the files; wait for it or cancel it")
         self.desk.project.remove_input(kind, name)
         return _inputs(self.desk, kind)
+
+    async def columns(self, request: Request) -> Response:
+        """The columns of the first file of posts that is not understood, with samples."""
+        return JSONResponse(await run_in_threadpool(self._columns, dict(request.query_params)))
+
+    def _columns(self, query: dict[str, str]) -> dict[str, Any]:
+        project = self.desk.project
+        choice = Choice(*(query.get(name) or None for name in FIELDS))
+        sources = [project.folder / source for source in project.sources("posts")]
+        with suppress(InputError):  # what else is wrong with a file is for the search to say
+            for path in input_paths(sources, SUFFIXES)[:_LOOKED_AT]:
+                try:
+                    if path is not None and path.is_file():
+                        detect(Input(str(path), path), choice, long_window=False)
+                except UnknownFields as unknown:
+                    name = os.path.relpath(path, project.folder)
+                    name = project.in_users_words(name).removeprefix("inputs/posts/")
+                    return {"file": name, "columns": unknown.samples}
+                except InputError:
+                    continue
+        return {"file": None}
 
     async def paste(self, request: Request) -> Response:
         """Take the text of an article."""

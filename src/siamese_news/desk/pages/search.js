@@ -58,7 +58,42 @@ const take = async (kind, files) => {
     showRefused();
   }
   uploading.delete(mark);
+  if (kind === "posts") columnsOf();
 };
+
+// A file of posts whose columns are not understood is shown, and its columns are chosen here.
+const columns = one("#columns");
+const columnsOf = async () => {
+  const fields = ["text_field", "id_field", "date_field", "encoding"].map((name) => [name, form.elements[name].value]);
+  const found = await ask(`/api/columns?${new URLSearchParams(fields)}`);
+  if (found.file === null) {
+    if (!columns.hidden) one("#columns-of").textContent = "The posts are understood with these columns.";
+    return;
+  }
+  columns.hidden = false;
+  one("#columns-of").textContent = `Which columns of ${found.file} hold the text, the id and the date?`;
+  const rows = Object.entries(found.columns);
+  one("tbody", columns).replaceChildren(...rows.map(([name, samples]) => {
+    const row = document.createElement("tr");
+    row.append(document.createElement("th"), document.createElement("td"));
+    row.firstChild.scope = "row";
+    row.firstChild.textContent = name;
+    row.lastChild.textContent = samples.join(" · ");
+    return row;
+  }));
+  for (const select of all("select", columns)) {
+    const offered = rows.map(([name]) => new Option(name, name));
+    if (select.dataset.field === "id_field") offered.push(new Option("none: number the rows", "line"));
+    select.replaceChildren(select.options[0], ...offered);
+    select.value = form.elements[select.dataset.field].value;
+    if (select.selectedIndex < 0) select.value = "";
+  }
+};
+columns.addEventListener("change", (event) => {
+  form.elements[event.target.dataset.field].value = event.target.value;
+  columnsOf();
+});
+if (state.dataset.state === "failed") columnsOf();
 
 for (const drop of all(".drop")) {
   const kind = drop.dataset.kind;
@@ -83,6 +118,7 @@ document.addEventListener("click", async (event) => {
   const { kind, remove } = button.dataset;
   const found = await ask(`/api/inputs/${kind}/${remove}`, { method: "DELETE" });
   one(`#${kind}-files`).innerHTML = found.html;
+  if (kind === "posts" && !columns.hidden) columnsOf();
   one(`.drop[data-kind=${kind}] input`).focus();
 });
 
@@ -117,6 +153,7 @@ const show = (status) => {
   if (busy) return;
   state.dataset.state = status.state;
   state.hidden = status.state === "none";
+  if (status.state === "failed") columnsOf();
   state.textContent = status.state === "stopped"
     ? "The search was interrupted. What it found is kept: it goes on from there."
     : status.message;
