@@ -132,9 +132,7 @@ class Search:
             arguments = filter_arguments(project, folder / "results.parquet", known)
             if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
                 # Labels and certificates rest on results: those of before stay as they are.
-                before, number = folder, number + 1
-                if not (before / "search.json").exists():
-                    number -= 1
+                number += (folder / "search.json").exists()
                 folder = project.folder / "searches" / str(number)
                 folder.mkdir(parents=True, exist_ok=True)
                 arguments = filter_arguments(project, folder / "results.parquet", known)
