@@ -152,6 +152,8 @@ def _lay_out(results: Results) -> Content:
         f"posts whose nearest neighbour in the plane is relevant: {said} (by chance "
         f"{sum(relevant) / len(relevant):.2f})."
     )
+    if topic != BEST:
+        outcome += f" The paper's picture is of topic {BEST}, for which no result is saved."
     return Content(
         tables=[Table("How far relevant posts stand together", rows)],
         figures=[

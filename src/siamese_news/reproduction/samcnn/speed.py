@@ -122,8 +122,7 @@ EXHIBIT = Exhibit(
     remark=(
         "Both models are this project's, and PAtt here makes no kernel for each query word, which "
         "alone brings a factor of 1.5 to 2.8; the paper measured other code on another kind of "
-        "processor. In batches of 128 on an AMD EPYC the factors were 39.9 and 28.6 "
-        "(benchmarks/rerank_speed.py)."
+        "processor. In batches of 128 on an AMD EPYC the factors were 39.9 and 28.6."
     ),
     published=Published(
         f"{PAPER}, section 4",
