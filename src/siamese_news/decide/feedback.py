@@ -74,7 +74,8 @@ class Feedback:
             f"Average precision on {self.relevant + self.other:,} labelled posts "
             f"({self.relevant:,} relevant){far}: {self.before:.3f} in the order of the search, "
             f"{self.after:.3f} learned (cross-validated; difference "
-            f"{self.after - self.before:+z.3f}, 95% interval {self.low:+z.3f} to {self.high:+z.3f})."
+            f"{self.after - self.before:+z.3f}, 95% interval {self.low:+z.3f} to "
+            f"{self.high:+z.3f})."
         )
         return said + ("" if self.helps else " That is no sure gain: the order stays as it was.")
 

@@ -37,8 +37,8 @@ class MixtureScorer:
     e the higher the less the article's words find (`DenseExcess`). Without a pool, and in the first
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
-    Smoothed or not, ``s X`` is added to it: X the cosine of n-grams inside words, s its weight
-    (`SurfaceScores`).
+    Smoothed or not, it is then scaled, and ``s X`` is added: X the cosine of n-grams inside words,
+    s its weight (`SurfaceScores`).
 
     A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
     an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
@@ -173,13 +173,13 @@ class MixtureScorer:
         about = self._options.focused_pool.score
         return score_form(self._articles, self._weights, about=about, quantile=quantile)
 
-    def surface(self, posts: TokenIds) -> NDArray[np.float32] | None:
-        """(A, P) what is added to the scores that `form` speaks of; None where it is nothing."""
+    def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
+        """What the scores that `form` speaks of are multiplied by, and what is added: (A, P)."""
         if self._surface is None:
-            return None
+            return 1.0, np.zeros((1, 1), np.float32)
         found = np.zeros((len(self._articles), len(posts)), np.float32)
         self._surface.add(found, posts)
-        return found
+        return self._surface.scale, found
 
     def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
         """Instead of `observe`: take note of posts that may be among an article's best.
@@ -295,6 +295,7 @@ class MixtureScorer:
             if self._smoothed is not None:
                 self._smoothed.put(scores, read)
             if self._surface is not None:
+                scores *= self._surface.scale
                 self._surface.add(scores, read.ids)
             found[:, start : start + len(read.ids)] = scores
         return found

@@ -1,7 +1,7 @@
 """What a score is made of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,9 @@ def score_parts(
     group, row = articles.group_of(article)
     read = reader([post])
     weight, around = smoothed.influences(read, article) if smoothed is not None else (1.0, [])
+    if surface is not None:
+        weight *= surface.scale
+        around = [replace(one, weight=one.weight * surface.scale) for one in around]
     said = [part for part in (read.said, *(one.said for one in around)) if part is not None]
     near = reader.of_ids(
         [*read.ids, *(one.ids for one in around)], np.concatenate(said) if said else None

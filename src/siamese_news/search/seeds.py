@@ -190,8 +190,10 @@ class Decided:
         if not others:
             return f"{line} (--about)."
         would = ", ".join(f"with --about {name} {self._count(name)}" for name in others)
-        kept = f"{self._count('decided')} different texts score {self.least:g} or more"
-        return f"{line}: {kept}, {would}."
+        kept = (
+            f"by words and vectors, {self._count('decided')} different texts score {self.least:g}"
+        )
+        return f"{line}: {kept} or more, {would}."
 
     def _count(self, name: str) -> str:
         return f"{self.counts[name]:,}" + (" (or more)" if name in self.capped else "")

@@ -122,13 +122,14 @@ def best_scores(
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
         rows = chunk.live + chunk.start
-        more = np.zeros((1, 1), np.float32)
+        scale, more = 1.0, np.zeros((1, 1), np.float32)
         if isinstance(scorer, MixtureScorer):
-            found = scorer.surface(chunk.segment.token_ids(rows))
-            more = more if found is None else found
+            scale, more = scorer.surface(chunk.segment.token_ids(rows))
 
         def reach(most: Floats, least: Floats) -> NDArray[np.intp]:
-            found = wanted.at_most(most + more + _ROUNDING, least + more - _ROUNDING)
+            found = wanted.at_most(
+                scale * most + more + _ROUNDING, scale * least + more - _ROUNDING
+            )
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # What costs least is asked first: the vectors of few posts have to be looked at.
