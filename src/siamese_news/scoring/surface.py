@@ -91,7 +91,7 @@ class View:
         weights = self.weights[rows.indices].astype(np.float64)
         columns = self.columns[rows.indices]
         owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        squares = np.bincount(owners, weights=weights**2, minlength=rows.shape[0])
+        squares: Floats = np.bincount(owners, weights=weights**2, minlength=rows.shape[0])
         kept = columns >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
         shape = (rows.shape[0], self.vectors.shape[0])
@@ -244,8 +244,7 @@ class SurfaceScores:
         for view in self._views:
             products, squares = view.products(rows)
             scale = self.weights[article] * view.shares[article] / (math.sqrt(squares.sum()) or 1.0)
-            vector = view.vectors[:, [article]]
-            vector = (vector.toarray() if sparse.issparse(vector) else vector)[:, 0] * scale
+            vector = sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
             of_post += products @ vector
             found = np.flatnonzero(view.columns >= 0)
             grams = products.T @ np.ones(len(ids)) * vector / times[found]
