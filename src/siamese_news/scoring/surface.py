@@ -91,7 +91,7 @@ class View:
         weights = self.weights[rows.indices].astype(np.float64)
         columns = self.columns[rows.indices]
         owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        squares: Floats = np.bincount(owners, weights=weights**2, minlength=rows.shape[0])
+        squares = np.bincount(owners, weights**2, rows.shape[0]).astype(np.float64)
         kept = columns >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
         shape = (rows.shape[0], self.vectors.shape[0])
