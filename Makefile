@@ -87,8 +87,8 @@ leaderboard: install  ## models that are not there (hours), choices on dev pools
 
 # From the saved results; make reproduce ARGS=missing=train trains what is not saved, fresh=true all.
 reproduce: install  ## tables and figures of both papers beside the published ones, in reproduction/
-	$(BIN)/python -m siamese_news.reproduce paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
-	$(BIN)/python -m siamese_news.reproduce paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
+	$(BIN)/python -m papers paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
+	$(BIN)/python -m papers paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
 
 build: install  ## wheel and sdist, the same bytes from the same commit
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \

@@ -24,14 +24,14 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.ablation import read_runs
+from benchmarks.dev_collections import labelled_pools
+from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.dev_table import dev_figures
+from benchmarks.pools import Pool
+from papers.training_runs import compose_training
 from siamese_news.data.collate import pad
 from siamese_news.encoders import BagEncoder, Encoder, StarEncoder, TokenEmbedding, lead_weights
-from siamese_news.evaluation.dev_collections import labelled_pools
-from siamese_news.evaluation.dev_pools import shared_dev_pools
-from siamese_news.evaluation.pools import Pool
 from siamese_news.model import Model
-from siamese_news.reproduction.training_runs import compose_training
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training.distill.lists import Lists, list_loader
 from siamese_news.training.distill.run import read_corpus, training_lists

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from siamese_news.evaluation.dev_collections import big_pools, labelled_pools
-from siamese_news.evaluation.dev_pools import shared_dev_pools
-from siamese_news.evaluation.pools import Pool, Score, evaluate_pools
+from benchmarks.dev_collections import big_pools, labelled_pools
+from benchmarks.dev_pools import shared_dev_pools
+from benchmarks.pools import Pool, Score, evaluate_pools
 from siamese_news.lexical_head import TermOptions
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.loading import AnyModel, open_model

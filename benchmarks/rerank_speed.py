@@ -18,9 +18,9 @@ import torch
 from torch import nn
 from torch.nn.functional import conv1d, normalize
 
+from papers.samcnn.speed import PATT, fastest, make_pair, measure, step
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.model.reranker import TextRanker
-from siamese_news.reproduction.samcnn.speed import PATT, fastest, make_pair, measure, step
 from siamese_news.rerankers import Pair, PAtt
 from siamese_news.text.vocabulary import Vocabulary
 from siamese_news.utils.markdown import markdown_table

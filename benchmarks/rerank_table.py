@@ -2,7 +2,7 @@
 
     python -m benchmarks.rerank_table multirun/<stamp>/*
 
-The paper itself is made again by ``python -m siamese_news.reproduce paper=samcnn``.
+The paper itself is made again by ``python -m papers paper=samcnn``.
 Data come from SIAMESE_NEWS_DATA.
 """
 

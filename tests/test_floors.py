@@ -18,8 +18,7 @@ STEPS = (
     {"scoring"},
     {"evaluation"},
     {"training", "search", "decide"},
-    {"reproduction"},
-    {"train", "evaluate", "reproduce", "cli", "desk", "__main__", "__init__"},
+    {"train", "evaluate", "cli", "desk", "__main__", "__init__"},
 )
 STEP = {room: number for number, rooms in enumerate(STEPS) for room in rooms}
 DOORS = STEPS[-1]

@@ -14,6 +14,7 @@ import pytest
 from hydra import compose, initialize_config_module
 from sklearn.metrics import average_precision_score
 
+from benchmarks.dev_pools import event_pools
 from benchmarks.leaderboard import sentences
 from benchmarks.leaderboard.__main__ import HERE, main
 from benchmarks.leaderboard.figures import event_interval, figures_of
@@ -32,7 +33,6 @@ from benchmarks.leaderboard.table import (
 from benchmarks.leaderboard.train import train
 from siamese_news.data import bundled
 from siamese_news.errors import InputError
-from siamese_news.evaluation.dev_pools import event_pools
 from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.search.partial_results import output_lock
@@ -80,9 +80,7 @@ def place(tmp_path, tiny_model, monkeypatch):
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     monkeypatch.setattr(sentences, "_installed", lambda package: "sentence" in package)
-    monkeypatch.setattr(
-        "siamese_news.evaluation.dev_pools.shared_dev_pools", lambda: stories_pools(collection)
-    )
+    monkeypatch.setattr("benchmarks.dev_pools.shared_dev_pools", lambda: stories_pools(collection))
     vectors = {**option("vectors", "glove100"), "source": "tiny.txt", "max_words": None}
     board = {"background": "stories", "vectors": vectors, "tests": ["stories"], "rows": ROWS}
     (tmp_path / "rows.yaml").write_text(json.dumps(board))
@@ -549,7 +547,7 @@ def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
         rate = next(option for option in options if option.startswith("task.optimizer.lr="))
         return {"command": "c", "epochs": [{"dev/map": float(rate.partition("=")[2])}]}
 
-    monkeypatch.setattr("siamese_news.reproduction.ast.sweep.train_link", train_link)
+    monkeypatch.setattr("papers.ast.sweep.train_link", train_link)
     assert board.folders(row) == []
     train(board, row)
     train(board, row)

@@ -75,13 +75,13 @@ def run(options: argparse.Namespace) -> None:
 def _choose_and_score(
     options: argparse.Namespace, board: "Board", names: list[str], tests: list[str]
 ) -> None:
+    from benchmarks.dev_pools import shared_dev_pools
     from benchmarks.leaderboard.choose import choose
     from benchmarks.leaderboard.figures import Figures
     from benchmarks.leaderboard.lock import Ledger, Lock
     from benchmarks.leaderboard.score import score, score_key, stored_figures
     from benchmarks.leaderboard.systems import Ground, missing
     from benchmarks.leaderboard.table import leaderboard
-    from siamese_news.evaluation.dev_pools import shared_dev_pools
     from siamese_news.utils.files import atomic_write
 
     lock = Lock(options.records / "lock.json", board)

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.leaderboard.lock import Lock
 from benchmarks.leaderboard.rows import Row
 from benchmarks.leaderboard.systems import Ground, Mix, mixed, open_row
-from siamese_news.evaluation.pools import Pool, Score, evaluate_pools
+from benchmarks.pools import Pool, Score, evaluate_pools
 
 OBJECTIVE = ("links", "links_micro", "topic", "event", "teasers", "headlines")
 """The choice is by the mean of these figures, as far as they exist."""

@@ -34,7 +34,7 @@ class Row:
         peer: whether a user could have it without us: the strongest of these is what the paired
             tests compare with.
         minutes: minutes of training, if no model card names them.
-        sweep: ``encoder`` and ``split`` of the runs of `siamese_news.reproduction.ast.sweep` that
+        sweep: ``encoder`` and ``split`` of the runs of `papers.ast.sweep` that
             are a ``model``.
         train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
             ``seed`` and ``hydra.run.dir``.

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from siamese_news.reproduction.ast.sweep import ENCODERS, SPLITS, Encoder, row_jobs, seed_model
-from siamese_news.reproduction.jobs import Setting, Store
+from papers.ast.sweep import ENCODERS, SPLITS, Encoder, row_jobs, seed_model
+from papers.jobs import Setting, Store
 
 SETTING = Setting("shared")
 
@@ -22,7 +22,7 @@ def sweep_models(sweep: Mapping[str, str], made: Path) -> list[Path]:
 
     Args:
         sweep: ``encoder``, an option of ``encoder=``, and ``split``, ``pair`` or ``event``.
-        made: the folder that ``python -m siamese_news.reproduce paper=ast`` calls ``made``.
+        made: the folder that ``python -m papers paper=ast`` calls ``made``.
     """
     runs = _store(made).runs(SETTING)
     encoder, split = _encoder(sweep), sweep["split"]

@@ -32,7 +32,7 @@ peer of its column. *posts/s*: encoding and scoring the pool of this very test a
 articles, CPU time of one thread, articles and background ready (sentence encoders: from a sample of
 the posts), on a machine with other work; it differs from test to test. all-mpnet-base-v2 is
 computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
-The rows *the paper's training* differ in the encoder alone (`siamese_news.reproduce paper=ast
+The rows *the paper's training* differ in the encoder alone (`papers paper=ast
 table=2`); those of the released code and of our training have settings of their own, listed in
 `benchmarks/leaderboard/rows.yaml`. Every choice is in
 `benchmarks/leaderboard/lock.json` with the dev figures that made it.

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siamese_news.data import read_collection
-from siamese_news.data.leaks import same_text_key
-from siamese_news.evaluation.dev_pools import (
+from benchmarks.dev_pools import (
     event_pools,
     pair_pool,
     shared_dev_pools,
     trec_posts,
 )
-from siamese_news.evaluation.pools import Pool, Ranking, edge_pools, evaluate_pools
+from benchmarks.pools import Pool, Ranking, edge_pools, evaluate_pools
+from siamese_news.data import read_collection
+from siamese_news.data.leaks import same_text_key
 
 
 @pytest.fixture(scope="module")

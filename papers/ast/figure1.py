@@ -1,0 +1,160 @@
+"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and what length does to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
+from papers.ast.weights import (
+    Scores,
+    draw_scores,
+    largest_weights,
+    last_alphas,
+    weigh,
+)
+from papers.exhibit import Content, Exhibit, Figure, Published, Table
+from papers.jobs import Job, Results, Setting
+from papers.style import COLOURS, HATCHES, new_figure, series
+
+KEYS = (5, 25)
+LENGTHS = (5, 10, 25, 50, 100, 200, 500, 1000, 2000)
+DRAWS = 200
+SEED = 0
+MAPS = {"softmax": 1.0, "1.5-entmax": 1.5, "sparsemax": 2.0}
+PANELS: dict[Scores, str] = {"cosine": "cosine scores", "dot": "scaled dot products"}
+
+
+def _job(setting: Setting) -> str:
+    return seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    """The run whose learned alphas the curve takes, and the choice of its learning rate."""
+    return first_jobs(setting, splits(setting)[0], [ENCODERS[0].option])
+
+
+def _lay_out(results: Results) -> Content:
+    name = _job(results.setting)
+    alphas = {label: [alpha] for label, alpha in MAPS.items()}
+    if name in results:
+        alphas["learned alpha"] = last_alphas(results[name]["epochs"], "stars")
+    curves = {
+        kind: {
+            label: largest_weights(kind, values, LENGTHS, draws=DRAWS, seed=SEED)
+            for label, values in alphas.items()
+        }
+        for kind in PANELS
+    }
+    rows = [
+        {"scores": PANELS[kind], "keys": length}
+        | {label: curve[place] for label, curve in by_label.items()}
+        for kind, by_label in curves.items()
+        for place, length in enumerate(LENGTHS)
+    ]
+    last = {label: curve[-1] for label, curve in curves["cosine"].items()}
+    note = (
+        f"Mean of the largest weight over {DRAWS} draws (seed {SEED}); learned alpha: a mean over "
+        "the heads of the star after training (first seed of Table 2)."
+    )
+    return Content(
+        figures=[
+            Figure(
+                "Weights over 5 and 25 keys; the same random scores for both maps",
+                lambda: _draw_bars(_bars()),
+                "Four bar charts. Softmax gives every key some weight, over 25 keys less than "
+                "a tenth each. Sparsemax gives weight to a few keys and exactly zero to the rest.",
+                "weights",
+            ),
+            Figure(
+                "Largest weight against the number of keys",
+                lambda: _draw_curves(curves),
+                "Two panels of falling lines on logarithmic axes: the largest weight falls with "
+                "the number of keys, for softmax as one over the number, for sparsemax slowest.",
+                "length",
+            ),
+        ],
+        tables=[
+            Table("Largest weight against the number of keys", rows, "length", note=note),
+            Table("The weights of the bars", _bar_rows(), "weights"),
+        ],
+        outcome=(
+            f"Over {LENGTHS[-1]:,} keys with cosine scores the largest weight is "
+            + ", ".join(f"{value:.4f} ({label})" for label, value in last.items())
+            + ": softmax flattens with length, as the paper says; sparsemax flattens too, later."
+        ),
+    )
+
+
+def _bars() -> dict[tuple[str, int], Sequence[float]]:
+    """The weights of softmax and sparsemax at each number of keys."""
+    return {
+        (label, keys): weigh(draw_scores("cosine", keys, 1, SEED), MAPS[label])[0].tolist()
+        for label in ("softmax", "sparsemax")
+        for keys in KEYS
+    }
+
+
+def _bar_rows() -> list[dict[str, Any]]:
+    bars = _bars()
+    return [
+        {
+            "keys": keys,
+            "key": key + 1,
+            "score": float(draw_scores("cosine", keys, 1, SEED)[0, key]),
+            "softmax": bars["softmax", keys][key],
+            "sparsemax": bars["sparsemax", keys][key],
+        }
+        for keys in KEYS
+        for key in range(keys)
+    ]
+
+
+def _draw_bars(bars: Mapping[tuple[str, int], Sequence[float]]) -> Any:
+    figure, axes = new_figure(rows=2, columns=2, height=2.9, sharey=True)
+    for row, label in enumerate(("softmax", "sparsemax")):
+        for column, keys in enumerate(KEYS):
+            axis = axes[row, column]
+            weights = bars[label, keys]
+            axis.bar(
+                range(1, keys + 1),
+                weights,
+                color=COLOURS[row],
+                hatch=HATCHES[row],
+                edgecolor="white",
+                linewidth=0.3,
+            )
+            zeros = sum(weight == 0 for weight in weights)
+            axis.set_title(f"{label}\n{keys} keys, {zeros} at zero")
+            axis.set_xticks([1, keys])
+    figure.supxlabel("key", fontsize=8)
+    figure.supylabel("weight", fontsize=8)
+    return figure
+
+
+def _draw_curves(curves: Mapping[Scores, Mapping[str, Sequence[float]]]) -> Any:
+    figure, axes = new_figure(columns=2, height=2.3, sharey=True)
+    for axis, (kind, by_label) in zip(axes, curves.items(), strict=True):
+        for place, (label, curve) in enumerate(by_label.items()):
+            axis.plot(LENGTHS, curve, label=label, **series(place))
+        axis.set(xscale="log", yscale="log", title=PANELS[kind])
+    axes[0].set_ylabel("largest weight")
+    figure.supxlabel("keys", fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+EXHIBIT = Exhibit(
+    paper="ast",
+    kind="figure",
+    key="1",
+    title="Figure 1: softmax and sparsemax over few and over many keys",
+    published=Published(
+        source="Danovitch 2020, Fig. 1",
+        text="The weights of softmax and of sparsemax over 5 and over 25 keys, without numbers: "
+        "softmax flattens where there are many keys.",
+    ),
+    remark="The paper does not print the scores it draws; ours are drawn at random, uniform over "
+    "[-1, 1], the distribution that its appendix assumes for the cosine. The curve over the number "
+    "of keys is not in the paper.",
+    lay_out=_lay_out,
+    jobs=_jobs,
+)

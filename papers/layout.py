@@ -1,0 +1,189 @@
+"""The folder: each table as CSV and Markdown, each figure as PNG and SVG, and one page over all."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from papers.exhibit import Content, Exhibit, Figure, Table
+from papers.jobs import Result
+from papers.style import styled
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.markdown import markdown_table, plain_cell
+from siamese_news.utils.provenance import provenance
+
+INDEX = "index.html"
+TITLES = {
+    "ast": "Adaptive Siamese Transformer (Danovitch 2020)",
+    "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
+}
+IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
+WIDE = 6  # columns that still stand side by side
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An exhibit, what was made for it, and the results behind it.
+
+    Attributes:
+        exhibit: the exhibit.
+        content: what its `lay_out` gave.
+        results: those of its jobs, in their order.
+        bundled: whether it was made on the bundled stories, for want of the shared data.
+    """
+
+    exhibit: Exhibit
+    content: Content
+    results: Sequence[Result]
+    bundled: bool
+
+
+def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:
+    """Write the files of every exhibit, and the page last.
+
+    All is rendered before the first file is written, so that an exhibit that fails leaves nothing.
+
+    Returns:
+        The path of the page.
+    """
+    files: dict[str, bytes] = {}
+    for item in made:
+        for table in item.content.tables:
+            name = file_name(item.exhibit, table.name)
+            files[f"{name}.csv"] = _csv(table).encode()
+            files[f"{name}.md"] = _markdown(item, table).encode()
+        for figure in item.content.figures:
+            name = file_name(item.exhibit, figure.name)
+            files |= {f"{name}.{kind}": data for kind, data in _render(figure).items()}
+    page = _page(paper, made)
+    for name, data in files.items():
+        with atomic_write(folder / name, "wb") as stream:
+            stream.write(data)
+    with atomic_write(folder / INDEX) as stream:
+        stream.write(page)
+    return folder / INDEX
+
+
+def file_name(exhibit: Exhibit, part: str) -> str:
+    """The name of a file without its ending."""
+    return f"{exhibit.name}_{part}" if part else exhibit.name
+
+
+def facts(item: Made) -> dict[str, str]:
+    """How an exhibit came about: command, seeds, data, machine, revision, dates."""
+    exhibit = item.exhibit
+    lines = {"Command": f"python -m papers paper={exhibit.paper} {exhibit.kind}={exhibit.key}"}
+    made: Sequence[Mapping[str, Any]] = [result.made for result in item.results] or [provenance()]
+    seeds = sorted({seed for one in made for seed in one.get("seeds", ())})
+    if seeds:
+        lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
+    lines["Data"] = "; ".join(_each(made, "data")) or "none: computed from the equations"
+    revisions = (
+        f"{one['revision']}{'' if one.get(IN_HISTORY, True) else ' (not in the history)'}"
+        for one in made
+    )
+    lines["Revision"] = ", ".join(dict.fromkeys(revisions))
+    versions = [f"{name} {number}" for one in made for name, number in one["versions"].items()]
+    lines["Versions"] = ", ".join(dict.fromkeys(versions))
+    lines["Machine"] = "; ".join(_each(made, "machine"))
+    dates = sorted(_each(made, "date"))
+    lines["Computed"] = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    if item.results:
+        timed = [float(one["minutes"]) for one in made if one.get("minutes") is not None]
+        lines["Processor time"] = f"{sum(timed):.1f} minutes in {len(timed)} runs"
+        if len(timed) < len(made):
+            lines["Processor time"] += f"; not recorded of {len(made) - len(timed)}"
+    notes = _each(made, "note")
+    if notes:
+        lines["Note"] = "; ".join(notes)
+    return lines
+
+
+def _each(made: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    return list(dict.fromkeys(str(one[key]) for one in made if one.get(key)))
+
+
+def is_wide(item: Made) -> bool:
+    """Whether a table of an exhibit has too many columns for half a page.
+
+    Then what was published stands above ours, not beside it.
+    """
+    published = item.exhibit.published.tables if item.exhibit.published else ()
+    return any(len(_columns(table)) > WIDE for table in (*published, *item.content.tables))
+
+
+def _csv(table: Table) -> str:
+    columns = _columns(table)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for row in table.rows:
+        writer.writerow(["" if row.get(column) is None else row[column] for column in columns])
+    return buffer.getvalue()
+
+
+def _markdown(item: Made, table: Table) -> str:
+    exhibit = item.exhibit
+    parts = [f"# {table.title}", markdown_table(table.rows, table.columns), table.note]
+    if item.bundled:
+        parts.insert(1, f"**{BUNDLED_NOTE}**")
+    if exhibit.published is not None:
+        parts += ["## Published", exhibit.published.text]
+        for published in exhibit.published.tables:
+            parts += [
+                published.title,
+                markdown_table(published.rows, published.columns),
+                published.note,
+            ]
+        parts.append(f"Source: {exhibit.published.source}.")
+    parts += ["## Remark", exhibit.remark, item.content.outcome, *item.content.missing]
+    parts.append("\n".join(f"- {name}: {value}" for name, value in facts(item).items()))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+BUNDLED_NOTE = (
+    "Made on the bundled stories, which are invented and few, because the shared data is not there "
+    "(SIAMESE_NEWS_DATA): the numbers show that everything runs, and nothing else."
+)
+
+
+def _render(figure: Figure) -> dict[str, bytes]:
+    rendered = {}
+    with styled():
+        drawn = figure.draw()
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            buffer = io.BytesIO()
+            drawn.savefig(buffer, format=kind, metadata=metadata)
+            rendered[kind] = buffer.getvalue()
+    return rendered
+
+
+def _page(paper: str, made: Sequence[Made]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cell"] = plain_cell
+    template = environment.get_template("index.html.j2")
+    return template.render(
+        title=TITLES[paper],
+        paper=paper,
+        made=made,
+        facts=[facts(item) for item in made],
+        bundled=BUNDLED_NOTE,
+        file_name=file_name,
+        columns=_columns,
+        wide=is_wide,
+        about=provenance(),
+    )
+
+
+def _columns(table: Table) -> list[str]:
+    return list(table.columns or dict.fromkeys(key for row in table.rows for key in row))

@@ -1,0 +1,244 @@
+"""The training runs behind samCNN's tables and figures, and the peers beside them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from papers.jobs import Job, Results, Setting
+from papers.samcnn.published import YEARS
+from papers.samcnn.stories import stories_collection
+from papers.training_runs import compose_training, forget_checkpoints
+from siamese_news.metrics import evaluate_run
+from siamese_news.training import job
+from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
+from siamese_news.training.rerank.results import combine
+
+#: Option of ``conf/ranker`` -> name in the paper.
+RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}
+PEERS = "peers"
+#: The figures of Table 3 -> metric of `evaluate_run`.
+FIGURES = {"AP": "AP", "P30": "P@30"}
+#: The year of Fig. 3, Fig. 4 and Table 4.
+YEAR = 2013
+DATA = "TREC Microblog 2011-2014 (trec-microblog), GloVe 6B 100-d"
+STORIES = "the bundled stories as a small reranking collection, GloVe 6B 50-d"
+#: Minutes of one core, about.
+MINUTES = {"bicnn": 3.0, "qatt": 9.0, "patt": 5.0}
+#: Makes options of a training, given the setting and the folder of all runs.
+More = Callable[[Setting, Path], Sequence[str]]
+# On the stories: vectors that come with a package, and few epochs.
+SMALL = ("vectors=glove50", "vectors.remove_components=0", "task.epochs=2", "task.patience=null")
+
+
+def data_of(setting: Setting) -> str:
+    """What the runs read, in words."""
+    return DATA if setting.data == "shared" else STORIES
+
+
+def run_name(experiment: str, ranker: str, year: int, seed: int) -> str:
+    """The name of a training run's job, of its result and of its folder."""
+    return f"{experiment}_{ranker}_{year}_{seed}"
+
+
+def training_jobs(
+    setting: Setting,
+    *,
+    experiment: str = "rerank_samcnn",
+    name: str | None = None,
+    rankers: Sequence[str] = tuple(RANKERS),
+    years: Sequence[int] = YEARS,
+    seeds: Sequence[int] | None = None,
+    cost: float = 1.0,
+    more: More | None = None,
+) -> list[Job]:
+    """A job for every ranker, test year and seed.
+
+    The first seed of every year comes before the others, which follow year by year, so that a
+    command that is interrupted leaves whole years.
+
+    On the stories there are the runs of one year alone.
+
+    Args:
+        setting: data and seeds.
+        experiment: of ``conf/experiment``.
+        name: in the names of the runs, the experiment's for None.
+        rankers: of ``conf/ranker``.
+        years: test years.
+        seeds: None takes those of the setting.
+        cost: factor on the minutes.
+        more: makes further options of the training, given the setting and the folder of all runs.
+    """
+    if setting.data == "stories":
+        years = (YEAR,)
+    first, *others = setting.seeds if seeds is None else seeds
+    plan = [(year, first) for year in years]
+    plan += [(year, seed) for year in years for seed in others]
+    return [
+        Job(
+            run_name(name or experiment, ranker, year, seed),
+            _training(setting, experiment, ranker, year, seed, more),
+            minutes=cost * MINUTES[ranker.removesuffix("_multi")]
+            if setting.data == "shared"
+            else 0.3,
+            data=data_of(setting),
+            seeds=(seed,),
+        )
+        for year, seed in plan
+        for ranker in rankers
+    ]
+
+
+def _training(
+    setting: Setting, experiment: str, ranker: str, year: int, seed: int, more: More | None
+) -> Callable[[Path, Results], Mapping[str, Any]]:
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        return train(
+            setting, folder, experiment=experiment, ranker=ranker, year=year, seed=seed,
+            options=() if more is None else more(setting, folder.parent),
+        )  # fmt: skip
+
+    return run
+
+
+def train(
+    setting: Setting,
+    folder: Path,
+    *,
+    experiment: str,
+    ranker: str,
+    year: int,
+    seed: int,
+    options: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Train a ranker, or go on with it, or read what it gave where it is finished.
+
+    Args:
+        setting: data.
+        folder: of the run; its model and its runs stay there.
+        experiment: of ``conf/experiment``.
+        ranker: of ``conf/ranker``.
+        year: the test year.
+        seed: of the run.
+        options: further ones of the training; files among them are kept without their folder.
+
+    Returns:
+        ``command``; ``row``; ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure.
+    """
+    chosen = [f"experiment={experiment}", f"ranker={ranker}", f"fold={year}", f"seed={seed}"]
+    if setting.data == "stories":
+        chosen += SMALL
+    chosen += options
+    command = f"python -m siamese_news.train {' '.join(_without_folder(each) for each in chosen)}"
+    if setting.data == "stories":
+        chosen.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
+    row = job.train(compose_training(chosen), folder)
+    if row is None:
+        raise RuntimeError("a run of one process returned no row")
+    forget_checkpoints(folder)
+    written = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
+    topics = {
+        key.removeprefix("test"): _rounded(figures)
+        for key, figures in written.items()
+        if key.startswith("test")
+    }
+    row["vectors"] = Path(row["vectors"]).name
+    return {"command": command, "row": row, "topics": topics}
+
+
+def _without_folder(option: str) -> str:
+    name, _, value = option.partition("=")
+    return f"{name}={Path(value).name}" if Path(value).is_absolute() else option
+
+
+def collection_of(setting: Setting, runs: Path) -> RerankCollection:
+    """The collection of a setting.
+
+    Args:
+        setting: data.
+        runs: the folder of all runs.
+    """
+    if setting.data == "shared":
+        return read_reranking("trec-microblog")
+    return read_reranking(str(stories_collection(runs / "collection")))
+
+
+def peers_job(setting: Setting) -> Job:
+    """The peers' published runs, and MP-HCNN + QL with our weights; see `peer_figures`."""
+
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        return peer_figures(collection_of(setting, folder.parent))
+
+    return Job(PEERS, run, minutes=1.0, data=data_of(setting), seeds=())
+
+
+def peer_figures(collection: RerankCollection) -> dict[str, Any]:
+    """The figures by topic of the peers' runs.
+
+    Args:
+        collection: with the runs ``ql`` and ``rm3``; ``mphcnn`` where it has them.
+
+    Returns:
+        ``systems``: name -> year -> metric -> topic -> figure; ``weights``: year -> the weight of
+        QL in MP-HCNN + QL, tuned on the validation topics of the other years.
+    """
+    years = sorted(set(collection.years.values()))
+    there = {
+        title: collection.peer(name, years)
+        for name, title in (("ql", "QL"), ("rm3", "RM3"), ("mphcnn", "MP-HCNN"))
+        if (collection.runs / f"{name}.{years[0]}.txt.gz").is_file()
+    }
+    systems: dict[str, dict[str, Any]] = {title: {} for title in there}
+    weights = {}
+    for year in years:
+        fold = make_fold(collection, year, share=0.15, seed=0)
+        qrels = {query: collection.qrels.get(query, {}) for query in fold.test}
+        for title, run in there.items():
+            tested = {query: run[query] for query in fold.test}
+            systems[title][str(year)] = _rounded(evaluate_run(tested, qrels))
+        if strong := there.get("MP-HCNN"):
+            mixed = combine(
+                collection, fold, strong, {query: strong[query] for query in fold.test},
+                first=there["QL"], scale="probability", neighbours=0,
+            )  # fmt: skip
+            figures = _rounded(mixed.topics[" +QL"])
+            systems.setdefault("MP-HCNN +QL", {})[str(year)] = figures
+            weights[str(year)] = mixed.tuned["weight"]
+    return {"systems": systems, "weights": weights}
+
+
+def _rounded(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {
+        metric: {topic: round(value, 6) for topic, value in figures[metric].items()}
+        for metric in FIGURES.values()
+    }
+
+
+def by_topic(
+    results: Results,
+    ranker: str,
+    year: int,
+    suffix: str,
+    metric: str,
+    *,
+    experiment: str,
+    seeds: Sequence[int] | None = None,
+) -> dict[str, list[float]]:
+    """Topic -> one figure per seed that is there.
+
+    Args:
+        results: of the jobs.
+        ranker: of ``conf/ranker``.
+        year: the test year.
+        suffix: "" or " +QL".
+        metric: of `evaluate_run`.
+        experiment: of ``conf/experiment``.
+        seeds: None takes all of the setting.
+    """
+    values: dict[str, list[float]] = {}
+    for seed in results.setting.seeds if seeds is None else seeds:
+        name = run_name(experiment, ranker, year, seed)
+        if name in results:
+            for topic, value in results[name]["topics"][suffix][metric].items():
+                values.setdefault(topic, []).append(value)
+    return values

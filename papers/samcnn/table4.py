@@ -1,0 +1,199 @@
+"""samCNN, Table 4: which query words the posts at the top hold, for the worst topic."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from papers.exhibit import Content, Exhibit, Published, Table
+from papers.jobs import Job, Results, Setting
+from papers.samcnn.figure3 import RANKER, changes
+from papers.samcnn.figure3 import jobs as figure3_jobs
+from papers.samcnn.published import PAPER, PATTERNS, WORST, WORST_IN_CAPTION
+from papers.samcnn.runs import YEAR, collection_of, data_of, run_name, train
+from siamese_news.data.trec import read_run
+from siamese_news.metrics import ranked
+from siamese_news.training.rerank.data import RerankCollection, read_queries
+
+JOB = "patterns"
+TOP = 30
+# The words of the paper's topic.
+WORDS = ("oscars", "snub", "affleck")
+Pattern = tuple[int, ...]
+
+
+def distinct_words(query: Sequence[str]) -> list[str]:
+    """The words of a query, each once, in their order."""
+    return list(dict.fromkeys(query))
+
+
+def count_patterns(
+    query: Sequence[str], posts: Sequence[Sequence[str]], relevant: Sequence[bool]
+) -> dict[Pattern, tuple[int, int]]:
+    """How many posts hold at least the words of a pattern, for every pattern that occurs.
+
+    A post with the words a and b counts for (a), for (b) and for (a, b), as in the paper's Table 4.
+
+    Args:
+        query: the words of the query.
+        posts: the words of each post.
+        relevant: whether it is relevant.
+
+    Returns:
+        Places in `distinct_words` -> (relevant posts, not relevant posts); the patterns with the
+        most words come first.
+
+    Example:
+        >>> count_patterns(["solar", "flare"], [["solar", "flare"], ["solar"]], [True, False])
+        {(0, 1): (1, 0), (0,): (1, 1), (1,): (1, 0)}
+    """
+    counts: dict[bool, Counter[Pattern]] = {True: Counter(), False: Counter()}
+    words = distinct_words(query)
+    for post, is_relevant in zip(posts, relevant, strict=True):
+        text = set(post)
+        held = [place for place, word in enumerate(words) if word in text]
+        for size in range(1, len(held) + 1):
+            counts[is_relevant].update(combinations(held, size))
+    patterns = sorted({*counts[True], *counts[False]}, key=lambda p: (-len(p), p))
+    return {pattern: (counts[True][pattern], counts[False][pattern]) for pattern in patterns}
+
+
+def topic_patterns(
+    collection: RerankCollection, query: str, run: Mapping[str, float]
+) -> dict[str, dict[str, list[int]]]:
+    """Patterns of a topic in the top 30 and among all candidates.
+
+    Args:
+        collection: with the topic.
+        query: the topic.
+        run: post id -> score.
+
+    Returns:
+        ``top`` and ``all``: places of the words, such as "0 2" -> [relevant, not relevant].
+    """
+    order = [post for post, _ in ranked(run)]
+    words = collection.queries[query].split()
+    grades = collection.qrels.get(query, {})
+    counted = {}
+    for part, posts in (("top", order[:TOP]), ("all", order)):
+        counts = count_patterns(
+            words,
+            [collection.posts[post].split() for post in posts],
+            [grades.get(post, 0) >= 1 for post in posts],
+        )
+        counted[part] = {" ".join(map(str, key)): list(pair) for key, pair in counts.items()}
+    return counted
+
+
+def _job(setting: Setting) -> Job:
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        collection = collection_of(setting, folder.parent)
+        seed = setting.seeds[0]
+        worst = changes(results, seeds=(seed,))[-1][0]
+        trained = folder.parent / run_name("rerank_samcnn", RANKER, YEAR, seed)
+        train(setting, trained, experiment="rerank_samcnn", ranker=RANKER, year=YEAR, seed=seed)
+        scores = read_run(trained / "test.run.gz")
+        topics = dict.fromkeys(topic for topic in (WORST, worst) if topic in scores)
+        counts = {topic: topic_patterns(collection, topic, scores[topic]) for topic in topics}
+        return {"worst": worst, "topics": counts}
+
+    return Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=setting.seeds[:1])
+
+
+def _words(setting: Setting, topic: str) -> Sequence[str] | None:
+    """The words of a topic, where the data is there: a saved result holds no text."""
+    root = os.environ.get("SIAMESE_NEWS_DATA")
+    folder = Path(root or "") / "trec-microblog"
+    if setting.data != "shared" or not root or not folder.is_dir():
+        return None
+    return distinct_words(read_queries(folder)[0][topic].split())
+
+
+def pattern_rows(
+    counts: Mapping[str, Mapping[str, Sequence[int]]], words: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """One row a pattern that the top holds.
+
+    Args:
+        counts: of `topic_patterns`.
+        words: of the query; None prints their places, from 1.
+    """
+    rows = []
+    for pattern, (relevant, other) in counts["top"].items():
+        places = [int(place) for place in pattern.split()]
+        named = [f"word {place + 1}" if words is None else words[place] for place in places]
+        rows.append(
+            {
+                "holds at least": " + ".join(named),
+                f"posts in the top {TOP}": relevant + other,
+                f"relevant in the top {TOP}": relevant,
+                f"not relevant in the top {TOP}": other,
+                "relevant candidates": counts["all"][pattern][0],
+                "other candidates": counts["all"][pattern][1],
+            }
+        )
+    return rows
+
+
+def _lay_out(results: Results) -> Content:
+    if JOB not in results:
+        return Content()
+    values = results[JOB]
+    said = {values["worst"]: ", the worst here"} | {WORST: ", the paper's worst"}
+    tables = [
+        Table(
+            f"Topic {topic}{said[topic]}",
+            pattern_rows(values["topics"][topic], _words(results.setting, topic)),
+            name=topic,
+        )
+        for topic in dict.fromkeys((WORST, values["worst"]))
+        if topic in values["topics"]
+    ]
+    outcome = f"The worst topic here is {values['worst']}, in the paper {WORST}."
+    if WORST in values["topics"]:
+        top = values["topics"][WORST]["top"]
+        counts = ", ".join(
+            f"{_named(pattern)} {sum(top.get(pattern, (0, 0)))} ({count})"
+            for pattern, count in PATTERNS.items()
+        )
+        outcome += f" Of its top {TOP} posts, as printed in brackets: {counts}."
+    return Content(tables=tables, outcome=outcome)
+
+
+def _named(pattern: str) -> str:
+    return " + ".join(WORDS[int(place)] for place in pattern.split())
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    return [*figure3_jobs(Setting(setting.data, setting.seeds[:1])), _job(setting)]
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="table",
+    key="4",
+    title="Table 4: query words at the top of the worst topic",
+    remark=(
+        "A post counts for every set of query words that it holds, not only for the largest, as in "
+        "the paper. Words are compared as the collection has them. Of all candidates only 3 hold "
+        "the three words of the paper's topic, and 20 hold them as parts of words, so the paper "
+        "must have counted forms of the words. The ranking "
+        "is that of PAtt, first seed, without QL; the worst topic is the one where it loses most "
+        "against QL (Fig. 3). Where the topics are not there, words are named by their places."
+    ),
+    published=Published(
+        f"{PAPER}, Table 4",
+        [
+            Table(
+                f"Posts of the top {TOP}, topic {WORST}",
+                [{"match": _named(key), "count": count} for key, count in PATTERNS.items()],
+            )
+        ],
+        text=f"The caption numbers the topic {WORST_IN_CAPTION}, the text {WORST}. "
+        f"“{' '.join(WORDS)}” is {WORST} in TREC's topics; {WORST_IN_CAPTION} is another.",
+    ),
+    jobs=_jobs,
+    lay_out=_lay_out,
+)

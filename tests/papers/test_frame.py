@@ -1,0 +1,294 @@
+"""Names, saved results, and a folder that is written whole or not at all."""
+
+import csv
+import json
+import logging
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_module
+
+from papers import (
+    PAPERS,
+    Content,
+    Exhibit,
+    Figure,
+    Job,
+    Published,
+    Setting,
+    Table,
+    choose,
+)
+from papers import __main__ as door
+from papers.jobs import Store
+from papers.layout import IN_HISTORY, Made, write_folder
+from papers.run import reproduce
+from papers.style import new_figure
+from siamese_news.errors import InputError
+from siamese_news.utils.markdown import plain_cell
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_shared_data(monkeypatch):
+    monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
+
+
+@pytest.mark.parametrize("paper", [paper for paper, modules in PAPERS.items() if modules])
+def test_every_exhibit_has_a_name_of_its_own_and_a_remark(paper):
+    exhibits = choose(paper)
+    names = [exhibit.name for exhibit in exhibits]
+    assert len(set(names)) == len(names)
+    for exhibit in exhibits:
+        assert exhibit.paper == paper and exhibit.remark
+        for data in ("shared", "stories"):
+            jobs = exhibit.jobs(Setting(data, (0, 1)))
+            assert len({job.name for job in jobs}) == len(jobs)
+
+
+def test_names_are_numbers_words_or_lists():
+    assert [e.name for e in choose("ast", figure=1)] == ["figure1"]
+    assert [e.name for e in choose("ast", figure=["appendix_a", 1])] == ["figure1", "appendix_a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"paper": "bert"}, "paper=bert: no such paper; expected ast or samcnn"),
+        ({"paper": "ast", "figure": 17}, "figure=17: paper=ast has no such figure; expected.*1"),
+        ({"paper": "ast", "table": "appendix_a"}, "table=appendix_a: .* no such table"),
+        ({"paper": "ast", "figure": [1, "two"]}, "figure=two"),
+    ],
+)
+def test_a_name_that_does_not_exist_lists_those_that_do(options, said):
+    with pytest.raises(InputError, match=said):
+        choose(**options)
+
+
+def toy(jobs=(), lay_out=None):
+    """An exhibit with a table and a figure, over the values of its jobs."""
+
+    def make(results):
+        rows = [{"job": name, "value": results[name]["value"]} for name in results.by_job]
+        drawn = Figure("A line", lambda: _line(len(rows)), "One line.")
+        return Content(tables=[Table("Values | all", rows or [{"job": "none"}])], figures=[drawn])
+
+    return Exhibit(
+        paper="ast",
+        kind="table",
+        key="77",
+        title="Table 77 <b>",
+        remark="Not comparable.",
+        published=Published("Nobody 1999", [Table("Then", [{"value": 0.5}])]),
+        jobs=lambda setting: list(jobs),
+        lay_out=lay_out or make,
+    )
+
+
+def _line(points):
+    figure, axis = new_figure()
+    axis.plot(range(points), range(points))
+    return figure
+
+
+def job(name, value, ran=None):
+    def run(folder, results):
+        if ran is not None:
+            ran.append(name)
+        if isinstance(value, BaseException):
+            raise value
+        return {"value": value}
+
+    return Job(name, run, 1.0, "toy data", (0, 3))
+
+
+def store(tmp_path, **options):
+    options = {"fresh": False, "paper": "ast"} | options
+    return Store(saved=tmp_path / "saved", made=tmp_path / "made", **options)
+
+
+def lay_out(exhibit, tmp_path, missing="train", **options):
+    out = tmp_path / "out"
+    return reproduce([exhibit], out, store=store(tmp_path, **options), seeds=(0,), missing=missing)
+
+
+def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    page = lay_out(toy([job("a", 0.25), job("b", None)]), tmp_path).read_text(encoding="utf-8")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"table77.csv", "table77.md", "table77.png", "table77.svg", "index.html"}
+    rows = list(csv.DictReader((tmp_path / "out" / "table77.csv").open()))
+    assert rows == [{"job": "a", "value": "0.25"}, {"job": "b", "value": ""}]
+    for text in (page, (tmp_path / "out" / "table77.md").read_text()):
+        for part in ("Nobody 1999", "Not comparable.", "0, 3", "toy data", "table=77"):
+            assert part in text
+    assert "Table 77 &lt;b&gt;" in page  # escaped
+    assert "2 of 2 runs are missing: about 2 minutes" in caplog.text
+
+
+def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
+    for count, style in ((6, "beside"), (7, "beside wide")):
+        rows = [{f"column {number}": number for number in range(count)}]
+        exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)]))
+        page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
+        assert f'<div class="{style}">' in page
+
+
+def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):
+    ran = []
+    lay_out(toy([job("a", 1, ran)]), tmp_path)
+    lay_out(toy([job("a", 2, ran)]), tmp_path)
+    assert ran == ["a"]
+    (tmp_path / "made" / "results").rename(tmp_path / "saved")
+    lay_out(toy([job("a", 2, ran)]), tmp_path)
+    assert ran == ["a"] and ",1" not in (tmp_path / "out" / "table77.csv").read_text()[:5]
+    lay_out(toy([job("a", 3, ran)]), tmp_path, fresh=True)
+    assert ran == ["a", "a"]
+    assert "a,3" in (tmp_path / "out" / "table77.csv").read_text()
+
+
+def test_an_interrupted_command_keeps_what_it_has(tmp_path):
+    ran = []
+    broken = [job("a", 1, ran), job("b", KeyboardInterrupt(), ran)]
+    with pytest.raises(KeyboardInterrupt):
+        lay_out(toy(broken), tmp_path)
+    assert not (tmp_path / "out").exists()
+    page = lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path).read_text("utf-8")
+    assert ran == ["a", "b", "b"]
+    assert "0.0 minutes in 1 runs; not recorded of 1" in page
+
+
+def test_what_is_missing_is_said(tmp_path):
+    page = lay_out(toy([job("a", 1)]), tmp_path, missing="say").read_text(encoding="utf-8")
+    assert "1 of 1 runs (a)" in page
+    with pytest.raises(InputError, match="missing=maybe: expected train or say"):
+        lay_out(toy(), tmp_path, missing="maybe")
+
+
+def test_without_data_the_page_says_that_the_stories_were_read(tmp_path):
+    asked = store(tmp_path)
+    exhibits = [toy([job("a", 1)])]
+    page = reproduce(exhibits, tmp_path / "out", store=asked, seeds=(0, 1), missing="train")
+    page = page.read_text(encoding="utf-8")
+    assert "Made on the bundled stories" in page and "Runs that are not there" not in page
+    assert "Made on the bundled stories" in (tmp_path / "out" / "table77.md").read_text()
+    # A saved result of the shared data needs no data.
+    (tmp_path / "made" / "results" / "ast" / "stories").rename(
+        tmp_path / "made" / "results" / "ast" / "shared"
+    )
+    page = lay_out(toy([job("a", 1)]), tmp_path).read_text(encoding="utf-8")
+    assert "Made on the bundled stories" not in page
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 0, "values": {}, "made": {}}', "{}"])
+def test_a_saved_result_of_another_version_is_named(tmp_path, text):
+    path = tmp_path / "made" / "results" / "ast" / "stories" / "a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"a\.json: .*fresh=true"):
+        lay_out(toy([job("a", 1)]), tmp_path)
+
+
+def test_nothing_is_written_where_an_exhibit_fails(tmp_path):
+    def fail(results):
+        raise InputError("no such thing")
+
+    made = store(tmp_path)
+    with pytest.raises(InputError):
+        reproduce(
+            [toy(), toy(lay_out=fail)], tmp_path / "out", store=made, seeds=(0,), missing="say"
+        )
+    drawn = Content(figures=[Figure("Bad", lambda: 1 / 0, "")])
+    with pytest.raises(ZeroDivisionError):
+        write_folder(tmp_path / "out", "ast", [Made(toy(), drawn, [], False)])
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_that_are_not_numbers_are_not_saved(tmp_path):
+    with pytest.raises(ValueError):
+        lay_out(toy([job("a", math.nan)]), tmp_path)
+    assert not list((tmp_path / "made" / "results").rglob("*.json"))
+
+
+def test_the_saved_results_hold_no_text():
+    """Ids, figures and names of settings: no value is as long as a post."""
+    folder = Path(__file__).parents[2] / "benchmarks" / "reproduced"
+
+    def strings(value):
+        if isinstance(value, dict):
+            for part in value.values():
+                yield from strings(part)
+        elif isinstance(value, list):
+            for part in value:
+                yield from strings(part)
+        elif isinstance(value, str):
+            yield value
+
+    for path in folder.rglob("*.json"):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        for text in strings({k: v for k, v in document["values"].items() if k != "command"}):
+            assert len(text) < 200, f"{path}: {text[:80]}"
+
+
+def test_the_command_refuses_a_bad_name_in_one_line(tmp_path):
+    command = [sys.executable, "-m", "papers", "paper=ast", "figure=99"]
+    done = subprocess.run(
+        [*command, f"hydra.run.dir={tmp_path / 'out'}"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    said = done.stdout + done.stderr
+    assert "figure=99" in said and "Traceback" not in said
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_the_door_lays_out_what_needs_no_run(tmp_path):
+    with initialize_config_module("papers", version_base="1.3"):
+        config = compose("papers", overrides=["paper=ast", "figure=appendix_a"])
+    page = door.reproduce(config, tmp_path / "out")
+    assert "1.1752" in page.read_text(encoding="utf-8")
+
+
+def test_a_saved_result_says_whether_its_revision_is_in_the_history():
+    def git(*arguments):
+        command = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        pytest.skip("no git history here, or a shallow one")
+    revisions = git("log", "--format=%H").split()
+    for path in sorted((ROOT / "benchmarks" / "reproduced").rglob("*.json")):
+        made = json.loads(path.read_text(encoding="utf-8"))["made"]
+        named = made["revision"].partition("+")[0]
+        there = any(revision.startswith(named) for revision in revisions)
+        assert made.get(IN_HISTORY, True) == there, path
+
+
+def test_a_page_says_which_revision_is_not_in_the_history(tmp_path):
+    jobs = [job("a", 1)]
+    asked = store(tmp_path)
+    reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
+    (path,) = (tmp_path / "made" / "results").rglob("a.json")
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    saved["made"] |= {"revision": "0123abc", IN_HISTORY: False}
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    page = reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
+    assert "0123abc (not in the history)" in page.read_text(encoding="utf-8")
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    assert plain_cell(-0.00001) == "0.0000" and plain_cell(-0.0001) == "-0.0001"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_section_of_the_saved_papers_begins_with_a_summary(paper):
+    saved = Store(
+        saved=ROOT / "benchmarks" / "reproduced", made=Path("nowhere"), paper=paper, fresh=False
+    )
+    setting = Setting("shared")
+    for exhibit in choose(paper):
+        results = saved.results(setting, exhibit.jobs(setting))
+        assert exhibit.lay_out(results).outcome, exhibit.name
