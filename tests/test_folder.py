@@ -3,8 +3,6 @@
 import hashlib
 import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermOptions
 from siamese_news.model import Model
-from siamese_news.model.convert import convert
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 
@@ -141,8 +138,8 @@ def test_options_of_the_lexical_head_are_numbers(values, message):
 def test_weights_of_another_shape_are_refused(folder, tiny_model):
     tensors = {name: torch.zeros(3, 3) for name in tiny_model.state_dict()}
     config, _, words = read_folder(folder)
-    config["trained_on"] = {}
-    write_folder(folder, config, tensors, words, "# card")
+    config["trained_on"] = TrainingRecord().plain()
+    write_folder(folder, config, tensors, words, "# card", trained_on=b"")
     with pytest.raises(InputError, match="do not fit"):
         Model.load(folder)
 
@@ -153,10 +150,10 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     tiny_model.embedding.stored = "int8"
     tiny_model.save(tmp_path / "model", card="")
     config, tensors, words = read_folder(tmp_path / "model")
-    config["trained_on"] = {}
+    config["trained_on"] = TrainingRecord().plain()
     other = {"steps": torch.uint8, "scale": torch.bfloat16, "token_weights": torch.int32}[name]
     tensors[f"embedding.{name}"] = tensors[f"embedding.{name}"].view(other)
-    write_folder(tmp_path / "model", config, tensors, words, "")
+    write_folder(tmp_path / "model", config, tensors, words, "", trained_on=b"")
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood"}\n')
     command = ["rank", "--model", tmp_path / "model", "--articles", tmp_path / "a.txt", "--posts",
@@ -192,34 +189,12 @@ def test_a_folder_of_something_else_is_not_overwritten(tmp_path, tiny_model):
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
 
 
-IDS = {"articles": {"x": ["a2", "a1"]}, "posts": {"x": ["p1"]}, "fingerprints": ["00" * 8]}
-
-
-def _old(folder):
-    """The folder as it was written when the ids lay in its config."""
-    _rewrite_config(folder, lambda config: config.update(trained_on=IDS))
-    (folder / "trained_on.bin").unlink()
+def test_a_folder_that_does_not_count_its_training_texts_is_refused(folder):
+    ids = {"articles": {"x": ["a1"]}, "posts": {}, "fingerprints": []}
+    _rewrite_config(folder, lambda config: config.update(trained_on=ids))
     _rewrite_sums(folder)
-
-
-def test_a_folder_with_ids_in_its_config_loads_and_is_converted(folder, tiny_model):
-    """Old folders go on working; the command moves the ids, and nothing else changes."""
-    _old(folder)
-    old = Model.load(folder)
-    assert old.trained_on == TrainingRecord.of(IDS)
-    kept = {name: (folder / name).read_bytes() for name in ("model.safetensors", "vocab.txt")}
-    command = [sys.executable, "-m", "siamese_news.model.convert", str(folder)]
-    assert "converted" in subprocess.run(command, capture_output=True, text=True).stdout
-    assert json.loads((folder / "config.json").read_text())["trained_on"] == {
-        "articles": {"x": 2}, "posts": {"x": 1}, "fingerprints": 1,
-    }  # fmt: skip
-    assert kept == {name: (folder / name).read_bytes() for name in kept}
-    new = Model.load(folder)
-    assert new.trained_on == old.trained_on
-    np.testing.assert_array_equal(new.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
-    assert new.trained_on.has_articles("x", ["a1", "a3"]).tolist() == [True, False]
-    digest = folder_sha256(folder)
-    assert not convert(folder) and folder_sha256(folder) == digest
+    with pytest.raises(InputError, match="config and weights do not fit"):
+        Model.load(folder)
 
 
 def test_training_ids_that_do_not_fit_the_counts_are_refused(folder):

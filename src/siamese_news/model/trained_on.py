@@ -2,8 +2,7 @@
 
 In a model folder ``config.json`` says how many articles and posts of which collection and how many
 fingerprints there are; ``trained_on.bin`` holds their hashes, 8 bytes each (little-endian), sorted
-within each of these parts, in the order of the counts. Folders of before 2026-11 have the ids
-themselves in ``config.json`` and are read as well.
+within each of these parts, in the order of the counts.
 """
 
 import hashlib
@@ -46,10 +45,7 @@ class TrainingRecord:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "TrainingRecord":
-        """The record of ids: ``articles`` and ``posts`` by collection, and ``fingerprints`` (hex).
-
-        Old model folders keep it in this form.
-        """
+        """The record of ids by collection (``articles``, ``posts``) and ``fingerprints`` (hex)."""
         articles, posts = (
             {name: _hashed(ids) for name, ids in plain.get(kind, {}).items()} for kind in _KINDS
         )
@@ -61,14 +57,12 @@ class TrainingRecord:
 
         Args:
             folder: the model folder.
-            plain: what its ``config.json`` says: counts, or ids in an old folder.
+            plain: the counts in its ``config.json``.
 
         Raises:
-            InputError: the file is missing, or has another size than the counts say.
+            InputError: the file is missing or does not have the size that the counts give.
         """
         path = Path(folder) / TRAINED_ON
-        if not _has_counts(plain):
-            return cls.of(plain)
         if not path.is_file():
             raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")
         expected = sum(count for _, _, count in _parts(plain)) * _STORED.itemsize
@@ -168,10 +162,6 @@ class TrainingRecord:
                 self._posts[name] = part
             else:
                 self._fingerprints = part
-
-
-def _has_counts(plain: Mapping[str, Any]) -> bool:
-    return isinstance(plain.get("fingerprints"), int)
 
 
 def _parts(plain: Mapping[str, Any]) -> list[tuple[str, str, int]]:
