@@ -24,11 +24,14 @@ SMALL = ("data=stories", "vectors=glove50", "vectors.trainable=true")
 
 def compose_training(overrides: Sequence[str]) -> dict[str, Any]:
     """The resolved options of a training, as plain values."""
-    if GlobalHydra.instance().is_initialized():
-        composed = compose("train", overrides=list(overrides))
-    else:
+    # The command's own configuration has no option of a training.
+    command = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
             composed = compose("train", overrides=list(overrides))
+    finally:
+        GlobalHydra.instance().hydra = command
     plain: Any = OmegaConf.to_container(composed, resolve=True)
     # What the options are called, which the row of the run says.
     groups = (override.partition("=") for override in overrides)

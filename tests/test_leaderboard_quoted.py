@@ -1,10 +1,7 @@
 """README and the documentation quote the leaderboard as it is, with one source for every figure."""
 
-from pathlib import Path
+from benchmarks.leaderboard.picture import LEADERBOARD, PICTURE, ROOT, draw, points, table_of
 
-import pytest
-
-ROOT = Path(__file__).parent.parent
 ROWS = {
     "**the model that ships** (no transformer)": "**shipped model**",
     "its words + all-mpnet-base-v2 (`--model`)": "words of the shipped model + mpnet (`--model`)",
@@ -49,26 +46,11 @@ COLUMNS = {
 """What stands in the head of a page's column, first match first -> the leaderboard's column."""
 
 
-def table_of(text, start):
-    """The first table behind `start`: first cell -> head -> cell."""
-    lines = text[text.index(start) :].splitlines()
-    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    rows = []
-    for line in lines[first:]:
-        if not line.startswith("|"):
-            break
-        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
-
-
-@pytest.mark.parametrize(
-    ("page", "start"), [("README.md", "# siamese_news"), ("docs/index.md", "## How good it is")]
-)
-def test_a_quoted_figure_is_the_leaderboards(page, start):
-    leaderboard = (ROOT / "benchmarks" / "LEADERBOARD.md").read_text(encoding="utf-8")
+def test_a_quoted_figure_is_the_leaderboards():
+    leaderboard = LEADERBOARD.read_text(encoding="utf-8")
     board = table_of(leaderboard, "# Leaderboard")
     speeds = table_of(leaderboard, "\n## signal1m")
-    quoted = table_of((ROOT / page).read_text(encoding="utf-8"), start)
+    quoted = table_of((ROOT / "docs" / "quality.md").read_text(encoding="utf-8"), "# How good")
     assert len(quoted) >= 5
     for title, cells in quoted.items():
         row = board[ROWS[title]] | {"posts/s": speeds[ROWS[title]]["posts/s"]}
@@ -77,3 +59,7 @@ def test_a_quoted_figure_is_the_leaderboards(page, start):
             said = cell.replace("**", "")
             truth = row[column] if "(" in said else row[column].partition(" (")[0]
             assert said == truth, (title, head)
+
+
+def test_the_picture_is_drawn_from_the_leaderboard():
+    assert draw(points(LEADERBOARD.read_text(encoding="utf-8"))) == PICTURE.read_bytes()

@@ -1,0 +1,100 @@
+"""Draw docs/quality.svg from LEADERBOARD.md: mean quality against speed.
+
+``python -m benchmarks.leaderboard.picture``
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LEADERBOARD = ROOT / "benchmarks" / "LEADERBOARD.md"
+PICTURE = ROOT / "docs" / "quality.svg"
+OURS, PEER, PAPER = "#b3321c", "#4a5560", "#76828c"
+PLACES = {
+    "above": ((0, 9), "center"),
+    "below": ((0, -16), "center"),
+    "left": ((-9, -4), "right"),
+    "right": ((9, -4), "left"),
+}
+ROWS: dict[str, tuple[str, str, str]] = {
+    "**shipped model**": ("the model that ships", OURS, "above"),
+    "words of the shipped model + mpnet (`--model`)": ("its words + mpnet", OURS, "left"),
+    "words of the shipped model + MiniLM (`--model`)": ("its words + MiniLM", OURS, "right"),
+    ".3 mpnet + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 mpnet", PEER, "left"),
+    ".3 MiniLM + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 MiniLM", PEER, "right"),
+    "TF-IDF, background IDF, + score of the first 100 words": ("TF-IDF + lead", PEER, "above"),
+    "TF-IDF, IDF of the pool": ("TF-IDF", PEER, "above"),
+    "BM25 (.9, .4), IDF of the pool": ("BM25", PEER, "below"),
+    "all-mpnet-base-v2, first 150 words": ("mpnet", PEER, "left"),
+    "all-MiniLM-L6-v2, first 150 words": ("MiniLM", PEER, "right"),
+    "AST, our training": ("AST, our training", PAPER, "above"),
+    "AST, projected heads, the paper's training": ("AST, the paper's training", PAPER, "above"),
+    "Bi-GRU, the paper's training": ("Bi-GRU", PAPER, "above"),
+    "mean GloVe": ("mean of GloVe", PAPER, "above"),
+}
+"""The leaderboard's row -> its label, color, and where the label goes."""
+
+
+def table_of(text: str, heading: str) -> dict[str, dict[str, str]]:
+    """The first Markdown table after a heading: first cell -> column -> cell."""
+    lines = text[text.index(heading) :].splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
+    rows = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
+def points(text: str) -> dict[str, tuple[float, float]]:
+    """Posts per second and mean quality of the rows that are drawn."""
+    board, speeds = table_of(text, "# Leaderboard"), table_of(text, "\n## signal1m")
+    return {
+        row: (float(speeds[row]["posts/s"].replace(",", "")), float(board[row]["mean"]))
+        for row in ROWS
+    }
+
+
+def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
+    """The picture as SVG; the same bytes from the same figures."""
+    import io
+
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    style = {"svg.hashsalt": "quality", "svg.fonttype": "none", "font.family": "sans-serif"}
+    with matplotlib.rc_context(style):
+        figure, axes = plt.subplots(figsize=(8.6, 4.6))
+        for row, (label, color, place) in ROWS.items():
+            (speed, quality), (offset, align) = found[row], PLACES[place]
+            axes.plot(speed, quality, "o", color=color, markersize=9 if color == OURS else 7)
+            axes.annotate(
+                f"{label} .{round(quality * 1000):03d}",
+                (speed, quality),
+                offset,
+                textcoords="offset points",
+                ha=align,
+                color=color,
+                weight="bold" if row == "**shipped model**" else "normal",
+            )
+        axes.set_xscale("log")
+        axes.set_xlim(1.5, 200_000)
+        axes.set_ylim(0.08, 0.88)
+        axes.set_xlabel("posts per second on one core (92 articles at once)")
+        axes.set_ylabel("mean average precision over seven test columns")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="#e3e6e8", linewidth=0.7)
+        axes.set_axisbelow(True)
+        figure.tight_layout()
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    return buffer.getvalue()
+
+
+if __name__ == "__main__":
+    PICTURE.write_bytes(draw(points(LEADERBOARD.read_text(encoding="utf-8"))))
+    print(PICTURE)
