@@ -127,7 +127,7 @@ class RingAttention(Attention):
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         for texts, tile in tiles(batch, length, None if whole else TILE):
-            # Matrix products are up to a half slower where their width is no multiple of 16.
+            # Matrix products are up to a half slower where their width is not a multiple of 16.
             first = max(tile.start - self.radius, 0) // 16 * 16
             halo = columns[first : -(-(tile.stop + self.radius) // 16) * 16]
             query = self._unit(self._project(self.query, columns[tile]), 1)

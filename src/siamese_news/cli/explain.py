@@ -66,7 +66,7 @@ def explain(
     format: Annotated[
         ExplainFormat, typer.Option(help="Tables, or all numbers as JSON lines.")
     ] = ExplainFormat.table,
-    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,

@@ -51,7 +51,7 @@ def keywords(
     ] = 200,
     limit: Annotated[int, typer.Option(min=1, help="Terms to list.")] = 20,
     format: Annotated[KeywordFormat, typer.Option(help="How to write it.")] = KeywordFormat.table,
-    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,

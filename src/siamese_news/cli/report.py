@@ -16,10 +16,11 @@ def report(
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
     force: ForceOption = False,
     title: Annotated[
-        str | None, typer.Option(help="Title of the page; else the name of the results.")
+        str | None, typer.Option(help="Title of the page (default: the name of the results).")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Score to draw as the threshold; else the search's own.")
+        float | None,
+        typer.Option(help="Score to draw as the threshold (default: the threshold of the search)."),
     ] = None,
 ) -> None:
     """Write the results of a search as one HTML page that opens anywhere, also offline.

@@ -44,7 +44,7 @@ AddressOption = Annotated[
 
 
 def begin_workers() -> None:
-    """Let what workers import be imported beside what this process does before it needs them."""
+    """Import what workers need while this process does its first work."""
     from siamese_news.utils.processes import importing
 
     importing(["siamese_news.cli", "siamese_news.search.sharding.local"])
@@ -65,8 +65,8 @@ def filter_together(
     if folder.path.exists():
         if not resume:
             raise InputError(
-                f"{folder.path}: an unfinished run left this; go on with --resume, or remove it to "
-                "start over"
+                f"{folder.path}: an unfinished run left this; continue with --resume, or remove it "
+                "to start over"
             )
         work = replace(work, shards=folder.work().shards)
     stream = work.stream(None)

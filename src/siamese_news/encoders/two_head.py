@@ -37,7 +37,7 @@ class TwoHeadEncoder(Encoder):
             (`lead_weights`); None weighs all positions alike.
 
     Raises:
-        ValueError: the context is no `StarEncoder`, or there is a `lead` beside a context.
+        ValueError: the context is not a `StarEncoder`, or both `lead` and a context are given.
 
     Example:
         >>> import torch

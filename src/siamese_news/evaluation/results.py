@@ -147,7 +147,7 @@ def write_results(
     Args:
         folder: the folder to write to; it is made if necessary.
         results: of one evaluation set, in the order of the table.
-        published: print the AST paper's figures beside ours.
+        published: print the AST paper's figures next to ours.
         tests: system -> p of the paired randomisation test against the first system.
 
     Returns:

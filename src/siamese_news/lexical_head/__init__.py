@@ -11,7 +11,7 @@ by themselves; `TermOptions.bigram_weight` is their share of the score.
 
 The IDF comes from background text. In a pool that is mostly about the story itself (`FocusedPool`)
 it is mixed with the pool's, geometrically, and the first words of the article, its headline, count
-as a second vector: there what tells articles apart is rare in the pool and stands in the headline.
+as a second vector: there what tells articles apart is rare in the pool and occurs in the headline.
 
 With `RocchioFeedback` an article's vector moves towards the mean of its best posts in the pool.
 

@@ -245,7 +245,7 @@ class TermOptions:
 
 
 def _check_numbers(options: Any, where: str) -> None:
-    """Refuse what is no number, and for a count no whole one (and NaN is none)."""
+    """Refuse what is not a number, and for a count what is not whole (NaN is neither)."""
     for option in fields(options):
         value, name = getattr(options, option.name), f"{where}{option.name}"
         if is_dataclass(value):

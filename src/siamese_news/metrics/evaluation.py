@@ -80,7 +80,7 @@ def evaluate_blocks(
 
     A relevant post that is not among `post_ids` counts in per-article denominators (as in
     trec_eval) and is not a pair of the pooled figures. An article without a relevant post
-    stands in the pooled figures and drops out of the per-article means.
+    counts in the pooled figures and is left out of the per-article means.
 
     Args:
         blocks: called once for each of two passes; yields (first column, (A, n) scores), and

@@ -20,7 +20,7 @@ _MAGNITUDE = np.int32(0x7FFFFFFF)
 def rounded(scores: np.ndarray) -> np.ndarray:
     """Round scores to 6 decimals as a reader of a TREC run sees them.
 
-    trec_eval keeps scores as 32-bit floats, so beside the 6 decimals that a run file holds two
+    trec_eval keeps scores as 32-bit floats, so besides the 6 decimals that a run file holds two
     scores above 16 also tie where float32 cannot tell them apart. The result printed with 6
     decimals and read again is the result: a written run has exactly these ties.
 
@@ -50,7 +50,7 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
 
 def id_ranks(ids: Sequence[str]) -> np.ndarray:
-    """Rank of each id in ascending order: the greater, the earlier it stands among ties.
+    """Rank of each id in ascending order: the greater, the earlier it comes among ties.
 
     Args:
         ids: (P,) distinct ids.

@@ -26,7 +26,7 @@ _LIBRARIES = {
 
 
 class ExternalModel:
-    """A sentence-transformers or model2vec model, whose vectors stand beside the shipped words.
+    """A sentence-transformers or model2vec model, whose vectors join the shipped model's words.
 
     Args:
         folder: where the model lies.
@@ -65,7 +65,7 @@ class ExternalModel:
 
     @cached_property
     def words(self) -> Model:
-        """The model that ships, whose words are scored beside this model's vectors."""
+        """The model that ships, whose words are scored together with this model's vectors."""
         return Model.pretrained()
 
     @cached_property

@@ -182,7 +182,9 @@ def folder_sha256(path: str | Path) -> str:
 
 def _verify(folder: Path) -> None:
     if not (folder / _SUMS).is_file():
-        raise InputError(f"{folder}: has no {_SUMS}; it is no model folder, or not a whole one")
+        raise InputError(
+            f"{folder}: has no {_SUMS}; it is not a model folder, or an incomplete one"
+        )
     listed: dict[str, str] = {}
     sums = (folder / _SUMS).read_text(encoding="utf-8", errors="replace")
     for number, line in enumerate(sums.splitlines(), 1):

@@ -38,7 +38,7 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
 
     Returns:
         The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
-        library also that, and as ``words`` the hash of the model whose words stand beside it.
+        library also that, and as ``words`` the hash of the model whose words are scored with it.
     """
     model = open_model(folder)
     if isinstance(model, ExternalModel):

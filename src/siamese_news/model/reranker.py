@@ -152,7 +152,7 @@ class TextRanker(nn.Module):
         return log_probabilities
 
     def encode_links(self, urls: Sequence[str]) -> EncodedTexts | None:
-        """Trigram ids of links where the ranker reads them; "" is no link."""
+        """Trigram ids of links where the ranker reads them; "" means no link."""
         if self.buckets is None:
             return None
         # The end of a long link names the page.

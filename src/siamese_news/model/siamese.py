@@ -108,8 +108,8 @@ class Model(nn.Module):
 
         Args:
             text: the text.
-            stop_words: tokens to leave out beside the English stop words; a model without a lexical
-                head reads every token.
+            stop_words: tokens to leave out besides the English stop words; a model without a
+                lexical head reads every token.
         """
         tokens = self.tokenizer(text)
         if self.terms is None:
@@ -172,7 +172,7 @@ class Model(nn.Module):
             (B, D) float32.
 
         Raises:
-            InputError: `texts` is a single string or holds something that is no text.
+            InputError: `texts` is a single string or holds something that is not text.
         """
         return self._encode(texts, "post", batch_tokens, precision)
 

@@ -46,7 +46,7 @@ class Cluster:
 
     Attributes:
         number: as `cluster_posts` gave it.
-        representative: the row that stands for it.
+        representative: the row that represents it.
         size: how many different posts it holds.
     """
 

@@ -17,12 +17,12 @@ from siamese_news.errors import InputError
 
 _BUFFER = 2**20
 _GZIP_FEED = 2**16
-# 4 bytes of zstd can stand for 128 KiB: 512 bytes at a time are 16 MiB at the worst.
+# 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time give 16 MiB at worst.
 _ZSTD_FEED = 2**9
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether a path is, or links to, a pipe, a socket or a device: nothing to put a file beside.
+    """Whether a path is, or links to, a pipe, a socket or a device: no file can be put next to it.
 
     A link in ``/dev`` (``/dev/stdout``, ``/dev/fd/3``) is a stream whatever is behind it.
     """

@@ -14,7 +14,7 @@ _running: "list[Stopwatch]" = []
 
 
 class Stopwatch:
-    """Adds up the seconds of each stage; while one stage runs inside another, the outer one stands.
+    """Adds up the seconds of each stage; a stage inside another stops the clock of the outer one.
 
     Attributes:
         seconds: by stage, of those that have ended.

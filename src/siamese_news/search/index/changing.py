@@ -1,8 +1,8 @@
 """Building and changing an index: a change is there whole, or not at all.
 
-What is new is written beside what is there, and the manifest is replaced last. Whoever has the
-index open goes on with the posts that it had. What a run that died has left is removed by the next
-change.
+New segments are written next to the old ones, and the manifest is replaced last. A process that
+has the index open keeps the posts that it had. What a run that died has left is removed by the
+next change.
 """
 
 import shutil
@@ -63,7 +63,9 @@ def build(
     """
     maker = RowMaker(indexable(model))
     if path.exists() and not (path / NAME).is_file():
-        raise InputError(f"{path}: exists and is no index of posts; name another folder with --out")
+        raise InputError(
+            f"{path}: exists and is not an index of posts; name another folder with --out"
+        )
     staged, old = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.old")
     if old.exists() and not path.exists():
         old.rename(path)  # an earlier run died between the two renames below

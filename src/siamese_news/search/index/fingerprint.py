@@ -57,7 +57,7 @@ def check_reading(segment: Segment, model: Model, name: str) -> None:
     """Read a few posts again, and compare with what the index has of them.
 
     Raises:
-        InputError: the model, or what it stands on, reads them in another way today.
+        InputError: the model, or a library it uses, reads them differently today.
     """
     rows = np.flatnonzero(segment.live)[:_PROBES]
     if not len(rows):

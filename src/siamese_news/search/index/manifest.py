@@ -95,8 +95,8 @@ class Manifest:
                 )
             if not path.is_file():
                 raise InputError(
-                    f"{folder}: has no {NAME}, so it is no index of posts, or one that was never "
-                    "finished; remove it and build it again"
+                    f"{folder}: has no {NAME}, so it is not an index of posts, or one that was "
+                    "never finished; remove it and build it again"
                 )
             try:
                 document = json.loads(path.read_bytes())
@@ -167,7 +167,7 @@ class Manifest:
         return len(paths)
 
     def changed_sources(self) -> list[str]:
-        """The files that were read and are another now; one that is gone is no matter."""
+        """The files that were read and are another now; a missing one does not matter."""
         found = []
         for name, size, time in self.sources:
             path = Path(name)

@@ -28,7 +28,7 @@ class Codes:
     """Token ids as small numbers.
 
     A word of the vocabulary is its id. An unknown word is one of a number of buckets, by its hash;
-    its id stands in a list beside.
+    its id is in a separate list.
 
     Attributes:
         words: V.

@@ -15,7 +15,7 @@ _HELD = 8  # pieces in memory
 
 
 class Table:
-    """Writes a table, and beside it, in a .npy file, which row each piece begins with.
+    """Writes a table, and in a .npy file which row each piece begins with.
 
     Args:
         path: of the table.

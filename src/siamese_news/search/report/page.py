@@ -27,7 +27,7 @@ COPIES = 50
 """Copies listed in one cluster at most."""
 
 PAGE = 500
-"""Clusters that stand on the page at once, on the screen and on paper."""
+"""Clusters shown on the page at once, on screen and on paper."""
 
 _PREVIEW = 700  # characters of a post shown at once
 _WHOLE = 20_000  # and after opening it

@@ -1,4 +1,4 @@
-"""A report from the file that a search wrote, and from the ``.meta.json`` beside it."""
+"""A report from the file that a search wrote and its ``.meta.json``."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ def read_results(
             article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms,
             link, x and y are used where they are there. ``<path>.meta.json`` gives what the search
             knew.
-        title: of the page; else the name of the file.
+        title: of the page; by default the name of the file.
         threshold: to draw, in place of the one of the search.
 
     Raises:
@@ -59,7 +59,7 @@ def read_results(
     own = provenance()
     if not meta:
         remarks.append(
-            f"There is no {source.name}.meta.json beside the results, so the command shown is the "
+            f"There is no {source.name}.meta.json next to the results, so the command shown is the "
             "one that made this report, and what the search read and rejected is unknown."
         )
     if "cluster" not in rows[0]:
@@ -197,7 +197,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _meta(path: Path) -> dict[str, Any]:
-    """What the search wrote beside its results; empty where it wrote nothing."""
+    """What the search wrote about its results; empty where it wrote nothing."""
     beside = path.with_name(path.name + ".meta.json")
     if not beside.exists():
         return {}
@@ -211,7 +211,7 @@ def _meta(path: Path) -> dict[str, Any]:
         raise InputError(f"{beside}: expected a JSON object")
     for name, kind in kinds.items():
         if not isinstance(meta.get(name), kind | None):
-            raise InputError(f"{beside}: field '{name}' is no object")
+            raise InputError(f"{beside}: field '{name}' is not an object")
     for name, count in (meta.get("counts") or {}).items():
         _whole(count, f"{beside}: field 'counts': '{name}'")
     return meta

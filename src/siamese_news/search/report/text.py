@@ -31,7 +31,7 @@ def pieces(text: str, terms: Sequence[str]) -> list[tuple[bool, str]]:
 
     Args:
         text: of a post.
-        terms: words; each is marked where it stands as a whole word, in any case.
+        terms: words; each is marked where it occurs as a whole word, in any case.
 
     Returns:
         (marked, piece) pairs that make up the text.

@@ -49,8 +49,8 @@ class ShardFolder:
         found["job"]["shards"] = found["work"]["shards"]
         if said := difference(found["job"], plain["job"]):
             raise InputError(
-                f"{self.path}: was made with other {said}; go on with the same command, model and "
-                "posts, or remove the folder to start over"
+                f"{self.path}: was made with other {said}; continue with the same command, model "
+                "and posts, or remove the folder to start over"
             )
 
     def work(self) -> Work:

@@ -80,7 +80,7 @@ class LocalWorkers:
             how = f"was ended by signal {-code}" if (code or 0) < 0 else f"ended with exit {code}"
             raise InputError(
                 f"worker {number + 1} (process {process.pid}) {how} at shard {part + 1}; what is "
-                "done is kept: the same command with --resume goes on"
+                "done is kept: run the same command with --resume to continue"
             ) from None
         if failed:
             raise InputError(said)

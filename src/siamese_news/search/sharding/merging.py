@@ -91,7 +91,7 @@ def finish(
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise InputError(
                     f"{path}: is not the {part['bytes']:,} bytes that were written; remove "
-                    f"{folder.file(index, 'scored.json').name} beside it and run shard {index + 1} "
+                    f"{folder.file(index, 'scored.json').name} as well and run shard {index + 1} "
                     "again"
                 )
             with path.open("rb") as source:

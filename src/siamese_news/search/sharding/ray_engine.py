@@ -76,7 +76,7 @@ class RayWorkers:
                     raise InputError(
                         f"shard {part + 1}: its Ray actor died {_TRIES} times "
                         f"({str(error).strip().splitlines()[0]}); what is done is kept: the same "
-                        "command with --resume goes on"
+                        "command with --resume continues"
                     ) from None
                 left.append(part)
                 self._idle.append(self._make())
