@@ -60,9 +60,10 @@ class Searching:
         sources = [project.folder / source for source in project.sources("posts")]
         with suppress(InputError):  # what else is wrong with a file is for the search to say
             for path in input_paths(sources, SUFFIXES)[:_LOOKED_AT]:
+                if path is None or not path.is_file():
+                    continue
                 try:
-                    if path is not None and path.is_file():
-                        detect(Input(str(path), path), choice, long_window=False)
+                    detect(Input(str(path), path), choice, long_window=False)
                 except UnknownFields as unknown:
                     name = os.path.relpath(path, project.folder)
                     name = project.in_users_words(name).removeprefix("inputs/posts/")
