@@ -59,8 +59,9 @@ class Searching:
         choice = Choice(*(query.get(name) or None for name in FIELDS))
         sources = [project.folder / source for source in project.sources("posts")]
         with suppress(InputError):  # what else is wrong with a file is for the search to say
-            paths = [path for path in input_paths(sources, SUFFIXES) if path and path.is_file()]
-            for path in paths[:_LOOKED_AT]:
+            for path in input_paths(sources, SUFFIXES)[:_LOOKED_AT]:
+                if path is None or not path.is_file():
+                    continue
                 try:
                     detect(Input(str(path), path), choice, long_window=False)
                 except UnknownFields as unknown:
