@@ -134,9 +134,9 @@ class Format:
         return self.columns is not None and self.columns.matches(record)
 
 
-def _all(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow]:
+def _all(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
     """The posts of a page; what is wrong with one record does not touch the others."""
-    made: list[Post | BadRow] = []
+    made: list[Post | BadRow | None] = []
     for record in records:
         try:
             found = convert(record)
@@ -148,7 +148,7 @@ def _all(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow]:
         else:
             if isinstance(found, list):
                 made.extend(found)
-            elif found is not None:
+            else:
                 made.append(found)
     return made
 

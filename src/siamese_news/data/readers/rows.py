@@ -79,7 +79,9 @@ def post_blocks(
                 counts.skipped += 1
             else:
                 for item in made:
-                    if isinstance(item, BadRow):
+                    if item is None:
+                        counts.skipped += 1
+                    elif isinstance(item, BadRow):
                         rejections.append(Rejection(source.name, line, item, shown(row)))
                     else:
                         posts.append(item)
