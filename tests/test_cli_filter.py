@@ -264,11 +264,20 @@ def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch
         patch.setitem(output._WRITERS, "jsonl", full)
         done = run(files, "--force")
     assert done.exit_code == 1
-    assert "No space left on device" in done.stderr
+    assert f"{files / 'out.jsonl'}: cannot be written (No space left on device)" in done.stderr
     assert "--resume" in done.stderr
     assert (files / "out.jsonl").read_text() == "old"
     assert run(files, "--resume").exit_code == 0
     assert len((files / "out.jsonl").read_text().splitlines()) > 1
+
+
+def test_options_of_rank_are_taken_and_a_model_that_is_no_folder_is_explained(files):
+    assert run(files).exit_code == run(files, "--over-seeds", out="over.jsonl").exit_code == 0
+    assert (files / "over.jsonl").read_bytes() == (files / "out.jsonl").read_bytes()
+    done = run(files, "--model", "all-MiniLM-L6-v2", out="other.jsonl")
+    assert done.exit_code == 2
+    for word in ("all-MiniLM-L6-v2: no such", "sentence-transformers", "model2vec", "[bench]"):
+        assert word in done.stderr
 
 
 def test_nothing_over_the_threshold_is_an_empty_file(files):

@@ -71,6 +71,23 @@ def without(tmp_path):
     return run
 
 
+@pytest.mark.parametrize(
+    ("blocked", "command"),
+    [
+        ("pyarrow", "rank --articles a.txt --posts p.jsonl --out new/found.parquet"),
+        ("zstandard", "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv"),
+        ("ray", "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv "
+                "--engine ray"),
+        ("uvicorn", "desk --project new --no-browser"),
+    ],
+)  # fmt: skip
+def test_what_lacks_an_extra_leaves_no_folder(without, files, blocked, command):
+    done = without(blocked, "-m", "siamese_news", *command.split())
+    assert done.returncode == 2 and f"needs {blocked}" in done.stderr, done.stderr
+    assert not (files / "new").exists()
+    assert "posts read" not in done.stderr  # said before the work, not after it
+
+
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "a.txt").write_text("A flood\n\nA river floods a town.\n")

@@ -1,5 +1,6 @@
 """What is built and installed: everything is in it, without a warning, and it works elsewhere."""
 
+import ast
 import os
 import re
 import shutil
@@ -18,6 +19,19 @@ ROOT = Path(__file__).parents[1]
 # What setuptools says of a folder of data that is not among the packages.
 WARNINGS = re.compile(r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning")
 SUFFIXES = {".py", ".yaml", ".jsonl", ".tsv", ".md", ".j2", ".css", ".js", ".typed", ".txt"}
+
+
+def test_no_message_points_to_a_page_that_a_wheel_lacks():
+    """The folder docs/ is not in a wheel: a message names the page on the web."""
+    found = []
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                bare = re.search(r"(?<!blob/main/)\b(docs|benchmarks)/[\w-]+\.md", node.value)
+                if bare and path.name not in ("documentation.py", "card.py"):
+                    found.append(f"{path.name}: {bare[0]}")
+    assert not found
 
 
 def shipped():

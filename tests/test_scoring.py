@@ -585,7 +585,7 @@ def test_one_head_alone(two_heads):
         ({"fusion": "reciprocal"}, "fusion 'reciprocal'"),
         ({"expand": True}, "feedback"),
         ({"smooth": True}, "smoothing"),
-        ({"about": "event"}, "about 'event'"),
+        ({"about": "article"}, "about 'article'"),
         ({"about": "me"}, "'me'"),
         ({"fusion": "sum"}, "'sum'"),
     ],

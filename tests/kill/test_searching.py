@@ -257,6 +257,8 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
             assert done.returncode in (1, 2), (name, most, done.stderr)
             assert "Traceback" not in done.stderr, done.stderr
             assert "cannot be written" in done.stderr or "cannot be kept" in done.stderr
+            named = done.stderr[done.stderr.rindex("siamese-news: ") :]
+            assert old.name in named or "/tmp" in named, named
             for file, content in before.items():
                 assert (pool / file).read_bytes() == content, (name, most, file)
             assert not list(pool.glob(f".{old.name}*"))

@@ -2,6 +2,7 @@
 
 import errno
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,9 +66,9 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
         nowhere = error.errno == errno.ENOENT and error.filename is None
         if error.errno not in _UNWRITABLE and not nowhere:
             raise
-        name = f"{error.filename}: " if error.filename else ""
+        name = error.filename or f"the terminal, or a file in {tempfile.gettempdir()}"
         typer.echo(
-            f"siamese-news: {name}cannot be written ({error.strerror}); {hint}, and an older "
+            f"siamese-news: {name}: cannot be written ({error.strerror}); {hint}, and an older "
             "output is as it was",
             err=True,
         )
@@ -86,7 +87,7 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
     from siamese_news.errors import InputError
 
     if format is not None:
-        return format
+        return _writable(format)
     if out is not None:
         name = out.name.lower().removesuffix(".gz")
         for ending, found in (
@@ -94,7 +95,7 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
             (".trec", Format.trec), (".run", Format.trec), (".txt", Format.table),
         ):  # fmt: skip
             if name.endswith(ending):
-                return found
+                return _writable(found)
         default = None
     if default is None:
         raise InputError(
@@ -102,6 +103,13 @@ def format_of(format: Format | None, out: Path | None, default: Format | None) -
             ".trec or .txt, or --format"
         )
     return default
+
+
+def _writable(format: Format) -> Format:
+    """A format whose library is there, which is better known before the search than after it."""
+    if format is Format.parquet:
+        import pyarrow  # noqa: F401
+    return format
 
 
 def load_model(folder: Path | None) -> "tuple[AnyModel, dict[str, str]]":

@@ -37,6 +37,8 @@ def desk(
     Exit codes: 0 ended, 1 the project cannot be written, 2 bad input (says what).
     """
     with bad_input_exits("labels are on the disk; the same command opens the project again"):
+        import uvicorn  # noqa: F401  before the project has a folder
+
         from siamese_news.desk.project import Project
         from siamese_news.desk.server import serve
 

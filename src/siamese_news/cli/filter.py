@@ -72,6 +72,10 @@ def filter(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")
     ] = False,
+    over_seeds: Annotated[
+        bool,
+        typer.Option("--over-seeds", help="One list over all seeds, which filter always makes."),
+    ] = True,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
     about: FilterAboutOption = About.event,

@@ -61,6 +61,10 @@ def filter_together(
     from siamese_news.search.sharding.together import parts_for, run_together
     from siamese_news.search.work import OpenWork
 
+    if engine is Engine.ray:
+        from siamese_news.search.sharding.ray_engine import RayWorkers, ray
+
+        ray()
     folder = ShardFolder(out)
     if folder.path.exists():
         if not resume:
@@ -79,8 +83,6 @@ def filter_together(
     opened = OpenWork(work)
     folder.start(work, work.job(stream, opened.which))
     if engine is Engine.ray:
-        from siamese_news.search.sharding.ray_engine import RayWorkers
-
         with RayWorkers(workers, work, out.resolve(), address) as actors:
             _say(out, *run_together(opened, folder, out, actors, _echo))
         return

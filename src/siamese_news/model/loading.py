@@ -30,6 +30,13 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
     if folder is None:
         return Model.pretrained()
     root = Path(folder)
+    if not root.exists():
+        raise InputError(
+            f"{folder}: no such model folder; expected one that training wrote, or one that "
+            "sentence-transformers or model2vec saved (their libraries come with pip install "
+            "'siamese-news[bench]'). A model of the Hugging Face hub is not downloaded: save it "
+            "into a folder first, such as SentenceTransformer('all-MiniLM-L6-v2').save('minilm')"
+        )
     return ExternalModel(root) if library_of(root) else Model.load(root)
 
 

@@ -81,9 +81,9 @@ def open_scorer(
         )
     words = model.words if isinstance(model, ExternalModel) else model
     if words.terms is None:
-        wanted = {"feedback": expand, "smoothing": smooth, f"about {about!r}": about != "auto"}
-        wanted[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
-        if found := [name for name, asked in wanted.items() if asked]:
+        asks = {"feedback": expand, "smoothing": smooth, "about 'article'": about == "article"}
+        asks[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
+        if found := [name for name, asked in asks.items() if asked]:
             raise InputError(
                 f"{found[0]} needs a model that scores by words as well, and this one has vectors "
                 "alone; leave the option out, or take the model that ships"

@@ -135,7 +135,8 @@ def _reading(names: Sequence[str]) -> str:
         stop += " (there is no list of them for " + ", ".join(listless) + ")"
     return (
         f"Seeds are in {quoted}, not in English: {stop}, and how rare a word is comes from English "
-        "text, so that most of their words count alike. docs/languages.md says what to expect."
+        "text, so that most of their words count alike. What to expect: "
+        "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
     )
 
 

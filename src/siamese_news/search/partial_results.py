@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, is_stream
+from siamese_news.utils.files import atomic_write, is_stream, naming
 
 _SECONDS = 1.0  # between two records of how far it is
 _RECORD = 0.02  # how long one takes at most before there are fewer of them
@@ -21,6 +21,8 @@ _RECORD = 0.02  # how long one takes at most before there are fewer of them
 def output_lock(out: Path) -> Iterator[None]:
     """Hold an output file, so that no other run writes it; a pipe or a device is not held.
 
+    Folders that are made for it are gone again where nothing came into them.
+
     Raises:
         InputError: another run holds it.
     """
@@ -29,6 +31,7 @@ def output_lock(out: Path) -> Iterator[None]:
     if is_stream(out):
         yield
         return
+    made = [folder for folder in out.parents if not folder.exists()]
     out.parent.mkdir(parents=True, exist_ok=True)
     path = out.with_name(f".{out.name}.lock")
     lock = FileLock(path)
@@ -45,6 +48,9 @@ def output_lock(out: Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         lock.release()
+        with suppress(OSError):  # the first that is not empty ends it
+            for folder in made:
+                folder.rmdir()
 
 
 @dataclass(slots=True)
@@ -103,7 +109,8 @@ class PartialResults:
     def append(self, rows: Sequence[bytes]) -> None:
         """Add lines of one block, each with its end."""
         data = b"".join(rows)
-        self._stream.write(data)
+        with naming(self.path):
+            self._stream.write(data)
         self.progress.size += len(data)
         self.progress.rows += len(rows)
 
@@ -116,7 +123,8 @@ class PartialResults:
     def save(self) -> None:
         """Record `progress`."""
         started = time.monotonic()
-        self._stream.flush()
+        with naming(self.path):
+            self._stream.flush()
         os.fsync(self._stream.fileno())
         state = asdict(self.progress)
         state["scorer"] = base64.b64encode(self.progress.scorer).decode()

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and text files that may be compressed."""
 
+import errno
 import gzip
 import hashlib
 import io
@@ -16,6 +17,7 @@ from typing import IO, Any, cast
 from siamese_news.errors import InputError
 
 _BUFFER = 2**20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP_FEED = 2**16
 # 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time give 16 MiB at worst.
 _ZSTD_FEED = 2**9
@@ -34,6 +36,17 @@ def is_stream(path: str | Path) -> bool:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return target.is_symlink() and target.absolute().is_relative_to("/dev")
     return True
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Have an error of a full disk name the file that is being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _FULL:
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
@@ -59,7 +72,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=folder)
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with naming(path), os.fdopen(handle, "wb") as raw:
             with _packed(raw, mode, compressed=Path(path).suffix == ".gz") as stream:
                 yield stream
             raw.flush()

@@ -1,5 +1,7 @@
 """Every platform's records, in their real shapes, with invented posts."""
 
+import json
+
 import pytest
 
 V2_PAGE = {
@@ -250,3 +252,14 @@ def test_a_tweet_of_a_wrong_shape_is_one_bad_row(read, field, value):
     stream, posts = read("t.jsonl", [good, {**bad, field: value}])
     assert posts[0].id == "1"
     assert stream.counts.read + stream.counts.rejected + stream.counts.skipped in (1, 2)
+
+
+def test_boosts_of_an_outbox_are_counted(read):
+    note = {"id": "n1", "content": "<p>rain</p>", "published": "2020-02-22T14:16:41Z"}
+    wrote = {"id": "a1", "type": "Create", "actor": "ann", "object": note}
+    boosted = [{"id": f"b{n}", "type": "Announce", "actor": "ann", "object": "x"} for n in range(3)]
+    page = {"type": "OrderedCollection", "orderedItems": [wrote, *boosted]}
+    for name, rows in (("outbox.json", json.dumps(page, indent=1)), ("pages.jsonl", [page])):
+        stream, posts = read(name, rows)
+        assert [post.text for post in posts] == ["rain"] and stream.counts.skipped == 3
+        assert "3 records that are no posts skipped" in str(stream.counts)

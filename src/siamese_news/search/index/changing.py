@@ -21,6 +21,7 @@ from siamese_news.search.index.manifest import NAME, FileEntry, Manifest, Segmen
 from siamese_news.search.index.pool import deleted_rows, places
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.index.writing import IndexWriter, RowMaker, in_blocks, sync
+from siamese_news.utils.files import naming
 
 Source = tuple[str, int, int]
 _OURS = ("segment-", "deleted-", f".{NAME}.")
@@ -80,8 +81,10 @@ def build(
         )
         writer = IndexWriter(staged, maker.codes, model.output_dim, 0)
         for block in in_blocks(posts, BLOCK, list):
-            writer.append(maker(block))
-        manifest.segments = writer.finish()
+            with naming(path):
+                writer.append(maker(block))
+        with naming(path):
+            manifest.segments = writer.finish()
         if not manifest.segments:
             raise InputError("there is no post to index: expected at least one")
         manifest.write(staged)

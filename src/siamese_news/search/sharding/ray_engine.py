@@ -16,6 +16,17 @@ from siamese_news.utils.extras import needs
 _TRIES = 3  # of a part whose actor died
 
 
+def ray() -> Any:
+    """The library.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    with needs("ray", "--engine ray"):
+        import ray as library
+    return library
+
+
 class RayWorkers:
     """So many actors, each with the model loaded once and one CPU.
 
@@ -30,9 +41,7 @@ class RayWorkers:
     """
 
     def __init__(self, count: int, work: Work, out: Path, address: str | None) -> None:
-        with needs("ray", "--engine ray"):
-            import ray
-        self._ray: Any = ray
+        self._ray = ray()
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             self._ray.init(
