@@ -1,12 +1,14 @@
 """A seed's list is its own, by the command and from Python, with the model that ships."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import siamese_news.data
+from siamese_news import open_model
 from siamese_news.cli import app
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
@@ -77,6 +79,57 @@ def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
     assert set(one["about"].values()) == {"event"}
     plain = ranked(tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event")[0]
     assert plain != runs["event"][0]
+
+
+def test_filter_takes_the_event_and_both_say_what_the_other_choice_would_keep(tmp_path):
+    """One article, and a pool of which half is about its event."""
+    seed, pool = tmp_path / "seed.txt", tmp_path / "pool.jsonl"
+    seed.write_text(
+        "Ferry sinks off Lesbos\n\nThe ferry to Lesbos sank in a storm on Sunday. Thirteen "
+        "passengers drowned. The skipper had been warned by the coast guard, a court heard.\n"
+    )
+    dice = random.Random(0)
+    other = "lunch football music phone coffee summer train garden cat rain dog tea song".split()
+    texts = [["lesbos", *dice.sample(other, 4)] for _ in range(100)]
+    texts += [dice.sample(other, 5) for _ in range(100)]
+    texts += [["skipper", "warned", "by", "coast", "guard", word] for word in other]
+    rows = [{"id": str(n), "text": " ".join(words)} for n, words in enumerate(texts)]
+    pool.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = open_model().token_ids
+
+    def run(command, name, *options):
+        out = tmp_path / name
+        files = ["--articles", seed, "--posts", pool, "--out", out]
+        done = process(command, *files, *options)
+        assert done.returncode == 0, done.stderr
+        found = [json.loads(line) for line in out.read_text().splitlines()]
+        texts = {ids.tobytes() for ids in read([r["text"] for r in found if r["score"] >= 0.1])}
+        meta = json.loads(Path(f"{out}.meta.json").read_text())
+        summary = done.stderr.split("\n\n")[-1].splitlines()[1:]  # the first says how fast
+        return found, len(texts), meta, summary
+
+    kept = {}
+    for about in ("event", "article"):
+        _, kept[about], meta, _ = run("rank", f"{about}.jsonl", "--about", about, "--top", "1000")
+        assert meta["about"] == {seed.stem: about}
+    assert kept["event"] > 2 * kept["article"] > 0
+    _, count, meta, summary = run("rank", "rank.jsonl", "--top", "1000")
+    assert meta["about"] == {seed.stem: "article"} and count == kept["article"]
+    expected = {"decided": kept["article"], "event": kept["event"]}
+    assert meta["choice"] == {"asked": "auto", "score": 0.1, "texts": expected, "capped": []}
+    assert "very article" in summary[0] and f"--about event {kept['event']}" in summary[0]
+    plain = run("filter", "filter.jsonl", "--threshold", "0.1")
+    event = run("filter", "asked.jsonl", "--threshold", "0.1", "--about", "event")
+    assert plain[0] == event[0] and plain[1] == kept["event"]
+    expected = {"decided": kept["event"], "article": kept["article"]}
+    assert plain[2]["choice"] == {"asked": "event", "score": 0.1, "texts": expected, "capped": []}
+    assert "the event" in plain[3][0] and f"--about article {kept['article']}" in plain[3][0]
+    auto = run("filter", "auto.jsonl", "--threshold", "0.1", "--about", "auto")
+    assert auto[1] == kept["article"]
+    parts = run("filter", "parts.jsonl", "--threshold", "0.1", "--workers", "2")
+    assert parts[0] == plain[0] and parts[2]["choice"] == plain[2]["choice"]
+    same = Searcher().filter(read_articles([str(seed)]), open_posts([str(pool)]), threshold=0.1)
+    assert [row["post"] for row in same] == [row["post"] for row in plain[0]]
 
 
 @pytest.mark.parametrize("dies", [2, 5, 9])

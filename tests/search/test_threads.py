@@ -30,6 +30,7 @@ def test_products_of_numpy_take_one_thread_and_torch_what_is_asked_for(asked, of
 
 SEARCHES = """
 import json
+from threading import Event, Thread
 import numpy
 from threadpoolctl import threadpool_info, threadpool_limits
 from siamese_news import Searcher
@@ -48,14 +49,31 @@ before = blas()
 searcher = Searcher()
 searcher.rank(["A flood"], posts())
 searcher.filter(["A flood"], posts(), threshold=0.0)
+
+first_reads, second_reads = Event(), Event()
+
+def of_first():
+    first_reads.set()
+    second_reads.wait()
+    yield "a flood"
+
+def of_second():
+    second_reads.set()
+    first.join()
+    yield from posts()
+
+first = Thread(target=lambda: searcher.rank(["A flood"], of_first()))
+first.start()
+first_reads.wait()
+searcher.rank(["A flood"], of_second())
 print(json.dumps([seen, before, {path: blas()[path] for path in before}]))
 """
 
 
-def test_a_searcher_takes_one_thread_and_gives_back_what_was_set():
+def test_a_searcher_takes_one_thread_and_gives_back_what_was_set_when_the_last_query_ends():
     done = subprocess.run(
         [sys.executable, "-c", SEARCHES], capture_output=True, text=True, check=True
     )
     during, before, after = json.loads(done.stdout)
-    assert len(during) == 2 and {count for counts in during for count in counts} == {1}
+    assert len(during) == 3 and {count for counts in during for count in counts} == {1}
     assert set(before.values()) == {2} and after == before

@@ -8,7 +8,6 @@ import typer
 from siamese_news.cli.common import bad_input_exits, export_options, format_of
 from siamese_news.cli.options import (
     About,
-    AboutOption,
     AfterOption,
     Aggregate,
     AggregateOption,
@@ -21,6 +20,7 @@ from siamese_news.cli.options import (
     DedupeOption,
     EncodingOption,
     ExpandOption,
+    FilterAboutOption,
     Format,
     FusionOption,
     IdFieldOption,
@@ -39,7 +39,7 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates
+from siamese_news.cli.say import say_dates, say_decided
 from siamese_news.cli.seeds import read_seeds
 from siamese_news.cli.sharding import (
     AddressOption,
@@ -74,7 +74,7 @@ def filter(
     ] = False,
     aggregate: AggregateOption = Aggregate.max,
     negatives: NotOption = None,
-    about: AboutOption = About.auto,
+    about: FilterAboutOption = About.event,
     fusion: FusionOption = None,
     expand: ExpandOption = None,
     smooth: SmoothOption = True,
@@ -182,7 +182,7 @@ def _alone(
     """The whole work in this process."""
     from siamese_news.search.filter import filter_posts
     from siamese_news.search.filter_output import write_filtered
-    from siamese_news.search.seeds import decided
+    from siamese_news.search.seeds import Decided
 
     work, window = opened.work, opened.work.window()
     source = pool.open(opened.model, opened.languages)
@@ -200,9 +200,12 @@ def _alone(
         spool=pool.spool(),
     )
     pool.finish(max(found.scored - before, 0))
+    decided = Decided.of(scorer, work.seeds, work.about, work.threshold)
+    say_decided(decided)
     say_dates(window)
     pool.say_empty()
-    if said := decided(scorer.decisions()):
-        typer.echo(said, err=True)
     counts = {**pool.counts(), **window.counts()}
-    return write_filtered(out, part.path, opened, scorer, found, counts, pool.remarks()), found
+    remarks = pool.remarks()
+    return write_filtered(
+        out, part.path, opened, scorer.kind, found, counts, decided, remarks
+    ), found

@@ -98,6 +98,12 @@ AboutOption = Annotated[
         "several seeds of one story; else as the pool suggests."
     ),
 ]
+FilterAboutOption = Annotated[
+    About,
+    typer.Option(
+        help="Posts about the articles' event, or about this very article. auto: as rank decides."
+    ),
+]
 SmoothOption = Annotated[
     bool,
     typer.Option(

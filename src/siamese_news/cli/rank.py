@@ -46,15 +46,14 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates
+from siamese_news.cli.say import say_dates, say_decided
 from siamese_news.cli.seeds import read_seeds
 from siamese_news.cli.timing import TimingOption, told
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
-    from siamese_news.scoring import Scorer
     from siamese_news.search.languages import SearchLanguages
-    from siamese_news.search.seeds import Seeds
+    from siamese_news.search.seeds import Decided, Seeds
     from siamese_news.search.window import Window
 
 
@@ -123,6 +122,7 @@ def rank(
         from siamese_news.search.partial_results import output_lock
         from siamese_news.search.rank import search
         from siamese_news.search.scores import write_scores
+        from siamese_news.search.seeds import Decided
         from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
@@ -171,7 +171,8 @@ def rank(
                     again=pool.again, spool=pool.spool(),
                 )  # fmt: skip
             pool.finish(scored.scanned)
-            about_pool = _say(window, pool, languages, scorer, seeds, [])
+            decided = Decided.of(scorer, seeds, about.value)
+            about_pool = _say(window, pool, languages, decided, seeds, [])
             write_meta(
                 out,
                 kind=scorer.kind,
@@ -195,7 +196,8 @@ def rank(
             spool=pool.spool(),
         )
         pool.finish(ranking.scanned)
-        about_pool = _say(window, pool, languages, scorer, seeds, ranking.remarks())
+        decided = Decided.of(scorer, seeds, about.value)
+        about_pool = _say(window, pool, languages, decided, seeds, ranking.remarks())
         rows = ranking_rows(
             ranking,
             share,
@@ -238,21 +240,16 @@ def _say(
     window: "Window",
     pool: "Pool",
     languages: "SearchLanguages",
-    scorer: "Scorer",
+    decided: "Decided",
     seeds: "Seeds",
     more: list[str],
 ) -> dict[str, Any]:
     """Say on the console what was found out about the pool, and return it for the meta file."""
-    from siamese_news.search.seeds import decided
-
+    say_decided(decided)
     say_dates(window)
     pool.say_empty()
     remarks = [*languages.remarks(), *pool.remarks(), *more]
     for remark in remarks:
         typer.echo(remark, err=True)
     remarks = [*seeds.remarks(), *remarks]
-    decisions = scorer.decisions()
-    if said := decided(decisions):
-        typer.echo(said, err=True)
-    about = dict(zip([article.id for article in seeds.articles], decisions, strict=False))
-    return {"remarks": remarks, "languages": languages.plain(), "about": about}
+    return {"remarks": remarks, "languages": languages.plain(), "decided": decided}

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
     from siamese_news.data.readers.rejected import Counts
     from siamese_news.data.records import Article
+    from siamese_news.search.seeds import Decided
     from siamese_news.search.window import Window
 
 _SHOWN = 10
@@ -43,6 +44,12 @@ def say_posts(posts: "PostStream") -> None:
         _say(f"and {len(posts.unknown) - _SHOWN:,} more files passed over for their endings")
     for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
         _say(f"left out (--strict stops here): {message}")
+
+
+def say_decided(decided: "Decided") -> None:
+    """What the search looked for; nothing where nothing was to be decided."""
+    if said := str(decided):
+        _say(said)
 
 
 def say_dates(window: "Window") -> None:

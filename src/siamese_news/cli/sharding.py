@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits
-from siamese_news.cli.say import say_dates, say_empty, say_posts
+from siamese_news.cli.say import say_dates, say_decided, say_empty, say_posts
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.data.readers.rejected import Counts
-    from siamese_news.scoring import Scorer
     from siamese_news.search.filter import Filtered
+    from siamese_news.search.seeds import Decided
     from siamese_news.search.window import Window
     from siamese_news.search.work import Work
 
@@ -155,16 +155,14 @@ def _say(
     found: "Filtered",
     counts: "Counts",
     window: "Window",
-    scorer: "Scorer",
+    decided: "Decided",
 ) -> None:
-    from siamese_news.search.seeds import decided
-
+    say_decided(decided)
     _echo(str(counts))
     say_dates(window)
     say_empty(counts)
-    for line in (decided(scorer.decisions()), *remarks):
-        if line:
-            _echo(line)
+    for line in remarks:
+        _echo(line)
     _echo(f"{out}: {found.kept:,} of {found.scored:,} posts")
 
 

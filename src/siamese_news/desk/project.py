@@ -26,7 +26,7 @@ _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
 _OPTIONS: dict[str, Any] = {
     "threshold": 0.1, "aggregate": "max", "after": "", "before": "", "dated_only": False,
-    "fusion": "", "map": True, "about": "auto", "dedupe": False, "text_field": "", "id_field": "",
+    "fusion": "", "map": True, "about": "event", "dedupe": False, "text_field": "", "id_field": "",
     "date_field": "", "encoding": "",
 }  # fmt: skip
 

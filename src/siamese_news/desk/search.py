@@ -81,7 +81,7 @@ def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> li
             found += [f"--{name}", str(options[name])]
     if options["about"] not in ("auto", "event", "article"):
         raise InputError(f"wanted: {options['about']!r}; expected auto, event or article")
-    if options["about"] != "auto":
+    if options["about"] != "event":
         found += ["--about", options["about"]]
     for name in FIELDS:
         if value := str(options[name]).strip()[:100]:

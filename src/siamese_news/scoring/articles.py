@@ -1,6 +1,7 @@
 """The articles' vectors under both heads, and what the pool makes of them."""
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,19 @@ class ArticleVectors:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def under(
+        self,
+        pool: PoolCounts,
+        degrees: NDArray[np.float64],
+        lists: Sequence[Sequence[Ids]],
+        said: NDArray[np.float16] | None,
+    ) -> "ArticleVectors":
+        """A copy with other vectors; the arguments are those of `use`."""
+        other = copy(self)
+        other.kept = self.kept.copy()
+        other.use(pool, degrees, lists, said)
+        return other
 
     def use(
         self,

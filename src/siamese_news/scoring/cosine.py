@@ -24,6 +24,7 @@ class CosineScorer:
     """
 
     kind = "cosine"
+    known_texts = 0
 
     def __init__(self, model: Encodes, articles: np.ndarray) -> None:
         self._model = model
@@ -75,6 +76,10 @@ class CosineScorer:
     def decisions(self) -> list[str]:
         """None: a cosine asks for one thing."""
         return []
+
+    def choices(self, least: float) -> dict[str, list[set[int]]]:
+        """None: a cosine asks for one thing."""
+        return {}
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """None: a vector has no words."""

@@ -1,6 +1,8 @@
 """Words and vectors together."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.stopwatch import timed
 
 _CELLS = 1 << 24
+_COMPARED = 20  # articles for which it is worth while to say what another question would find
 
 
 class MixtureScorer:
@@ -84,9 +87,13 @@ class MixtureScorer:
             best = max(best, rules.STRONGEST)
         if self._feedback.weight:
             best = max(best, self._feedback.posts, self._feedback.focused_posts)
+        # Not a method: `SmoothedScores` keeps it, and must not keep this scorer.
+        self._unsmoothed = partial(_unsmoothed, self._articles, self._weights)
+        self.known_texts = best
         self._pool = PoolState(len(model.vocabulary), len(articles), best)
         self._degrees, self._settled = np.zeros(len(articles)), False
         self._smoothed: SmoothedScores | None = None
+        self._choices: list[About] = []
 
     @property
     def observing(self) -> bool:
@@ -130,15 +137,15 @@ class MixtureScorer:
         """See `Scorer`."""
         if self._settled:
             return ""
-        self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
-        return self._apply()
+        self._degrees = self._decided(self._about, self._pool.about, self._pool.counts.posts)
+        return self._apply(compare=True)
 
-    def _decided(self, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
+    def _decided(self, wanted: About, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
         """How much an article's question is about itself (`FocusedPool`), by the pool: (A,)."""
-        degrees = rules.article_degrees(self._options.focused_pool, self._about, about, posts)
-        if self._about == "auto" and self._one_story and self._positives > 1:
-            degrees[: self._positives] = 0.0
-        return degrees
+        if wanted == "auto" and self._one_story and self._positives > 1:
+            wanted = "event"
+        rule = self._options.focused_pool
+        return rules.article_degrees(rule, wanted, about, posts, self._positives)
 
     def form(self) -> ScoreForm | None:
         """What the scores before smoothing are sums of now; see `ScoreForm`.
@@ -186,20 +193,18 @@ class MixtureScorer:
             Whether this is enough. If not, nothing has changed but the candidates, and the pool has
             to be observed.
         """
-        if self._decided(about, posts).any():
+        if self._decided(self._about, about, posts).any():
             return False
         self._pool.counts.posts, self._pool.about = posts, about
         if cosines is not None:
             self._pool.cosines = cosines
         return True
 
-    def _apply(self) -> str:
-        """Score by what the pool has taught from now on."""
-        best = [self._best(article) for article in range(len(self._articles))]
+    def _apply(self, *, compare: bool) -> str:
+        """Score by what the pool has taught from now on; `compare` with what was not wanted."""
         candidates = self._pool.candidates
-        lists = [[candidates.text(key) for key in keys] for keys in best]
-        said = candidates.vectors([key for keys in best for key in keys])
-        self._articles.use(self._pool.counts, self._degrees, lists, said)
+        taught = self._taught(self._degrees)
+        self._articles.use(*taught)
         if self._excess.weight and self._pool.counts.posts:
             self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             for article in range(len(self._articles)):
@@ -207,23 +212,43 @@ class MixtureScorer:
                 self._weights.excesses[article] = rules.excess_weight(self._excess, scores)
         self._settled = True
         if self._smoothing.weight:
+            others = self._others() if compare and self._positives <= _COMPARED else {}
+            self._choices = list(others)
             self._smoothed = SmoothedScores(
                 self._pool.candidates,
                 self._read,
                 self._unsmoothed,
                 self._background,
                 self._smoothing,
+                [partial(_unsmoothed, vectors, self._weights) for vectors in others.values()],
             )
         degrees = self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
         smoothed = self._smoothed is not None
-        return rules.what_was_learned(degrees, feedback=any(map(len, lists)), smoothed=smoothed)
+        return rules.what_was_learned(degrees, feedback=any(map(len, taught[2])), smoothed=smoothed)
 
-    def _best(self, article: int) -> list[int]:
-        """The keys of the posts that speak for an article as well."""
-        if article >= self._positives:
-            return []
-        keys, scores = self._pool.candidates.best(article)
-        return rules.feedback_posts(self._feedback, keys, scores, bool(self._degrees[article]))
+    def _taught(self, degrees: NDArray[np.float64]) -> tuple[Any, ...]:
+        """What `ArticleVectors.use` takes, if the articles ask for themselves by these degrees."""
+        candidates, best = self._pool.candidates, []
+        for article, degree in enumerate(degrees.tolist()):
+            keys, scores = candidates.best(article)
+            mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
+            best.append(mine if article < self._positives else [])
+        lists = [[candidates.text(key) for key in keys] for keys in best]
+        said = candidates.vectors([key for keys in best for key in keys])
+        return self._pool.counts, degrees, lists, said
+
+    def _others(self) -> dict[About, ArticleVectors]:
+        """The articles as they would be if something else had been asked for, where it is known."""
+        found: dict[About, ArticleVectors] = {}
+        counts, about = self._pool.counts, self._pool.about
+        for choice in ("event", "article"):
+            wanted: About = choice
+            degrees = self._decided(wanted, about, counts.posts)
+            # An index that was asked by bounds has not counted the words.
+            known = counts.counts[0].any() or not degrees.any()
+            if known and (degrees != self._degrees).any():
+                found[wanted] = self._articles.under(*self._taught(degrees))
+        return found
 
     @timed("scoring")
     def scores(self, posts: Content) -> np.ndarray:
@@ -248,17 +273,22 @@ class MixtureScorer:
             check_texts(posts, "scores: posts")
         return self._articles.heads(self._read(posts))
 
-    def _unsmoothed(
-        self, posts: Posts, articles: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
-        """The scores before smoothing, for some articles or all."""
-        return self._weights.mixed(*self._articles.heads(posts, articles), articles)
-
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         if not self._settled:
             return []
         return [rules.DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
+
+    def choices(self, least: float) -> dict[str, list[set[int]]]:
+        """See `Scorer`."""
+        if self._smoothed is None or not self._choices:
+            return {}
+        found = self._smoothed.reaching(least)
+        names = ["decided", *self._choices]
+        return {
+            name: [set(keys.tolist()) for keys in own[: self._positives]]
+            for name, own in zip(names, found, strict=True)
+        }
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`."""
@@ -289,7 +319,7 @@ class MixtureScorer:
         if saved["settled"]:
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
-            self._apply()
+            self._apply(compare=of is None)
 
     def merge(self, state: bytes) -> None:
         """See `Scorer`."""
@@ -297,3 +327,13 @@ class MixtureScorer:
         other = PoolState(len(pool.counts.counts[0]), len(self._articles), pool.candidates.count)
         other.restore(state)
         pool.merge(other)
+
+
+def _unsmoothed(
+    vectors: ArticleVectors,
+    weights: MixtureWeights,
+    posts: Posts,
+    articles: Sequence[int] | None = None,
+) -> NDArray[np.float32]:
+    """The scores before smoothing, for some articles or all."""
+    return weights.mixed(*vectors.heads(posts, articles), articles)

@@ -44,7 +44,7 @@ def open_scorer(
         about: which posts are wanted: ``event``, those about the article's event; ``article``,
             those about this very article, which a pool that is mostly about the event has to tell
             apart; ``auto``, the event for several articles of one story, and otherwise what the
-            pool suggests (`FocusedPool`).
+            pool suggests (`FocusedPool`). That also holds for negative seeds under ``event``.
         fusion: how words and vectors come together: added with the model's weight, by reciprocal
             ranks, or only one of the two. None: as the model's folder says, which is ``weighted``
             for a model with both heads.

@@ -27,9 +27,11 @@ class Scorer(Protocol):
     Attributes:
         kind: what the scores are: ``cosine``, ``mixture``, …
         observing: whether a pass over the pool is still to be observed.
+        known_texts: how many of an article's best texts `choices` looks at.
     """
 
     kind: str
+    known_texts: int
 
     @property
     def observing(self) -> bool:
@@ -56,6 +58,18 @@ class Scorer(Protocol):
 
     def decisions(self) -> list[str]:
         """What each article's scores ask for, ``event``, ``article`` or ``between``; or nothing."""
+
+    def choices(self, least: float) -> dict[str, list[set[int]]]:
+        """What another `About` would find, where that is known; otherwise nothing.
+
+        Args:
+            least: a score.
+
+        Returns:
+            For ``decided``, and for ``event`` and ``article`` where they would be another question,
+            each article's texts that reach the score, by their keys. A text counts once however
+            many posts have it, and only an article's best 2,000 are known (`known_texts`).
+        """
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""

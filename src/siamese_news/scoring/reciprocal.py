@@ -30,6 +30,7 @@ class ReciprocalScorer:
     """
 
     kind = "reciprocal rank"
+    known_texts = 0
 
     def __init__(self, mixture: MixtureScorer, articles: int) -> None:
         self._mixture = mixture
@@ -83,6 +84,10 @@ class ReciprocalScorer:
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         return self._mixture.decisions()
+
+    def choices(self, least: float) -> dict[str, list[set[int]]]:
+        """None: the ranks of the other choice are not known."""
+        return {}
 
     def _ranks(self, part: int, scores: np.ndarray) -> np.ndarray:
         """(A, P) float32: one more than the posts in higher bins."""

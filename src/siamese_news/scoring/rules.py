@@ -15,25 +15,28 @@ _UNIT = 1_000_000
 
 
 def article_degrees(
-    rule: FocusedPool, wanted: About, about: NDArray[np.int64], posts: int
+    rule: FocusedPool, wanted: About, about: NDArray[np.int64], posts: int, positives: int
 ) -> NDArray[np.float64]:
     """How much each article's question is about itself rather than its event, by the pool.
 
     Args:
         rule: where the share of the pool that is about the story begins to count.
-        wanted: what was asked for; only ``auto`` looks at the pool.
+        wanted: what was asked for; ``event`` leaves the articles that are not meant to the pool.
         about: (A,) how many posts are about an article's story.
         posts: how many there are.
+        positives: how many articles, the first, are searched for.
 
     Returns:
         (A,): 0 (the event), .5 or 1 (the very article).
     """
-    if posts < rule.posts or wanted == "event":
+    if posts < rule.posts:
         return np.zeros(len(about))
     if wanted == "article":
         return np.ones(len(about))
     place = (about / posts - rule.share) / (rule.full - rule.share)
     degrees: NDArray[np.float64] = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
+    if wanted == "event":
+        degrees[:positives] = 0.0
     return degrees
 
 

@@ -45,6 +45,7 @@ class SmoothedScores:
         score: scores before smoothing.
         weights: background weights, for the similarities.
         options: the numbers.
+        others: other scores before smoothing, of which only `reaching` tells.
     """
 
     def __init__(
@@ -54,19 +55,32 @@ class SmoothedScores:
         score: Score,
         weights: TermWeights,
         options: Smoothing,
+        others: Sequence[Score] = (),
     ) -> None:
         self._candidates, self._reader, self._weights = candidates, reader, weights
         self._score, self._options = score, options
         keys, values, articles = [], [], []
-        for article, own, _, before, near in self._smoothed(range(candidates.articles)):
+        found = self._smoothed(range(candidates.articles), (score, *others))
+        for article, own, _, before, near in found:
             keys.append(own)
-            values.append(near.smooth(before[None])[0].astype(np.float32))
+            values.append(near.smooth(before).astype(np.float32))
             articles.append(np.full(len(own), article, np.int32))
         flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
         order = np.argsort(flat, kind="stable")
         self._keys: Keys = flat[order]
-        self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
+        empty = np.zeros((1 + len(others), 0), np.float32)
+        self._values, *self._others = np.concatenate([*values, empty], axis=1)[:, order]
         self._articles = np.concatenate([*articles, np.zeros(0, np.int32)])[order]
+
+    def reaching(self, least: float) -> list[list[Keys]]:
+        """By the scores and by each of the others: of each article the texts that reach `least`."""
+        found = []
+        for values in (self._values, *self._others):
+            good = np.rint(values.astype(np.float64) * 1e6) >= round(least * 1e6)
+            found.append(
+                [self._keys[good & (self._articles == n)] for n in range(self._candidates.articles)]
+            )
+        return found
 
     def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
@@ -95,7 +109,7 @@ class SmoothedScores:
             among the article's best.
         """
         (key,) = content_keys(post.ids, post.said)
-        for _, keys, texts, before, near in self._smoothed([article]):
+        for _, keys, texts, (before,), near in self._smoothed([article], (self._score,)):
             (found,) = np.nonzero(keys == key)
             if not len(found):
                 break
@@ -111,9 +125,12 @@ class SmoothedScores:
         return 1.0, []
 
     def _smoothed(
-        self, articles: Sequence[int]
+        self, articles: Sequence[int], by: Sequence[Score]
     ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
-        """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
+        """Article, and of its best posts the keys, word ids, scores before, and neighbors.
+
+        The scores before are (S, P), by S functions.
+        """
         last: tuple[bytes, Neighbors] | None = None
         for some in self._groups(articles):
             lists = {article: self._candidates.best(article)[0] for article in some}
@@ -126,8 +143,8 @@ class SmoothedScores:
             vectors = posts.vectors
             if vectors is None:
                 vectors = np.zeros((len(texts), 0), np.float32)
-            before = self._score(posts, some).astype(np.float64)
-            for line, (article, keys) in zip(before, lists.items(), strict=True):
+            before = np.stack([score(posts, some) for score in by], axis=1).astype(np.float64)
+            for lines, (article, keys) in zip(before, lists.items(), strict=True):
                 if not len(keys):
                     continue
                 places = np.searchsorted(union, keys)
@@ -136,7 +153,7 @@ class SmoothedScores:
                     near = Neighbors.of(terms[places], vectors[places], self._options)
                     last = (keys.tobytes(), near)
                 own = [texts[place] for place in places.tolist()]
-                yield article, keys, own, line[places], last[1]
+                yield article, keys, own, lines[:, places], last[1]
 
     def _groups(self, articles: Sequence[int]) -> Iterator[list[int]]:
         """Articles with at most `_TOGETHER` candidates, or one article."""

@@ -19,6 +19,7 @@ from siamese_news.search.rank import Ranking
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.report.places import places
 from siamese_news.search.scan import blocks
+from siamese_news.search.seeds import Decided
 from siamese_news.utils.files import atomic_write, file_sha256, is_stream
 from siamese_news.utils.provenance import command, provenance
 
@@ -178,7 +179,7 @@ def write_meta(
     counts: Mapping[str, int],
     histogram: Mapping[str, Any],
     titles: Mapping[str, str],
-    about: Mapping[str, str],
+    decided: Decided,
     threshold: float | None = None,
     remarks: Iterable[str] = (),
     languages: Mapping[str, Any] | None = None,
@@ -194,7 +195,7 @@ def write_meta(
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
         histogram: ``edges`` and ``counts`` over all posts that were scanned.
         titles: of the seeds, by id.
-        about: what each seed's scores ask for (`Scorer.decisions`), by id.
+        decided: what the search looked for.
         threshold: from which posts were kept.
         remarks: what a reader of the results must know.
         languages: of the ``seeds``, by id, and of the ``pool``, as shares of a sample.
@@ -210,7 +211,8 @@ def write_meta(
         "histogram": dict(histogram),
         "titles": dict(titles),
         "languages": dict(languages or {}),
-        "about": dict(about),
+        "about": dict(decided.decisions),
+        "choice": decided.plain(),
         "remarks": list(remarks),
         "sha256": file_sha256(out),
     }

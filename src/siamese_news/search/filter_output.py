@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.export import write_meta
 from siamese_news.search.filter import Filtered, filtered_rows
 from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.remarks import order_remarks
+from siamese_news.search.seeds import Decided
 from siamese_news.search.work import OpenWork
 from siamese_news.utils.files import atomic_write
 
@@ -17,9 +17,10 @@ def write_filtered(
     out: Path,
     rows: Path,
     opened: OpenWork,
-    scorer: Scorer,
+    kind: str,
     found: Filtered,
     counts: Mapping[str, int],
+    decided: Decided,
     remarks: Sequence[str] = (),
 ) -> list[str]:
     """Write the results, best first, and what is known beside them; what a user should know.
@@ -28,9 +29,10 @@ def write_filtered(
         out: the results' file.
         rows: the partial results.
         opened: what was done.
-        scorer: that observed the pool.
+        kind: what the scores are.
         found: what came of it.
         counts: of the posts that were read.
+        decided: what the search looked for.
         remarks: what a user should know of these.
     """
     work = opened.work
@@ -61,12 +63,12 @@ def write_filtered(
         )
     write_meta(
         out,
-        kind=scorer.kind,
+        kind=kind,
         model=opened.which,
         counts={**counts, "scored": found.scored, "kept": found.kept},
         histogram=found.scores.histogram(),
         titles=titles,
-        about=dict(zip([a.id for a in work.articles], scorer.decisions(), strict=False)),
+        decided=decided,
         threshold=work.threshold,
         remarks=[*work.seeds.remarks(), *remarks],
         languages=opened.languages.plain(),

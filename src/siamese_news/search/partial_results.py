@@ -121,7 +121,8 @@ class PartialResults:
         state = asdict(self.progress)
         state["scorer"] = base64.b64encode(self.progress.scorer).decode()
         with atomic_write(self._state) as stream:
-            json.dump({"job": self._job, "progress": state}, stream, ensure_ascii=False)
+            # Not json.dump: each call leaves a reference cycle.
+            stream.write(json.dumps({"job": self._job, "progress": state}, ensure_ascii=False))
         self._saved = time.monotonic()
         self._took = self._saved - started
 

@@ -160,7 +160,7 @@ class Searcher:
         threshold: float,
         negatives: Articles = (),
         aggregate: Aggregate = "max",
-        about: About = "auto",
+        about: About = "event",
         fusion: Fusion | None = None,
         expand: bool | None = None,
         after: str | None = None,
@@ -178,7 +178,7 @@ class Searcher:
             threshold: the least score.
             negatives: see `rank`.
             aggregate: see `rank`.
-            about: see `rank`; the seeds are one story.
+            about: see `rank`; here the event unless something else is asked for.
             fusion: see `rank`.
             expand: see `rank`.
             after: see `rank`.

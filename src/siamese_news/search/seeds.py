@@ -1,14 +1,16 @@
 """Several seed articles as one question: how their scores come together."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
+from siamese_news.scoring import About, Scorer
 
 Aggregate = Literal["max", "mean", "softmax"]
 MILLION = 1_000_000
@@ -119,19 +121,84 @@ class Seeds:
         return (weights * scores).sum(axis=0) / weights.sum(axis=0)
 
 
-def decided(decisions: Sequence[str]) -> str:
-    """What a search looked for, in words; empty where nothing was to be decided.
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a search looked for, and what the other choice would have found.
 
-    Args:
-        decisions: of each seed, as `Scorer.decisions` gives them.
+    Attributes:
+        asked: ``auto``, ``event`` or ``article``.
+        decisions: of each seed, by its id (`Scorer.decisions`); none where nothing is decided.
+        least: the score that the counts are of.
+        counts: how many different texts reach it: as ``decided``, and for each other choice where
+            it is known; over all seeds together for one list, otherwise added up.
+        capped: those of them that may be more, for only the best of each seed are known.
     """
-    words = {
-        "event": "about the event",
-        "article": "about the very article",
-        "between": "between the two",
-    }
-    counts = {word: list(decisions).count(name) for name, word in words.items()}
-    said = [word for word, count in counts.items() if count]
-    if len(said) > 1:
-        said = [f"{word} for {counts[word]} of {len(decisions)} seeds" for word in said]
-    return f"posts {', '.join(said)} are wanted (--about)" if said else ""
+
+    asked: About
+    decisions: Mapping[str, str]
+    least: float
+    counts: Mapping[str, int]
+    capped: Sequence[str]
+
+    @classmethod
+    def of(cls, scorer: Scorer, seeds: Seeds, asked: About, least: float = 0.1) -> "Decided":
+        """What a scorer has decided that has observed the pool.
+
+        Args:
+            scorer: opened with `Seeds.texts`.
+            seeds: what was searched for.
+            asked: the `About` that it was opened with.
+            least: of the scores.
+        """
+        decisions = dict(zip([a.id for a in seeds.articles], scorer.decisions(), strict=False))
+        found: dict[str, list[set[int]]] = {}
+        # Otherwise a text's score is more than that for one seed.
+        if not seeds.negatives and (not seeds.over or seeds.aggregate == "max"):
+            found = scorer.choices(least)
+        counts = {
+            name: len(set().union(*lists)) if seeds.over else sum(map(len, lists))
+            for name, lists in found.items()
+        }
+        most = scorer.known_texts
+        capped = [name for name, lists in found.items() if max(map(len, lists)) >= most]
+        return cls(asked, decisions, least, counts, capped)
+
+    def plain(self) -> dict[str, Any]:
+        """For the results' meta file."""
+        return {
+            "asked": self.asked,
+            "score": self.least,
+            "texts": dict(self.counts),
+            "capped": list(self.capped),
+        }
+
+    def __str__(self) -> str:
+        """In a sentence; empty where nothing is decided."""
+        total = Counter(self.decisions.values())
+        if not total:
+            return ""
+        said = [words for name, words in _WANTED.items() if total[name]]
+        if len(said) > 1:
+            said = [
+                f"{words} for {total[name]} of {total.total()} seeds"
+                for name, words in _WANTED.items()
+                if total[name]
+            ]
+        line = f"Posts {', '.join(said)} are wanted"
+        line += ", as the seeds and the pool suggest" if self.asked == "auto" else ""
+        others = [name for name in ("event", "article") if name in self.counts]
+        if not others:
+            return f"{line} (--about)."
+        would = ", ".join(f"with --about {name} {self._count(name)}" for name in others)
+        kept = f"{self._count('decided')} different texts score {self.least:g} or more"
+        return f"{line}: {kept}, {would}."
+
+    def _count(self, name: str) -> str:
+        return f"{self.counts[name]:,}" + (" (or more)" if name in self.capped else "")
+
+
+_WANTED = {
+    "event": "about the event",
+    "article": "about the very article",
+    "between": "between the event and the very article",
+}

@@ -5,9 +5,11 @@ its threads turn over idle between them: a search took half as much time of the 
 two workers on two cores were in each other's way.
 """
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, wraps
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,11 +22,47 @@ def use_threads(threads: int | None) -> None:
         threads: how many; None leaves torch as it is.
     """
     import torch
-    from threadpoolctl import threadpool_limits
 
     if threads:
         torch.set_num_threads(threads)
-    threadpool_limits(1, user_api="blas")
+    limit_threads("blas")
+
+
+@cache
+def _libraries() -> Any:
+    """What controls the threads; looking for the libraries each time would leave cycles behind."""
+    import scipy.linalg  # noqa: F401  it has a BLAS of its own
+    import torch  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def limit_threads(kind: str) -> Any:
+    """One thread for ``blas`` or ``openmp`` from now on; as a context, until its end."""
+    return _libraries().limit(limits=1, user_api=kind)
+
+
+# OpenBLAS has one number for the whole process: the first caller inside lowers it, and the last one
+# out puts it back.
+_lock, _limit = Lock(), ExitStack()
+_inside = 0
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    global _inside
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _limit.enter_context(limit_threads("blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                _limit.close()
 
 
 def one_thread_of_numpy(function: Callable[P, R]) -> Callable[P, R]:
@@ -32,9 +70,7 @@ def one_thread_of_numpy(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):
+        with _one_thread():
             return function(*args, **kwargs)
 
     return limited

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import chain, product
 from typing import Any, Literal, get_args
+from weakref import WeakMethod
 
 from siamese_news.errors import InputError
 from siamese_news.text.hashtags import HashtagSplitter
@@ -30,10 +31,10 @@ class _Memo(dict[str, tuple[str, ...]]):
     __slots__ = ("_tokenise",)
 
     def __init__(self, tokenise: Any):
-        self._tokenise = tokenise
+        self._tokenise = WeakMethod(tokenise)  # no reference cycle with the tokenizer
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        tokens: tuple[str, ...] = self._tokenise(chunk)
+        tokens: tuple[str, ...] = self._tokenise()(chunk)
         if tokens and tokens[0] == chunk:
             tokens = (chunk, *tokens[1:])  # one string, so that a look-up touches less memory
         # Links hardly ever repeat, so they are not remembered.

@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def command() -> str:
     return " ".join([program, *sys.argv[1:]])
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

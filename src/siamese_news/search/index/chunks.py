@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.threads import limit_threads
 from siamese_news.text.token_ids import TokenIds
 
 S = TypeVar("S")
@@ -104,10 +105,8 @@ def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
     if threads == 1:
         yield from ((chunk, of(chunk)) for chunk in chunks)
         return
-    from threadpoolctl import threadpool_limits
-
     with (
-        threadpool_limits(1, user_api="openmp"),
+        limit_threads("openmp"),
         ThreadPoolExecutor(threads, initializer=_one_thread) as pool,
     ):
         waiting: deque[tuple[S, Future[T]]] = deque()
@@ -123,7 +122,5 @@ def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
 
 def _one_thread() -> None:
     """The limit holds for the thread that sets it."""
-    from threadpoolctl import threadpool_limits
-
     torch.get_num_threads()  # torch sets the number when it is first used in a thread
-    threadpool_limits(1, user_api="openmp")
+    limit_threads("openmp")

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,7 @@ def render(data: ReportData) -> str:
     )
 
 
+@cache
 def environment(*more: BaseLoader) -> Environment:
     """Templates that escape every text and spell out what is hidden in it.
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from siamese_news.data.readers.rejected import Counts
 from siamese_news.errors import InputError
-from siamese_news.scoring import Scorer
 from siamese_news.search.filter import Filtered
 from siamese_news.search.filter_output import write_filtered
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.seeds import Decided
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.window import Window
 from siamese_news.search.work import OpenWork
@@ -67,11 +67,11 @@ def merge(opened: OpenWork, folder: ShardFolder, say: Callable[[str], None]) -> 
 
 def finish(
     opened: OpenWork, folder: ShardFolder, out: Path
-) -> tuple[list[str], Filtered, Counts, Window, Scorer]:
+) -> tuple[list[str], Filtered, Counts, Window, Decided]:
     """Write the results, once all parts are scored, and remove the folder.
 
     Returns:
-        Remarks, what was found, what was read, what the dates left out, and the scorer.
+        Remarks, what was found, what was read, what the dates left out, and what was looked for.
 
     Raises:
         InputError: parts are missing, or were changed.
@@ -106,12 +106,12 @@ def finish(
     }  # fmt: skip
     told |= {"unreadable": counts.unreadable} if counts.unreadable else {}
     left_out = opened.work.stream(None).remarks()
-    remarks = write_filtered(
-        out, rows, opened, scorer, found, {**told, **window.counts()}, left_out
-    )
+    decided = Decided.of(scorer, opened.work.seeds, opened.work.about, opened.work.threshold)
+    counted = {**told, **window.counts()}
+    remarks = write_filtered(out, rows, opened, scorer.kind, found, counted, decided, left_out)
     _write_rejected(opened, folder, out)
     folder.remove()
-    return remarks, found, counts, window, scorer
+    return remarks, found, counts, window, decided
 
 
 def _complete(folder: ShardFolder, shards: int, name: str) -> None:
