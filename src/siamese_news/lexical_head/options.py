@@ -120,8 +120,8 @@ class Surface:
             words and vector score more than half of what the article's ten best posts do.
     """
 
-    weight: float = 0.5
-    unknown: float = 4.0
+    weight: float = 0.25
+    unknown: float = 8.0
     characters: int = 4
     near: float = 50.0
 

@@ -115,7 +115,8 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     def __missing__(self, chunk: str) -> tuple[int, ...]:
         ids, unknown = self._ids(chunk)
         found = tuple(ids)
-        self._unknown.update(unknown)
+        if unknown:
+            self._unknown.update(unknown)
         # Links hardly ever repeat, so they are not remembered.
         short = len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http")
         if short and len(self) < _MEMO_CHUNKS:
