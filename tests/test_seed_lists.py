@@ -181,3 +181,46 @@ def test_an_explanation_names_the_neighbors(seeds, tmp_path):
     assert carried + one["feedback"] + one["rest"] == pytest.approx(one["score"], abs=1e-6)
     done = CliRunner().invoke(app, [*arguments])
     assert "its neighbors" in done.stdout
+
+
+FLOOD = """The river Asker rose by four metres on Sunday night and flooded the town of Harlowton.
+Rescue boats carried nine hundred people from their houses, and the stone bridge was swept away at
+dawn. Mayor Edda Thorn said that the flood barrier had failed because a pump lost its power. Schools
+stay closed, the railway to Port Ellory is under water, and forecasters expect more rain over the
+Asker valley on Tuesday. """
+AFTER = """Pumps were running in Harlowton on Wednesday, three days after the river had flooded
+the old town. Families came back to cellars full of mud, and engineers looked for the stones of the
+bridge. The mayor, Edda Thorn, wants to know why the flood barrier lost its power. Insurers put the
+damage in the Asker valley at ninety million, and the railway to Port Ellory opens on Friday. """
+OTHER = """The tennis player Ines Quaid won her first title in Toronto on Saturday, in three sets
+against the defending champion. Quaid, who is nineteen, served eleven aces and saved two match
+points in the tie-break. Her coach said that the new racket and a winter in the gym had changed her
+game. She moves up to place twelve of the ranking and plays in Cincinnati next week. """
+
+
+def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
+    for name, text in (("one", FLOOD), ("two", AFTER), ("three", OTHER)):
+        (tmp_path / f"{name}.txt").write_text(f"{text.split('.')[0]}\n\n{text * 2}")
+    (tmp_path / "stub.txt").write_text(
+        "River Asker floods Harlowton\n\nThe river Asker rose by four metres on Sunday night. "
+        "Subscribe to continue reading this article.\n"
+    )
+
+    def remarks(command, names, *options):
+        out = tmp_path / f"{command}.jsonl"
+        files = ["--articles", *(tmp_path / f"{name}.txt" for name in names), "--posts", POSTS]
+        done = process(command, *files, "--out", out, *options)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(Path(f"{out}.meta.json").read_text())["remarks"]
+        found = [r for r in found if "in common" in r or "paid for" in r]
+        assert all(remark in done.stderr for remark in found)
+        return found
+
+    filtered = ["--threshold", "0.1"]
+    assert remarks("filter", ["one", "two"], *filtered) == []
+    assert remarks("rank", ["one", "two", "three"]) == []  # three questions
+    (remark,) = remarks("rank", ["one", "two", "three"], "--over-seeds")
+    assert remark.startswith("three: has little in common with the other seeds")
+    both = remarks("filter", ["one", "two", "three", "stub"], *filtered, "--workers", "2")
+    assert sum("paid for" in r and "'stub'" in r for r in both) == 1
+    assert sum(r.startswith("three: has little") for r in both) == 1 and len(both) == 2

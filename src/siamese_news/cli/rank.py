@@ -52,6 +52,7 @@ from siamese_news.cli.timing import TimingOption, told
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
+    from siamese_news.model.loading import AnyModel
     from siamese_news.search.languages import SearchLanguages
     from siamese_news.search.seeds import Decided, Seeds
     from siamese_news.search.window import Window
@@ -172,7 +173,7 @@ def rank(
                 )  # fmt: skip
             pool.finish(scored.scanned)
             decided = Decided.of(scorer, seeds, about.value)
-            about_pool = _say(window, pool, languages, decided, seeds, [])
+            about_pool = _say(window, pool, languages, decided, encoder, seeds, [])
             write_meta(
                 out,
                 kind=scorer.kind,
@@ -197,7 +198,7 @@ def rank(
         )
         pool.finish(ranking.scanned)
         decided = Decided.of(scorer, seeds, about.value)
-        about_pool = _say(window, pool, languages, decided, seeds, ranking.remarks())
+        about_pool = _say(window, pool, languages, decided, encoder, seeds, ranking.remarks())
         rows = ranking_rows(
             ranking,
             share,
@@ -241,14 +242,18 @@ def _say(
     pool: "Pool",
     languages: "SearchLanguages",
     decided: "Decided",
+    model: "AnyModel",
     seeds: "Seeds",
     more: list[str],
 ) -> dict[str, Any]:
     """Say on the console what was found out about the pool, and return it for the meta file."""
+    from siamese_news.search.remarks import foreign_remarks
+
     say_decided(decided)
     say_dates(window)
     pool.say_empty()
-    remarks = [*languages.remarks(), *pool.remarks(), *more]
+    foreign = foreign_remarks(model, seeds.articles, languages.seeds) if seeds.over else []
+    remarks = [*foreign, *languages.remarks(), *pool.remarks(), *more]
     for remark in remarks:
         typer.echo(remark, err=True)
     remarks = [*seeds.remarks(), *remarks]

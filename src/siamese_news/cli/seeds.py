@@ -26,6 +26,7 @@ def read_seeds(
     from siamese_news.cli.say import say_seeds
     from siamese_news.data.articles import read_articles
     from siamese_news.errors import InputError
+    from siamese_news.search.remarks import stub_remarks
     from siamese_news.search.seeds import Seeds
     from siamese_news.utils.terminal import clean
 
@@ -42,4 +43,6 @@ def read_seeds(
     pulling = read_articles(articles, set_aside=keep)
     seeds = Seeds(pulling, pushing, over, aggregate.value, aside)
     say_seeds(seeds.articles, seeds.negatives)
+    for remark in stub_remarks([*seeds.articles, *seeds.negatives]):
+        typer.echo(clean(remark), err=True)
     return seeds

@@ -7,7 +7,7 @@ from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.export import write_meta
 from siamese_news.search.filter import Filtered, filtered_rows
 from siamese_news.search.output import BINARY, write_rows
-from siamese_news.search.remarks import order_remarks
+from siamese_news.search.remarks import foreign_remarks, order_remarks
 from siamese_news.search.seeds import Decided
 from siamese_news.search.work import OpenWork
 from siamese_news.utils.files import atomic_write
@@ -54,7 +54,8 @@ def write_filtered(
             titles=titles,
             bom=work.bom,
         )
-    remarks = [*opened.languages.remarks(), *remarks]
+    foreign = foreign_remarks(opened.model, work.articles, opened.languages.seeds)
+    remarks = [*foreign, *opened.languages.remarks(), *remarks]
     remarks += order_remarks(found.scores, {"the seeds": found.scores.highest})
     if found.kept > CLUSTERED and not work.dedupe:
         remarks.append(

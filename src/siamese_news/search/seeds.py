@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
 from siamese_news.scoring import About, Scorer
+from siamese_news.search.remarks import stub_remarks
 
 Aggregate = Literal["max", "mean", "softmax"]
 MILLION = 1_000_000
@@ -67,7 +68,8 @@ class Seeds:
 
     def remarks(self) -> list[str]:
         """What a reader of the results must know about the articles."""
-        return [f"An article was set aside: {reason}" for reason in self.set_aside]
+        found = [f"An article was set aside: {reason}" for reason in self.set_aside]
+        return [*found, *stub_remarks([*self.articles, *self.negatives])]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The scores of the lists, and which seed a post is nearest to.
