@@ -116,14 +116,16 @@ class Surface:
         unknown: so many times the weight where none of an article's words is in the vocabulary; in
             between it is linear in their share.
         characters: length of an n-gram.
-        near: so many posts near an article halve the pool's part in its IDF. A post is near if its
-            words and vector score more than half of what the article's ten best posts do.
+        near: so many posts near an article halve the weight of the pool's IDF. A post is near if
+            its words and vector score more than half of what the article's ten best posts do.
+        background: weight of the background's IDF where the pool's has none, from 0 to 1.
     """
 
     weight: float = 0.25
     unknown: float = 8.0
     characters: int = 4
     near: float = 50.0
+    background: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +202,13 @@ class TermOptions:
                 "and neighbors >= 1, prior > 0 and least >= 0"
             )
         over = self.surface
-        if min(over.weight, over.unknown) < 0 or over.characters < 1 or over.near <= 0:
+        positive = min(over.weight, over.unknown) >= 0 and over.characters >= 1 and over.near > 0
+        if not positive or not 0 <= over.background <= 1:
             raise InputError(
                 f"terms: surface.weight={over.weight}, surface.unknown={over.unknown}, "
-                f"surface.characters={over.characters}, surface.near={over.near}; expected weight "
-                "and unknown from 0, characters >= 1 and near > 0"
+                f"surface.characters={over.characters}, surface.near={over.near}, "
+                f"surface.background={over.background}; expected weight and unknown >= 0, "
+                "characters >= 1, near > 0 and background from 0 to 1"
             )
         back = self.feedback
         most = min(back.posts, back.focused_posts)

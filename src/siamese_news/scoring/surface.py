@@ -6,10 +6,11 @@ different words, ``idf ** power`` each, divided by the root of the sum of their 
 a post's product with an article is a sum over its words, and n-grams are only made of each
 different word of a block, not of each post.
 
-Whose IDF counts is an article's own matter. Where few posts are near (as for one claim among
-thousands) it is the pool's, which knows what is common there; where many are, the pool's would
-take the event's own words for common, and the background's counts. In a language that the
-background does not know, and where the question is the article itself, it is the pool's.
+Each article has its own mixture of two IDFs. Where few posts are near (as for one claim among
+thousands) it is the pool's, which knows what is common there. Where many are near, the pool's IDF
+would take the event's own words for common; the background's takes its place with a lower weight,
+for it costs long articles in large pools. In a language that the background does not know, and
+where the question is the article itself, it is the pool's.
 """
 
 import math
@@ -32,6 +33,9 @@ Floats = NDArray[np.float64]
 
 BUCKETS = 1 << 20
 """N-grams are told apart by a hash below this."""
+
+# The surface raises the scores of what is found by about this much of its weight.
+_SHIFT = 1.2
 
 # Products of words with articles that are held at once.
 _CELLS = 1 << 23
@@ -136,10 +140,15 @@ class SurfaceScores:
             articles.rows, weights=articles.flat >= self._words, minlength=len(articles)
         )
         self._foreign: Floats = unknown / np.maximum(articles.lengths, 1)
-        self.scale = 1 / (1 + 2 * options.weight)
+        self.scale = 1 / (1 + _SHIFT * options.weight)
         foreign = 1 + (options.unknown - 1) * self._foreign
         self.weights = self.scale * options.weight * foreign
-        self._views = [self._view(self._background, np.ones(len(articles)))]
+        shares = self._background_shares(self._foreign)
+        self._views = [self._view(self._background, np.maximum(shares, self._foreign))]
+
+    def _background_shares(self, pool: Floats) -> Floats:
+        """(A,) what the background's IDF counts where the pool's counts `pool`."""
+        return self._options.background * (1 - pool)
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
@@ -193,7 +202,7 @@ class SurfaceScores:
         shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
         known, unknown = np.split(counts.astype(np.float64), [self._words])
         pool = self._idf(self._known.T @ known + unknown, posts)
-        both = ((pool, shares), (self._background, 1 - shares))
+        both = ((pool, shares), (self._background, self._background_shares(shares)))
         self._views = [self._view(weights, own) for weights, own in both if own.any()]
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
