@@ -31,7 +31,7 @@ class _Memo(dict[str, tuple[str, ...]]):
     __slots__ = ("_tokenise",)
 
     def __init__(self, tokenise: Any):
-        self._tokenise = WeakMethod(tokenise)  # no reference cycle with the tokenizer
+        self._tokenise: Any = WeakMethod(tokenise)  # no reference cycle with the tokenizer
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         tokens: tuple[str, ...] = self._tokenise()(chunk)

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from siamese_news.data.readers.rejected import Counts
 from siamese_news.errors import InputError
-from siamese_news.scoring import Scorer
 from siamese_news.search.filter import Filtered
+from siamese_news.search.seeds import Decided
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.sharding.merging import finish, merge
 from siamese_news.search.window import Window
@@ -46,7 +46,7 @@ def run_together(
     out: Path,
     workers: Workers,
     say: Callable[[str], None],
-) -> tuple[list[str], Filtered, Counts, Window, Scorer]:
+) -> tuple[list[str], Filtered, Counts, Window, Decided]:
     """Do every step of every part, merge, and write the results.
 
     Args:
