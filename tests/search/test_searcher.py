@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas
 import polars
+import pyarrow
 import pytest
 from typer.testing import CliRunner
 
@@ -47,6 +48,8 @@ FORMS = {
     "polars": lambda: polars.DataFrame(ROWS),
     "posts": lambda: list(posts_of(ROWS)),
     "iterator": lambda: iter(posts_of(ROWS)),
+    "pyarrow": lambda: pyarrow.Table.from_pylist(ROWS),
+    "pyarrow batch": lambda: pyarrow.RecordBatch.from_pylist(ROWS),
     "numbered frame": lambda: pandas.DataFrame(ROWS, index=[5, 5, 6, 7]),
 }  # fmt: skip
 
@@ -254,3 +257,55 @@ def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
 def test_progress_counts_the_posts(tiny_model, capsys):
     found = Searcher(tiny_model, progress=True).rank("flood", iter(DATED))
     assert len(found) == 3
+
+
+class Encoder:
+    def encode(self, texts):
+        return np.zeros((len(texts), 3))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda s: s.rank([STORY], TEXTS, top="5"), "top is '5'; expected a whole number"),
+        (lambda s: s.rank([STORY], TEXTS, top=2.5), "top is 2.5"),
+        (lambda s: s.filter([STORY], TEXTS, threshold="0.1"), "threshold is '0.1'"),
+        (lambda s: s.rank([STORY], polars.LazyFrame(ROWS)), "LazyFrame.* collect"),
+        (lambda s: Searcher(lambda texts: texts), "model is a function; expected the path"),
+        (lambda s: Searcher(Encoder()), "model is a Encoder.*save_pretrained"),
+        (lambda s: Searcher("all-MiniLM-L6-v2"), "no such model folder.*sentence-transformers"),
+        (lambda s: Searcher(s.model, progress="yes"), "progress is 'yes'"),
+    ],
+)
+def test_what_a_notebook_gets_wrong_is_named(searcher, ask, message):
+    with pytest.raises(InputError, match=message):
+        ask(searcher)
+
+
+def test_progress_goes_to_a_function(tiny_model, monkeypatch, capsys):
+    from siamese_news.search import scan
+
+    monkeypatch.setattr(scan, "BLOCK", 3)
+    told = []
+    rows = Searcher(tiny_model, progress=told.append).rank([STORY], iter(TEXTS))
+    assert told == [3, 4] and rows == Searcher(tiny_model).rank([STORY], TEXTS)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_was_decided_goes_to_a_logger(caplog, capsys):
+    stub = "River floods the town\n\nThe river rose. Subscribe to continue reading."
+    with caplog.at_level("INFO", logger="siamese_news"):
+        Searcher().filter([stub], TEXTS, threshold=0.1)
+    assert {record.name for record in caplog.records} == {"siamese_news.search.searcher"}
+    assert "Posts about the event are wanted" in caplog.text and "is paid for" in caplog.text
+    assert capsys.readouterr() == ("", "")
+
+
+def test_results_and_a_searcher_show_themselves_in_a_notebook(searcher):
+    rows = searcher.rank([STORY], ["flood <b>flood</b> & river", *TEXTS])
+    assert repr(rows) == f"<{len(rows)} records; columns: {', '.join(rows[0])}>"
+    html = rows._repr_html_()
+    assert "flood &lt;b&gt;flood&lt;/b&gt; &amp; river" in html and "<th>score</th>" in html
+    assert f"{len(rows)} of {len(rows)} records" in html and "<th>author</th>" not in html
+    assert rows == list(rows) and repr(searcher) == "Searcher('Model')"
+    assert repr(searcher.filter([STORY], TEXTS, threshold=9)) == "<0 records; columns: none>"

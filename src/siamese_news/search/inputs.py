@@ -1,8 +1,8 @@
-"""What a notebook gives: lists, frames (neither pandas nor polars is imported), iterators."""
+"""What a notebook gives: lists, iterators, frames of libraries none of which is imported."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from siamese_news.data.articles import article_of
 from siamese_news.data.lines import BadRow
@@ -17,7 +17,7 @@ Record = TypeVar("Record", Article, Post)
 
 
 class Frame(Protocol):
-    """A table of pandas or polars."""
+    """A table of pandas, polars or pyarrow."""
 
     columns: Any
 
@@ -70,14 +70,19 @@ class _RecordInputs(Generic[Record]):
     ) -> None:
         if kind is Article and isinstance(inputs, str | Mapping | Article):
             inputs = [inputs]
+        if hasattr(inputs, "collect"):
+            raise InputError(
+                f"{name} is a {type(inputs).__name__}, which has not been read yet; expected what "
+                "its collect() gives"
+            )
         # One post is no pool: a text would be the name of a file, as often as not.
         if isinstance(inputs, str | bytes | Mapping | Article | Post) or not (
             isinstance(inputs, Iterable) or hasattr(inputs, "columns")
         ):
             raise InputError(
-                f"{name} is one {type(inputs).__name__}; expected a list of texts or dicts, a data "
-                "frame or an iterator (files: siamese_news.data.readers.open_posts, "
-                "siamese_news.data.articles.read_articles)"
+                f"{name} is one {type(inputs).__name__}; expected a list of texts or dicts, a "
+                "table of pandas, polars or pyarrow, or an iterator (files: "
+                "siamese_news.data.readers.open_posts, siamese_news.data.articles.read_articles)"
             )
         self._inputs, self._name = inputs, name
         self._kind: type[Record] = kind
@@ -110,6 +115,10 @@ def _rows(inputs: Any) -> Iterable[Any]:
         names = list(inputs.columns)
         rows = inputs.itertuples(index=False, name=None)
         return (dict(zip(names, row, strict=True)) for row in rows)
+    if hasattr(inputs, "to_batches"):  # a table of pyarrow
+        return (row for batch in inputs.to_batches() for row in batch.to_pylist())
+    if hasattr(inputs, "to_pylist"):
+        return cast("list[Any]", inputs.to_pylist())
     return inputs
 
 

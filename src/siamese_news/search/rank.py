@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
@@ -128,8 +129,8 @@ def search(
     Raises:
         InputError: no post, or `top` below 1.
     """
-    if top < 1:
-        raise InputError(f"top is {top}; expected at least 1")
+    if isinstance(top, bool) or not isinstance(top, Integral) or top < 1:
+        raise InputError(f"top is {top!r}; expected a whole number from 1 on")
     spool = spool or Spool()
     for _ in observe(scorer, posts, window=window, again=again, spool=spool):
         pass

@@ -183,16 +183,25 @@ class ReplayablePosts:
 
 
 class CountedPosts:
-    """Posts that say on standard error how many came; each pass is a line of its own.
+    """Posts that say how many came.
 
     Args:
         posts: the posts.
+        told: called with how many came so far, after each `BLOCK` of them and at the end; None is a
+            line on standard error.
     """
 
-    def __init__(self, posts: Iterable[Post]) -> None:
-        self._posts = posts
+    def __init__(self, posts: Iterable[Post], told: Callable[[int], None] | None = None) -> None:
+        self._posts, self._told = posts, told
 
     def __iter__(self) -> Iterator[Post]:
+        if self._told is not None:
+            count = 0
+            for block in blocks(self._posts):
+                yield from block
+                count += len(block)
+                self._told(count)
+            return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -1,9 +1,12 @@
 """The search from Python: lists, data frames or any iterator of posts in, plain records out."""
 
+import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
+from html import escape
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +14,9 @@ from typing import Any
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.model.external import ExternalModel
 from siamese_news.model.loading import AnyModel, explainable, open_model
+from siamese_news.model.siamese import Model
 from siamese_news.scoring import About, Fusion, Scorer, open_scorer
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
@@ -24,31 +29,63 @@ from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.rank import search
+from siamese_news.search.remarks import foreign_remarks, order_remarks
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.scan import CountedPosts, ReplayablePosts
-from siamese_news.search.seeds import Aggregate, Seeds
+from siamese_news.search.seeds import Aggregate, Decided, Seeds
 from siamese_news.search.threads import one_thread_of_numpy
 from siamese_news.search.window import Window
 
-Records = list[dict[str, Any]]
+log = logging.getLogger(__name__)
+_SHOWN = 10
+
+
+class Records(list[dict[str, Any]]):
+    """Rows as a list of dicts, which a notebook shows as a table of the first ones."""
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self[0]) if self else "none"
+        return f"<{len(self):,} records; columns: {columns}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the first rows, without the columns that are empty in all of them."""
+        rows = self[:_SHOWN]
+        columns = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+        lines = [columns, *([_cell(row[name]) for name in columns] for row in rows)]
+        parts = [
+            f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line)}</tr>"
+            for tag, line in zip(["th", *["td"] * len(rows)], lines, strict=True)
+        ]
+        return f"<table>{''.join(parts)}</table><p>{len(rows):,} of {len(self):,} records</p>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value))
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 class Searcher:
     """Finds the posts about articles.
 
-    Articles and posts are lists of texts, lists of dicts, pandas or polars frames, or iterables of
-    `Article` and `Post`, such as `siamese_news.data.readers.open_posts` gives. Of a dict or a row
-    the fields are found by their names as in a CSV file; where there is no id, it is the place,
-    from 0. A missing text is an empty post. One article
-    is a list of one.
+    Articles and posts are lists of texts, lists of dicts, tables of pandas, polars or
+    pyarrow, or iterables of `Article` and `Post`, such as `siamese_news.data.readers.open_posts`
+    gives. Of a dict or a row the fields are found by their names as in a CSV file; where there is
+    no id, it is the place, from 0. A missing text is an empty post. One article is a list of one.
 
     Args:
         model: a `Model`, an `ExternalModel`, or the path of a folder of ours, of
             sentence-transformers or of model2vec; None is the model that ships with the package.
-        progress: show how many posts have been read, on standard error.
+        progress: show how many posts have been read, on standard error; or a function that is
+            called with this number after each 8,192 posts and at the end.
+
+    What a search has decided and found remarkable goes to the logger
+    ``siamese_news.search.searcher``, at the level INFO.
 
     Raises:
-        InputError: no such folder, or a library that is not installed.
+        InputError: no such folder, a library that is not installed, or what is no model.
 
     Example:
         >>> from siamese_news import Searcher
@@ -59,12 +96,33 @@ class Searcher:
     """
 
     def __init__(
-        self, model: AnyModel | str | PathLike[str] | None = None, *, progress: bool = False
+        self,
+        model: AnyModel | str | PathLike[str] | None = None,
+        *,
+        progress: bool | Callable[[int], None] = False,
     ) -> None:
+        self._named = "pretrained" if model is None else str(model)
         if model is None or isinstance(model, str | PathLike):
             model = open_model(model)
+        elif not isinstance(model, Model | ExternalModel):
+            raise InputError(
+                f"model is a {type(model).__name__}; expected the path of a folder, what "
+                "open_model gives, or None for the model that ships. An encoder of "
+                "sentence-transformers or model2vec is saved into a folder first: "
+                "model.save_pretrained('minilm'), then Searcher('minilm')"
+            )
+        else:
+            self._named = type(model).__name__
+        if not isinstance(progress, bool) and not callable(progress):
+            raise InputError(
+                f"progress is {progress!r}; expected True, False or a function that takes the "
+                "number of posts read"
+            )
         self.model: AnyModel = model
         self.progress = progress
+
+    def __repr__(self) -> str:
+        return f"Searcher({self._named!r})"
 
     def open_index(self, path: str | PathLike[str]) -> PostIndex:
         """An index of posts that ``siamese-news index`` wrote: it takes the place of posts.
@@ -137,7 +195,9 @@ class Searcher:
             seeds, posts, one_story, about=about, fusion=fusion, expand=expand, smooth=smooth
         )
         window = Window.of(after, before, dated_only=dated_only)
-        ranking = search(scorer, seeds, source, top=top, window=window)
+        ranking = search(scorer, seeds, source, top=top, window=window, again=_learned)
+        if log.isEnabledFor(logging.INFO):
+            self._say(Decided.of(scorer, seeds, about), seeds, languages, ranking.remarks())
         share = ExportOptions(map=map)
         rows = ranking_rows(
             ranking,
@@ -194,8 +254,8 @@ class Searcher:
         Raises:
             InputError: see `rank`; a threshold that is no finite number.
         """
-        if not math.isfinite(threshold):
-            raise InputError(f"threshold is {threshold}; expected a finite number")
+        if not isinstance(threshold, Real) or not math.isfinite(threshold):
+            raise InputError(f"threshold is {threshold!r}; expected a finite number")
         seeds = _seeds(articles, negatives, True, aggregate)
         languages, scorer, source = self._opened(
             seeds, posts, True, about=about, fusion=fusion, expand=expand, smooth=smooth
@@ -206,10 +266,15 @@ class Searcher:
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
             found = filter_posts(
-                scorer, seeds, source, part, threshold=threshold, share=share, window=window
-            )
+                scorer, seeds, source, part, threshold=threshold, share=share, window=window,
+                again=_learned,
+            )  # fmt: skip
             if not found.scored and not isinstance(source, PostIndex):
                 raise InputError("there is no post to filter: expected at least one")
+            if log.isEnabledFor(logging.INFO):
+                remarks = order_remarks(found.scores, {"the seeds": found.scores.highest})
+                decided = Decided.of(scorer, seeds, about, threshold)
+                self._say(decided, seeds, languages, remarks)
             encode = self.model.encode_posts if map else None
             rows = filtered_rows(
                 part.path, dedupe=dedupe, encode=encode, language=languages.of_post
@@ -244,7 +309,7 @@ class Searcher:
         scorer = open_scorer(model, seeds.texts, stop_words=stop_words)
         few = list(self._posts(posts))
         explained = explain_nearest(model, seeds.articles, few, scorer, stop_words)
-        return [record_of(one) for one in explained]
+        return Records(record_of(one) for one in explained)
 
     def keywords(
         self, found: Iterable[Mapping[str, Any]], posts: Posts, *, limit: int = 20
@@ -264,7 +329,7 @@ class Searcher:
         """
         accepted = {str(row["post"]) for row in found}
         terms = find_keywords(self._posts(posts), accepted, limit=limit).keywords
-        return [{"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1)]
+        return Records({"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1))
 
     def report(
         self, found: Iterable[Mapping[str, Any]], out: str | PathLike[str], *, title: str = ""
@@ -302,12 +367,23 @@ class Searcher:
             languages.note(posts.sample())
         return languages, scorer, self._posts(posts)
 
+    def _say(
+        self, decided: Decided, seeds: Seeds, languages: SearchLanguages, remarks: Iterable[str]
+    ) -> None:
+        """Log what the commands say on the console."""
+        found = foreign_remarks(self.model, seeds.articles, languages.seeds) if seeds.over else []
+        for line in (str(decided), *seeds.remarks(), *found, *languages.remarks(), *remarks):
+            if line:
+                log.info("%s", line)
+
     def _posts(self, posts: Posts) -> Iterable[Post]:
         """The posts, checked, and counted where a person watches."""
         if isinstance(posts, PostIndex):
             return posts
         found = ReplayablePosts(posts_of(posts))
-        return CountedPosts(found) if self.progress else found
+        if not self.progress:
+            return found
+        return CountedPosts(found, None if self.progress is True else self.progress)
 
 
 def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:
@@ -315,4 +391,8 @@ def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggre
 
 
 def _records(rows: Iterable[Mapping[str, Any]], share: ExportOptions) -> Records:
-    return [{name: row.get(name) for name in share.columns} for row in rows]
+    return Records({name: row.get(name) for name in share.columns} for row in rows)
+
+
+def _learned(reason: str) -> None:
+    log.info("the posts are scored once more: %s", reason)

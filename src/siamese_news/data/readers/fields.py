@@ -14,7 +14,7 @@ from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
 Record = dict[str, Any]
-Converted = Post | None | list[Post | BadRow | None]
+Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
 Convert = Callable[[Record], Converted]
 """A record's post; None where it is no post (a like, a deletion); several where it is a page."""
 
