@@ -236,7 +236,7 @@ def test_authors_on_request_and_under_a_key(files):
 BAD = [
     ("posts.jsonl", "", "posts.jsonl: the file is empty"),
     ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "2"\n', "posts.jsonl:2"),
-    ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: field 'full_text', 'text'"),
+    ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: no field was recognized as the text"),
     ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', "posts.jsonl:2"),
     ("story.txt", "   \n", "story.txt"),
     ("model/config.json", "{}", "config.json: differs"),

@@ -116,12 +116,12 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     assert isinstance(scorer, MixtureScorer)
     assert scorer.observing
     ours = open_scorer(open_model(), ["flood flood river"], fusion="words")
-    surface = ours.surface(ours.token_ids(posts))
+    scale, surface = ours.surface(ours.token_ids(posts))
     words = ours.scores(posts) - surface
     cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
     share = model.options.dense
     np.testing.assert_allclose(
-        scorer.scores(posts), (1 - share) * words + share * cosines + surface, atol=1e-3
+        scorer.scores(posts), (1 - share) * words + scale * share * cosines + surface, atol=1e-3
     )
     np.testing.assert_array_equal(
         open_scorer(model, ["flood"], fusion="words").scores(posts),

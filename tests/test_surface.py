@@ -43,12 +43,14 @@ def model():
 
 def scorer_of(model, articles):
     """A scorer whose surface has the weight 1, and the IDF of the pool once it has seen one."""
-    options = dataclasses.replace(model.terms.options, surface=Surface(weight=1.0, unknown=1.0))
+    alone = Surface(weight=1.0, unknown=1.0, background=1.0)
+    options = dataclasses.replace(model.terms.options, surface=alone)
     return MixtureScorer(model, articles, about="article", options=options)
 
 
 def surface(scorer, posts):
-    return scorer.surface(scorer.token_ids(posts))
+    scale, found = scorer.surface(scorer.token_ids(posts))
+    return found / scale
 
 
 def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkeypatch):
@@ -156,7 +158,8 @@ def test_an_older_folder_has_none(model):
     options = TermOptions.of(plain)
     assert options.surface.weight == 0
     scorer = MixtureScorer(model, [ARTICLE], options=options)
-    assert scorer.surface(scorer.token_ids(POSTS)) is None
+    scale, found = scorer.surface(scorer.token_ids(POSTS))
+    assert scale == 1 and not found.any()
     assert not scorer.scores(["überschwemmt"]).any()
 
 

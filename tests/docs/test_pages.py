@@ -118,13 +118,20 @@ def test_configurations_that_are_shown_compose(line):
     if "siamese_news.data" in line:
         return  # a program without a configuration
     name = re.search(r"siamese_news\.(\w+)", line)[1]
+    groups = [
+        word.partition(",")[0]
+        for word in words
+        if "." not in word.partition("=")[0] and not word.startswith("hydra")
+    ]
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         for word in words:
             key, _, values = word.partition("=")
             if key.startswith("hydra") or "<name>" in values:
                 continue
+            others = groups if "." in key else []
             for value in values.split(","):
-                compose(name, overrides=[f"{key}='{value}'" if "<" in value else f"{key}={value}"])
+                value = f"'{value}'" if "<" in value else value
+                compose(name, overrides=[*others, f"{key}={value}"])
 
 
 def test_named_options_exist():

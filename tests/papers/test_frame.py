@@ -216,7 +216,7 @@ def test_values_that_are_not_numbers_are_not_saved(tmp_path):
 
 def test_the_saved_results_hold_no_text():
     """Ids, figures and names of settings: no value is as long as a post."""
-    folder = Path(__file__).parents[2] / "benchmarks" / "reproduced"
+    folder = Path(__file__).parents[2] / "papers" / "saved"
 
     def strings(value):
         if isinstance(value, dict):
@@ -260,7 +260,7 @@ def test_a_saved_result_says_whether_its_revision_is_in_the_history():
     if git("rev-parse", "--is-shallow-repository") != "false":
         pytest.skip("no git history here, or a shallow one")
     revisions = git("log", "--format=%H").split()
-    for path in sorted((ROOT / "benchmarks" / "reproduced").rglob("*.json")):
+    for path in sorted((ROOT / "papers" / "saved").rglob("*.json")):
         made = json.loads(path.read_text(encoding="utf-8"))["made"]
         named = made["revision"].partition("+")[0]
         there = any(revision.startswith(named) for revision in revisions)
@@ -285,9 +285,7 @@ def test_what_rounds_to_zero_has_no_sign():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_section_of_the_saved_papers_begins_with_a_summary(paper):
-    saved = Store(
-        saved=ROOT / "benchmarks" / "reproduced", made=Path("nowhere"), paper=paper, fresh=False
-    )
+    saved = Store(saved=ROOT / "papers" / "saved", made=Path("nowhere"), paper=paper, fresh=False)
     setting = Setting("shared")
     for exhibit in choose(paper):
         results = saved.results(setting, exhibit.jobs(setting))

@@ -143,8 +143,8 @@ class SurfaceScores:
         self.scale = 1 / (1 + _SHIFT * options.weight)
         foreign = 1 + (options.unknown - 1) * self._foreign
         self.weights = self.scale * options.weight * foreign
-        shares = self._background_shares(self._foreign)
-        self._views = [self._view(self._background, np.maximum(shares, self._foreign))]
+        shares = self._foreign + self._background_shares(self._foreign)
+        self._views = [self._view(self._background, shares)]
 
     def _background_shares(self, pool: Floats) -> Floats:
         """(A,) what the background's IDF counts where the pool's counts `pool`."""

@@ -262,4 +262,4 @@ def test_boosts_of_an_outbox_are_counted(read):
     for name, rows in (("outbox.json", json.dumps(page, indent=1)), ("pages.jsonl", [page])):
         stream, posts = read(name, rows)
         assert [post.text for post in posts] == ["rain"] and stream.counts.skipped == 3
-        assert "3 records that are no posts skipped" in str(stream.counts)
+        assert "3 records without a post skipped" in str(stream.counts)
