@@ -221,7 +221,7 @@ def test_the_ranking_is_that_of_the_same_posts_in_one_plain_file(flood):
     for text, row in many.items():
         assert row["score"] == pytest.approx(one[text]["score"], abs=2e-6)
         assert row["created_at"][:16] == one[text]["created_at"][:16], text
-    assert "Harlow" in next(iter(many))
+    assert any("Harlow" in text for text in list(many)[:5])
     counts = [json.loads((flood / f"{p}.out.jsonl.meta.json").read_text())["counts"]
               for p in ("dumps", "one.jsonl")]  # fmt: skip
     assert counts[0]["read"] == counts[1]["read"]

@@ -121,15 +121,16 @@ def test_what_a_score_is_made_of_adds_up(model):
     )
     scorer = settled(model, POSTS)
     scores = scorer.scores(POSTS)
+    scale, _ = scorer.surface(scorer.token_ids(POSTS))
     article = model.encode_articles([ARTICLE, "Fire at night"])
     for number in range(2):
         for post, score in zip(POSTS, scores[number], strict=True):
             parts = scorer.parts_of(post, number)
             around = sum(near.added for near in parts.neighbors)
-            assert parts.own + sum(near.weight for near in parts.neighbors) == pytest.approx(1)
+            assert parts.own + sum(near.weight for near in parts.neighbors) == pytest.approx(scale)
             plain = settled(model, POSTS, smooth=False).scores([post])[number, 0]
             surface = sum(parts.surface.values())
-            expected = parts.own * (plain - surface) + around + surface
+            expected = parts.own * (plain - surface) / scale + around + surface
             assert expected == pytest.approx(float(score), abs=1e-6)
             if scorer.article_weight(number) == 1:
                 own = sum(parts.article_terms.values())

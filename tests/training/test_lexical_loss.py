@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from siamese_news.data.collate import pad
 from siamese_news.encoders import build_encoder
 from siamese_news.lexical_head import (
+    Surface,
     TermHead,
     TermOptions,
     bigram_counters,
@@ -194,7 +195,7 @@ def test_inference_and_training_see_the_same(two_heads, keep):
 def test_the_mixture_of_trained_heads_in_blocks_and_from_a_folder(two_heads, tmp_path):
     trained(two_heads)
     scores = open_scorer(two_heads, ARTICLES).scores(POSTS)
-    plain = replace(two_heads.terms.options, dense=0.0)
+    plain = replace(two_heads.terms.options, dense=0.0, surface=Surface(weight=0.0))
     assert np.isfinite(scores).all()
     assert not scores[2].any()
     scorer = open_scorer(two_heads, ARTICLES)

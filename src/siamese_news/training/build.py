@@ -139,7 +139,7 @@ def _check_encoder(option: Mapping[str, Any]) -> None:
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(
             f"encoder._target_={target} is not derived from siamese_news.encoders.Encoder; see "
-            "docs/add-an-encoder.md"
+            "https://github.com/siamese-news/siamese_news/blob/main/docs/add-an-encoder.md"
         )
     parameters = inspect.signature(found).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
