@@ -141,7 +141,8 @@ def test_filter_takes_the_event_and_both_say_what_the_other_choice_would_keep(tm
     assert auto[1] == kept["article"]
     parts = run("filter", "parts.jsonl", "--threshold", "0.1", "--workers", "2")
     assert parts[0] == plain[0] and parts[2]["choice"] == plain[2]["choice"]
-    same = Searcher().filter(read_articles([str(seed)]), open_posts([str(pool)]), threshold=0.1)
+    articles, posts = read_articles([str(seed)]), open_posts([str(pool)])
+    same = Searcher(folder).filter(articles, posts, threshold=0.1)
     assert [row["post"] for row in same] == [row["post"] for row in plain[0]]
 
 
