@@ -221,7 +221,8 @@ class Search:
             return Status("running", share, row["posts"], row["pass"], seconds, message)
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
             return Status("done", 1.0, message=message)
-        stopped = (folder / "results.parquet.part.json").exists() or not last
+        kept = (folder / "results.parquet.part.json").exists()
+        stopped = kept or not last or "interrupted" in last
         posts = rows[-1]["posts"] if rows else 0
         failed = last.startswith("siamese-news:") and "interrupted" not in last
         return Status(
