@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -110,7 +111,9 @@ def test_a_request_that_is_given_up_stops_nobody(log):
         waiting = asyncio.wrap_future(written)
         waiting.cancel()
 
-    asyncio.run(give_up())
+    # In a thread of its own: browser tests in this process leave an event loop running here.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, give_up()).result()
     assert log.add("p2", "no", "ana").number == 2
     assert _again(log).posts() == ["p1", "p2"]
 
@@ -157,6 +160,7 @@ def test_a_full_disk_loses_the_label_and_says_so(log, monkeypatch):
 
 _WRITER = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from siamese_news.desk.labels import LabelLog
 log = LabelLog(Path(sys.argv[1]))
