@@ -15,7 +15,7 @@ CONF = Path(__file__).parents[2] / "conf"
 # The commands, each with a file beside the groups.
 TOP = {path.stem: f"python -m siamese_news.{path.stem}" for path in sorted(CONF.glob("*.yaml"))}
 MEANING = {
-    "callbacks": "Lightning callbacks beside those of the task.",
+    "callbacks": "Lightning callbacks in addition to those of the task.",
     "data": "What is trained on and what is evaluated on.",
     "encoder": "What turns the word vectors of a text into one vector.",
     "experiment": "Settings that belong together; they come last and change only what differs.",

@@ -1,4 +1,4 @@
-"""samCNN with vectors of the posts beside GloVe: what a vector for every word is worth."""
+"""samCNN with vectors of the posts in addition to GloVe: what a vector for every word is worth."""
 
 from pathlib import Path
 
