@@ -176,10 +176,6 @@ def sample(
             typer.echo(
                 f"confidence: {float(1 - work.error):g} for each target, "
                 f"{float(1 - work.joint_error):g} for all together"
-                + (
-                    f", after {len(earlier)} earlier plans"
-                    if (earlier := work.plan["earlier"])
-                    else ""
-                ),
+                + (f", after {len(earlier)} earlier plans" if earlier else ""),
                 err=True,
             )

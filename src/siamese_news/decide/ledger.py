@@ -22,7 +22,6 @@ from siamese_news.decide.sealed import read_sealed, seal_of
 from siamese_news.errors import InputError
 
 _CLAIMS = ("targets", "confidence", "joint")
-_OWN = ("settings", "plan")  # what stays in the folder of the results
 
 
 def entry_of(kind: str, scores: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,14 +103,13 @@ def register(
                 for line in others
                 if line in active or line["order"] != own["order"]
             ]
-        new: list[dict[str, Any]] = [{"withdrawn": seal_of(one)} for one in given_up]
-        new += [] if seal in plans else [own]
+        gone = [{"withdrawn": seal_of(one)} for one in given_up]
         name = os.path.relpath(plan.absolute(), shared.parent)
-        Journal(shared).append(
-            [*new[:-1], {**new[-1], "settings": entry["settings"], "plan": name}] if new else []
-        )
+        here = {**own, "settings": entry["settings"], "plan": name}
+        known = seal in plans
+        Journal(shared).append(gone if known else [*gone, here])
         with suppress(OSError):
-            Journal(private).append(new)
+            Journal(private).append(gone if known else [*gone, own])
     earlier: list[dict[str, str]] = own["earlier"]
     return earlier
 
