@@ -93,7 +93,7 @@ def walk(
         return done
 
     run(
-        "rank", "--articles", *articles, "--posts", *posts, "--over-seeds", "--scores-only",
+        "rank", "--articles", *articles, "--posts", *posts, "--one-story", "--scores-only",
         *ranking, "--out", "scored.parquet",
     )  # fmt: skip
     texts = [part for path in posts for part in ("--posts", path)]

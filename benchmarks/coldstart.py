@@ -120,7 +120,7 @@ def main() -> None:
             "10,000 posts, three articles as web pages, to a table": ([[*search, few]], 5.0),
             f"{arguments.posts:,} posts (twarc, Jetstream, CSV), three web pages, to a report": (
                 [
-                    [*search, folder / "dumps", "--over-seeds", "--top", 1000, "--map",
+                    [*search, folder / "dumps", "--one-story", "--top", 1000, "--map",
                      "--out", matches],
                     ["report", "--results", matches, "--out", folder / "report.html"],
                 ],

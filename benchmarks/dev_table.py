@@ -4,7 +4,7 @@
 
 Every number of the scores was chosen on these pools. No test is read for figures; of signal1m the
 texts alone, so that none of them is a distractor. Single articles are scored as `siamese-news rank`
-does, the figures of events as one story (`--over-seeds`).
+does, the figures of events as one story (`--one-story`).
 """
 
 import argparse

@@ -97,7 +97,7 @@ def scan_alone() -> dict[str, float]:
     dice = np.random.default_rng(0)
     vectors = dice.standard_normal((VECTORS, SIZE), dtype=np.float32) / 16
     articles = dice.standard_normal((SEEDS, SIZE), dtype=np.float32) / 16
-    seeds = Seeds([Article(str(n), str(n)) for n in range(SEEDS)], over=True)
+    seeds = Seeds([Article(str(n), str(n)) for n in range(SEEDS)], one_story=True)
 
     def product() -> None:
         for start in range(0, VECTORS, BLOCK):

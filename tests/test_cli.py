@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from typing import get_args
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -116,7 +117,7 @@ def test_the_same_input_gives_the_same_bytes(files):
 
 def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
     out = files / "out.jsonl"
-    done = rank(files, "--articles", files / "vote.txt", "--over-seeds", "--out", out)
+    done = rank(files, "--articles", files / "vote.txt", "--one-story", "--out", out)
     assert done.exit_code == 0, done.stderr
     rows = rows_of(out)
     assert [row["rank"] for row in rows] == [1, 2, 3]
@@ -124,7 +125,7 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
         "9007199254740993": "story",
         "2": "vote",
     }
-    trec = rank(files, "--articles", files / "vote.txt", "--over-seeds", "--format", "trec").stdout
+    trec = rank(files, "--articles", files / "vote.txt", "--one-story", "--format", "trec").stdout
     assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
 
 
@@ -425,10 +426,36 @@ def test_a_model_of_vectors_alone_cannot_expand(files):
     assert "vectors alone" in done.stderr
 
 
-def test_the_commands_choices_are_those_of_the_search():
-    from siamese_news import scoring
+def test_every_field_of_a_query_has_its_option():
     from siamese_news.cli import options
-    from siamese_news.search import seeds
+    from siamese_news.search.query import Query
 
-    assert [choice.value for choice in options.Fusion] == list(get_args(scoring.Fusion))
-    assert [choice.value for choice in options.Aggregate] == list(get_args(seeds.Aggregate))
+    assert {one.name for one in fields(Query)} == set(options.SEARCH)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rank", "--over-seeds"], "--over-seeds was removed: it is now --one-story"),
+        (["filter", "--shard=1/8"], "--shard was removed: filter --workers N"),
+        (["merge", "x.csv"], "merge was removed: filter --workers N"),
+    ],
+)
+def test_what_was_removed_says_what_replaced_it(arguments, said):
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_query_is_the_options_that_ask_for_it():
+    from siamese_news.search.query import FILTER, Query
+
+    assert FILTER.arguments(FILTER) == []
+    query = Query(
+        articles=["a b.txt"], negatives=["c"], one_story=True, about="event", threshold=0.25,
+        smooth=False, text_field="--x", dedupe=True, out=Path("o.csv"),
+    )  # fmt: skip
+    assert query.arguments(FILTER) == [
+        "--articles", "a b.txt", "--not", "c", "--threshold", "0.25", "--no-smooth",
+        "--text-field=--x", "--dedupe", "--out", "o.csv",
+    ]  # fmt: skip

@@ -130,6 +130,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     """A scorer that learns from the pool and then scores otherwise."""
     from siamese_news import scoring
     from siamese_news.search import filter as filter_module
+    from siamese_news.search import opening
 
     class Learning(scoring.CosineScorer):
         seen, learning = 0, adapts
@@ -162,7 +163,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
 
     calls = [None] * 100
     monkeypatch.setattr(
-        scoring,
+        opening,
         "open_scorer",
         lambda model, texts, **_: Learning(model, model.encode_articles(texts)),
     )
@@ -272,8 +273,6 @@ def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch
 
 
 def test_options_of_rank_are_taken_and_a_model_that_is_no_folder_is_explained(files):
-    assert run(files).exit_code == run(files, "--over-seeds", out="over.jsonl").exit_code == 0
-    assert (files / "over.jsonl").read_bytes() == (files / "out.jsonl").read_bytes()
     done = run(files, "--model", "all-MiniLM-L6-v2", out="other.jsonl")
     assert done.exit_code == 2
     for word in ("all-MiniLM-L6-v2: no such", "sentence-transformers", "model2vec", "[bench]"):

@@ -17,8 +17,10 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.data.readers import shares
+from siamese_news.errors import InputError
 from siamese_news.model import loading
-from siamese_news.search import scan, work
+from siamese_news.search import opening, scan
+from siamese_news.search.sharding import workers
 
 WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "the", "洪水警報"]
 STORY = "Flood in the town\n\nThe river rose at night and took the old bridge of the town.\n"
@@ -70,17 +72,24 @@ def told(root, out):
     )
 
 
-def in_shards(root, out, count, *more):
-    """Each shard by its own command, with merges between them, as a cluster does it."""
-    for _ in range(9):
-        for index in range(count):
-            done = run(*command(root, out, "--shard", f"{index + 1}/{count}", *more))
-            assert done.exit_code == 0, done.output
-        done = run("merge", root / out, "--threads", 1)
-        assert done.exit_code in (0, 3), done.output
-        if (root / out).exists():
-            return
-    raise AssertionError("it goes on for ever")
+class Here:
+    """Workers of this process: each step of each part, in any order."""
+
+    def __init__(self, count, worker):
+        self.worker = worker
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, parts):
+        for part in reversed(parts):
+            said, failed = self.worker.advance(part)
+            if failed:
+                raise InputError(said)
+            yield part, said
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans())
@@ -88,7 +97,7 @@ def in_shards(root, out, count, *more):
 def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
     root = tmp_path_factory.mktemp("cut")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "open_named", cache(loading.open_named))
+        patch.setattr(opening, "open_named", cache(loading.open_named))
         patch.setattr(shares, "_BYTES", 500)
         patch.setattr(shares, "_ROWS", 7)
         patch.setattr(scan, "BLOCK", 50)
@@ -96,7 +105,10 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
         options = [*options, *(["--after", "2020-01-05", "--dated-only"] if dated else [])]
         done = run(*command(root, "one.jsonl", *options))
         assert done.exit_code == 0, done.output
-        in_shards(root, "parts.jsonl", count, *options)
+        patch.setattr(workers, "LocalWorkers", Here)
+        patch.setattr(workers, "parts_for", lambda *_: count)
+        done = run(*command(root, "parts.jsonl", "--workers", 2, *options))
+        assert done.exit_code == 0, done.output
     assert told(root, "parts.jsonl") == told(root, "one.jsonl")
     assert not (root / "parts.jsonl.shards").exists()
 
@@ -173,66 +185,75 @@ def small(tmp_path, tiny_model):
     return tmp_path
 
 
-def test_a_shard_that_is_missing_is_named(small):
-    assert run(*command(small, "x.jsonl", "--shard", "1/3")).exit_code == 0
-    assert run(*command(small, "x.jsonl", "--shard", "3/3")).exit_code == 0
-    done = run("merge", small / "x.jsonl")
-    assert done.exit_code == 2
-    assert "of 3 shards these are not read yet: 2;" in done.output and "--shard 2/3" in done.output
-    assert not (small / "x.jsonl").exists()
+class Broken(Here):
+    """Workers that stop after so many steps."""
+
+    left = 0
+
+    def run(self, parts):
+        for one in super().run(parts):
+            if not Broken.left:
+                raise InputError("stopped")
+            Broken.left -= 1
+            yield one
+
+
+def unfinished(root, steps, monkeypatch):
+    """A run in three parts that stopped after so many steps, and the folder that it left."""
+    monkeypatch.setattr(workers, "LocalWorkers", Broken)
+    monkeypatch.setattr(workers, "parts_for", lambda *_: 3)
+    Broken.left = steps
+    done = run(*command(root, "x.jsonl", "--workers", 3))
+    assert done.exit_code == 2 and "stopped" in done.output
+    assert not (root / "x.jsonl").exists()
+    monkeypatch.setattr(workers, "LocalWorkers", Here)
+    return root / "x.jsonl.shards"
+
+
+def resumed(root, *more):
+    return run(*command(root, "x.jsonl", "--workers", 2, "--resume", *more))
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5])
+def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(small, steps, monkeypatch):
+    folder = unfinished(small, steps, monkeypatch)
+    refused = run(*command(small, "x.jsonl", "--workers", 2))
+    assert refused.exit_code == 2 and "an unfinished run left this" in refused.output
+    assert resumed(small).exit_code == 0 and not folder.exists()
+    assert run(*command(small, "one.jsonl")).exit_code == 0
+    assert told(small, "x.jsonl") == told(small, "one.jsonl")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [
-        (["--model", "{model}"], "other model"),
-        (["--no-smooth"], "other options"),
-        (["--shard", "1/2"], "other shards (3) than this run (2)"),
-    ],
+    [(["--model", "{model}"], "other model"), (["--no-smooth"], "other options")],
 )
-def test_a_shard_of_another_job_is_refused(small, change, said):
-    change = [value.format(model=small / "model") for value in change]
-    assert run(*command(small, "x.jsonl", "--shard", "1/3")).exit_code == 0
-    done = run(
-        *command(small, "x.jsonl", *([] if "--shard" in change else ["--shard", "2/3"]), *change)
-    )
+def test_parts_of_another_job_are_refused(small, change, said, monkeypatch):
+    unfinished(small, 2, monkeypatch)
+    done = resumed(small, *(value.format(model=small / "model") for value in change))
     assert done.exit_code == 2 and said in done.output
 
 
-def test_posts_that_changed_between_the_shards_are_refused(small):
-    assert run(*command(small, "x.jsonl", "--shard", "1/2")).exit_code == 0
+def test_posts_that_changed_between_the_parts_are_refused(small, monkeypatch):
+    unfinished(small, 2, monkeypatch)
     with (small / "posts" / "a.jsonl").open("a") as stream:
         stream.write('{"id": "new", "text": "river"}\n')
-    done = run(*command(small, "x.jsonl", "--shard", "2/2"))
+    done = resumed(small)
     assert done.exit_code == 2 and "other posts" in done.output
 
 
-def test_rows_and_spools_that_were_changed_are_refused(small):
-    for index in (1, 2):
-        assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
-    folder = small / "x.jsonl.shards"
-    while run("merge", small / "x.jsonl").exit_code == 3:
-        for index in (1, 2):
-            assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
-    spool = (folder / "00001.spool").read_bytes()
-    (folder / "00001.spool").write_bytes(spool[:-1])
-    done = run(*command(small, "x.jsonl", "--shard", "1/2"))
-    assert done.exit_code == 2 and "00001.spool: has" in done.output
-    (folder / "00001.spool").write_bytes(spool)
-    for index in (1, 2):
-        assert run(*command(small, "x.jsonl", "--shard", f"{index}/2")).exit_code == 0
-    (folder / "00002.rows").write_bytes(b"{}")
-    done = run("merge", small / "x.jsonl")
-    assert done.exit_code == 2 and "run shard 2 again" in done.output
+def test_rows_and_spools_that_were_changed_are_refused(small, monkeypatch):
+    folder = unfinished(small, 4, monkeypatch)
+    scored = sorted(folder.glob("*.scored.json"))
+    assert scored
+    spool = next(path for path in sorted(folder.glob("*.spool"))
+                 if not path.with_suffix(".scored.json").exists())  # fmt: skip
+    kept = spool.read_bytes()
+    spool.write_bytes(kept[:-1])
+    done = resumed(small)
+    assert done.exit_code == 2 and f"{spool.name}: has" in done.output
+    spool.write_bytes(kept)
+    scored[0].with_name(scored[0].name[:5] + ".rows").write_bytes(b"{}")
+    done = resumed(small)
+    assert done.exit_code == 2 and "run the same command with --resume" in done.output
     assert not (small / "x.jsonl").exists()
-
-
-@pytest.mark.parametrize("shard", ["0/3", "4/3", "x", "1", "1/0"])
-def test_what_is_no_shard(small, shard):
-    done = run(*command(small, "x.jsonl", "--shard", shard))
-    assert done.exit_code == 2 and "expected I/N" in done.output
-
-
-def test_merge_where_nothing_was_done(tmp_path):
-    done = run("merge", tmp_path / "x.jsonl")
-    assert done.exit_code == 2 and "is not there" in done.output

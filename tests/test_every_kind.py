@@ -212,7 +212,7 @@ def test_the_ranking_is_that_of_the_same_posts_in_one_plain_file(flood):
     lists = []
     for posts in ("dumps", "one.jsonl"):
         out = flood / f"{posts}.out.jsonl"
-        run("rank", "--articles", flood / "articles", "--posts", flood / posts, "--over-seeds",
+        run("rank", "--articles", flood / "articles", "--posts", flood / posts, "--one-story",
             "--top", "200", "--out", out)  # fmt: skip
         lists.append(found(out))
     many, one = lists

@@ -78,7 +78,7 @@ def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
         assert set(meta["about"].values()) == {about}
         assert ("event" if about == "event" else "very article") in said
     assert runs["event"][0] != runs["article"][0]
-    one = ranked(tmp_path / "one.jsonl", seeds[:2], "--over-seeds")[1]
+    one = ranked(tmp_path / "one.jsonl", seeds[:2], "--one-story")[1]
     assert set(one["about"].values()) == {"event"}
     plain = ranked(tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event")[0]
     assert plain != runs["event"][0]
@@ -234,7 +234,7 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
     filtered = ["--threshold", "0.1"]
     assert remarks("filter", ["one", "two"], *filtered) == []
     assert remarks("rank", ["one", "two", "three"]) == []  # three questions
-    (remark,) = remarks("rank", ["one", "two", "three"], "--over-seeds")
+    (remark,) = remarks("rank", ["one", "two", "three"], "--one-story")
     assert remark.startswith("three: has little in common with the other seeds")
     both = remarks("filter", ["one", "two", "three", "stub"], *filtered, "--workers", "2")
     assert sum("paid for" in r and "'stub'" in r for r in both) == 1

@@ -1,18 +1,29 @@
-"""``python -m siamese_news`` is ``siamese-news``."""
+"""``python -m siamese_news`` is ``siamese-news``: the commands, and the one that opens the page."""
 
 import sys
+from functools import cache
+from typing import Any
 
 from siamese_news.errors import MissingExtraError
 from siamese_news.utils.extras import needs
+
+
+@cache
+def application() -> Any:
+    """All commands, as a Typer application."""
+    from siamese_news.cli import app
+    from siamese_news.cli.values import ManyValues
+    from siamese_news.desk.command import desk
+
+    app.command(cls=ManyValues)(desk)
+    return app
 
 
 def main() -> None:
     """Entry point of the command line; what is not installed ends in one line, not a traceback."""
     try:
         with needs("search", "siamese-news"):
-            from siamese_news.cli import app
-
-            app()
+            application()()
     except MissingExtraError as error:
         print(f"siamese-news: {error}", file=sys.stderr)
         sys.exit(2)

@@ -37,7 +37,7 @@ def index(searcher, tmp_path_factory):
 QUERIES = {
     "rank": lambda s, posts: s.rank([STORY, OTHER], posts),
     "rank, all options": lambda s, posts: s.rank(
-        [STORY], posts, negatives=[OTHER], over_seeds=True, dedupe=True, map=True
+        [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True, map=True
     ),
     "rank, reciprocal": lambda s, posts: s.rank([STORY], posts, fusion="reciprocal"),
     "filter": lambda s, posts: s.filter([STORY], posts, threshold=0.01, dedupe=True),

@@ -10,8 +10,9 @@ from siamese_news.errors import InputError
 from siamese_news.search import scan, top
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.query import Query
 from siamese_news.search.rank import rank_posts
-from siamese_news.search.scan import ReplayablePosts, observe, scored
+from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
@@ -61,7 +62,7 @@ scores_of_two = st.lists(
 def test_aggregates_lie_in_order(pairs):
     raw = np.array(pairs, np.float32).T
     mean, soft, greatest = (
-        Seeds([A, B], over=True, aggregate=rule).combine(raw)[0][0]
+        Seeds([A, B], one_story=True, aggregate=rule).combine(raw)[0][0]
         for rule in ("mean", "softmax", "max")
     )
     assert (mean <= soft + 1).all()
@@ -73,7 +74,7 @@ def test_aggregates_lie_in_order(pairs):
 @given(scores_of_two)
 def test_the_nearest_seed_and_the_negative_seed(pairs):
     raw = np.array(pairs, np.float32).T
-    _, best = Seeds([A, B], over=True).combine(raw)
+    _, best = Seeds([A, B], one_story=True).combine(raw)
     assert all(pair[row] == max(pair) for pair, row in zip(pairs, best, strict=True))
     pushed, _ = Seeds([A], negatives=[B]).combine(raw)
     assert np.abs(pushed[0] - (np.array(pairs) @ [1, -1]) * MILLION).max() <= 1
@@ -83,7 +84,7 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
     raw = np.array([[0.5, 0.1], [0.2, 0.4], [0.1, 0.1]], np.float32)
     lists, _ = Seeds([A, B], negatives=[C]).combine(raw)
     assert lists.tolist() == [[400_000, 0], [100_000, 300_000]]
-    assert Seeds([A, B], over=True).lists == 1
+    assert Seeds([A, B], one_story=True).lists == 1
     assert Seeds([A, B], negatives=[C]).texts == ["story a", "story b", "story c"]
 
 
@@ -91,7 +92,12 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
     ("make", "message"),
     [
         (lambda: Seeds([]), "no article"),
-        (lambda: Seeds([A], aggregate="median"), "aggregate is 'median'"),
+        (lambda: Query(aggregate="median"), "aggregate is 'median'; expected one of max, mean"),
+        (lambda: Query(fusion="both"), "fusion is 'both'"),
+        (lambda: Query(about="all"), "about is 'all'"),
+        (lambda: Query(top=0), "top is 0"),
+        (lambda: Query(threshold=float("inf")), "threshold is inf"),
+        (lambda: Query(after="soon"), "--after is 'soon'"),
         (lambda: Seeds([A], negatives=[A]), "'a' is a seed and a negative seed"),
         (lambda: Seeds([A]).combine(np.array([[np.nan]])), "a score is nan"),
     ],
@@ -165,7 +171,7 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 5)
     monkeypatch.setattr(scan, "_CELLS", 20)
     posts = [Post(str(n), f"text {n}") for n in range(8)]
-    found = list(scored(Once(), posts, articles=10))
+    found = list(StreamPool(posts).parts(Once(), 10, Window()))
     assert [(b.number, len(b.posts), b.last) for b in found] == [
         (0, 2, False), (0, 2, False), (0, 1, True), (1, 2, False), (1, 1, True),
     ]  # fmt: skip
@@ -184,10 +190,10 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     scorer = Once()
     window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
     said = []
-    done = list(observe(scorer, posts, window=window, done=1, again=said.append))
+    done = list(StreamPool(posts, again=said.append).observe(scorer, window, done=1))
     assert done == [2, 3, 0]
     assert said == ["because"]
-    turn = scored(scorer, posts, articles=1, window=window, done=0)
+    turn = StreamPool(posts).parts(scorer, 1, window)
     assert [(block.number, [p.id for p in block.posts]) for block in turn] == [
         (0, ["0", "1"]),
         (2, ["4"]),

@@ -31,12 +31,12 @@ def rank(files, *more):
 
 
 def test_all_scores_are_those_of_the_ranking(files):
-    done = rank(files, "--over-seeds", "--scores-only", "--out", files / "all.parquet")
+    done = rank(files, "--one-story", "--scores-only", "--out", files / "all.parquet")
     assert done.exit_code == 0, done.stderr
     table = pq.read_table(files / "all.parquet")
     assert table.column_names == ["post", "score"]
     assert table["post"].to_pylist() == [str(n) for n in range(9000)]
-    rank(files, "--over-seeds", "--top", "9000", "--out", files / "all.jsonl")
+    rank(files, "--one-story", "--top", "9000", "--out", files / "all.jsonl")
     rows = [json.loads(line) for line in (files / "all.jsonl").read_text().splitlines()]
     expected = {row["post"]: row["score"] for row in rows}
     assert dict(zip(table["post"].to_pylist(), table["score"].to_pylist(), strict=True)) == expected

@@ -110,7 +110,7 @@ def test_articles_in_every_form():
 
 
 def test_several_seeds_and_negative_ones(searcher):
-    both = searcher.rank([STORY, "The vote of the mayor"], TEXTS, over_seeds=True, top=4)
+    both = searcher.rank([STORY, "The vote of the mayor"], TEXTS, one_story=True, top=4)
     assert len(both) == 4
     assert {row["article"] for row in both} == {"0", "1"}
     pushed = searcher.rank([STORY], TEXTS, negatives=["The vote of the mayor"])

@@ -9,6 +9,7 @@ from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.search import scan, spool
 from siamese_news.search.rank import search
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.spool import Spool
 from siamese_news.search.window import Window
@@ -40,7 +41,7 @@ def model():
 def found(model, posts, spooled, **options):
     scorer = open_scorer(model, SEEDS.texts, **options)
     window = Window.of("2020-01-03", None, dated_only=False)
-    lists = search(scorer, SEEDS, posts, top=20, window=window, spool=spooled)
+    lists = search(scorer, SEEDS, StreamPool(posts, spool=spooled), top=20, window=window)
     return [[(r.post, r.rank, r.score) for r in line] for line in lists], window.counts()
 
 
@@ -101,6 +102,6 @@ def test_a_pass_over_the_spool_can_be_watched(monkeypatch, model):
 def test_nothing_is_left_in_the_folder(tmp_path, model):
     kept = Spool(tmp_path)
     scorer = open_scorer(model, SEEDS.texts)
-    passes = scan.observe(scorer, POSTS, spool=kept)
+    passes = StreamPool(POSTS, spool=kept).observe(scorer, Window())
     next(passes)
     assert not list(tmp_path.iterdir())

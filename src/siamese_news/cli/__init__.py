@@ -7,7 +7,6 @@ import typer
 from siamese_news.cli.annotate import annotate
 from siamese_news.cli.audit import audit
 from siamese_news.cli.certify import certify
-from siamese_news.cli.desk import desk
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.feedback import feedback
@@ -18,11 +17,11 @@ from siamese_news.cli.rank import rank
 from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
-from siamese_news.cli.sharding import merge
 from siamese_news.cli.simulate import simulate
-from siamese_news.cli.values import ManyValues
+from siamese_news.cli.values import Commands, ManyValues
 
 app = typer.Typer(
+    cls=Commands,
     help="News articles in, the social media posts about them out.",
     no_args_is_help=True,
     add_completion=False,
@@ -50,8 +49,7 @@ def _root(
 
 for command in (
     rank, filter, explain, index, keywords, rerank, report,
-    sample, annotate, certify, audit, feedback, simulate, desk,
+    sample, annotate, certify, audit, feedback, simulate,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)
-app.command()(merge)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
 from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
+from siamese_news.utils.exits import bad_input_exits
 
 if TYPE_CHECKING:
     from siamese_news.decide.annotating import Entry

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
 from siamese_news.cli.sample import (
     AgainOption,
     ConfidenceOption,
@@ -15,6 +14,7 @@ from siamese_news.cli.sample import (
     TextsOption,
     WithdrawOption,
 )
+from siamese_news.utils.exits import bad_input_exits
 
 
 def audit(

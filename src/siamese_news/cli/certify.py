@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
 from siamese_news.cli.sample import AT_LEAST, SheetFormatOption, TextsOption
+from siamese_news.utils.exits import bad_input_exits
 
 
 def certify(

@@ -1,46 +1,38 @@
 """``siamese-news explain``."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, own_model
+from siamese_news.cli.common import own_model
 from siamese_news.cli.options import (
-    About,
     AboutOption,
-    Aggregate,
     ArticlesOption,
     IdFieldOption,
     IndexOption,
     LongWindowOption,
     ModelOption,
+    OneStoryOption,
     SmoothOption,
     TextFieldOption,
     ThreadsOption,
 )
-from siamese_news.cli.outputs import ForceOption, claim, files_read
-from siamese_news.cli.pool import index_files, open_index_of
-from siamese_news.cli.progress import Watched
-from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.outputs import ForceOption, claim_for
+from siamese_news.cli.reading import echo, open_index_of, read_seeds
+from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.exits import bad_input_exits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from siamese_news.data.records import Post
     from siamese_news.scoring import Scorer
 
+_LEARNED = "the scores depend on all posts"
 _OFF = 1e-4  # from here on a score is another than that of the search
-
-
-class ExplainFormat(StrEnum):
-    """How explanations are written."""
-
-    table = "table"
-    jsonl = "jsonl"
 
 
 def explain(
@@ -57,15 +49,12 @@ def explain(
         list[str] | None, typer.Option(help="Text of a post. Several may follow.")
     ] = None,
     model: ModelOption = None,
-    over_seeds: Annotated[
-        bool,
-        typer.Option("--over-seeds", help="The seeds are one story, as for rank --over-seeds."),
-    ] = False,
-    about: AboutOption = About.auto,
-    smooth: SmoothOption = True,
+    one_story: OneStoryOption = False,
+    about: AboutOption = "auto",
+    smooth: SmoothOption = None,
     format: Annotated[
-        ExplainFormat, typer.Option(help="Tables, or all numbers as JSON lines.")
-    ] = ExplainFormat.table,
+        Literal["table", "jsonl"], typer.Option(help="Tables, or all numbers as JSON lines.")
+    ] = "table",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
     text_field: TextFieldOption = None,
@@ -90,12 +79,11 @@ def explain(
     with bad_input_exits():
         from siamese_news.data.records import Post
         from siamese_news.errors import InputError
-        from siamese_news.scoring import open_scorer
         from siamese_news.search.explain.explainer import explain_nearest
         from siamese_news.search.explain.neighbors import name_neighbors
         from siamese_news.search.explain.output import write_explained
-        from siamese_news.search.languages import SearchLanguages
-        from siamese_news.search.scan import observe
+        from siamese_news.search.opening import OpenQuery
+        from siamese_news.search.window import Window
         from siamese_news.utils.files import atomic_write
 
         use_threads(threads)
@@ -107,40 +95,34 @@ def explain(
             raise InputError(
                 "--posts or --index says where the posts are and --post which; expected both"
             )
-        sources = posts or []
-        read = files_read(posts=sources, articles=articles, model=model, others=index_files(index))
-        claim(out, read, force=force)
-        seeds = read_seeds(articles, None, over=True, aggregate=Aggregate.max, posts=sources)
-        encoder = own_model(model)
-        stop_words = SearchLanguages(seeds.articles).stop_words(encoder)
-        scorer = open_scorer(
-            encoder,
-            seeds.texts,
-            one_story=over_seeds,
-            about=about.value,
-            smooth=None if smooth else False,
-            stop_words=stop_words,
-        )
+        query = Query(
+            articles=articles, posts=posts or (), index=index, model=model, one_story=one_story,
+            about=about, smooth=smooth, text_field=text_field, id_field=id_field,
+            long_window=long_window, out=out,
+        )  # fmt: skip
+        claim_for(query, force=force)
+        seeds, encoder = read_seeds(query), own_model(model)
+        opened = OpenQuery(query, seeds, encoder)
+        scorer, stop_words = opened.scorer(), opened.languages.stop_words(encoder)
         wanted = list(dict.fromkeys(post or []))
         given = [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
         before: dict[tuple[str, str], float] = {}
         found: dict[str, Post] = {}
         pool: Iterable[Post] = ()
-        if len(sources) == 1 and Path(f"{sources[0]}.meta.json").is_file():
-            found, before = _results(Path(sources[0]), set(wanted))
+        if len(query.posts) == 1 and Path(f"{query.posts[0]}.meta.json").is_file():
+            found, before = _results(Path(query.posts[0]), set(wanted))
         elif index is not None:
             asked = open_index_of(index, encoder)
             found = asked.find(wanted)
-            for _ in observe(scorer, asked, again=_say):
+            for _ in asked.observe(scorer, Window()):
                 pass
             pool = asked.read_again()
-        elif sources:
-            pool = _searched(scorer, sources, set(wanted), text_field, id_field, long_window)
-            found = pool.found
+        elif posts:
+            pool, found = _searched(query, scorer, set(wanted))
         missing = [id for id in wanted if id not in found]
         if missing:
             raise InputError(
-                f"{index or sources[0]}: there is no post {missing[0]!r}; check the id"
+                f"{index or query.posts[0]}: there is no post {missing[0]!r}; check the id"
             )
         explained = explain_nearest(
             encoder, seeds.articles, [*(found[id] for id in wanted), *given], scorer, stop_words
@@ -156,11 +138,11 @@ def explain(
                     err=True,
                 )
         if out is None:
-            write_explained(sys.stdout, explained, format.value, terminal=sys.stdout.isatty())
+            write_explained(sys.stdout, explained, format, terminal=sys.stdout.isatty())
             return
         with atomic_write(out) as stream:
-            write_explained(stream, explained, format.value, terminal=False)
-        typer.echo(f"{out}: {len(explained)} posts explained", err=True)
+            write_explained(stream, explained, format, terminal=False)
+        echo(f"{out}: {len(explained)} posts explained")
 
 
 def _results(
@@ -176,50 +158,26 @@ def _results(
 
 
 def _searched(
-    scorer: "Scorer",
-    sources: list[str],
-    wanted: set[str],
-    text_field: str | None,
-    id_field: str | None,
-    long_window: bool,
-) -> "_Noted":
-    """The pool, of which the wanted posts are found and the scorer has learned."""
+    query: Query, scorer: "Scorer", wanted: set[str]
+) -> "tuple[Iterable[Post], dict[str, Post]]":
+    """The pool, of which the scorer has learned, and the wanted posts by id."""
     from siamese_news.data.readers import open_posts
-    from siamese_news.search.scan import observe
+    from siamese_news.search.files import FilePool
+    from siamese_news.search.window import Window
 
-    stream = open_posts(sources, text_field=text_field, id_field=id_field, long_window=long_window)
+    found: dict[str, Post] = {}
+
+    def note(post: "Post") -> None:
+        if post.id in wanted:
+            found.setdefault(post.id, post)
+
+    stream = open_posts(query.posts, **query.reading())
     stream.spool()
-    posts = _Noted(Watched(stream), wanted)
+    pool = FilePool(stream, note=note, again=lambda learned: echo(f"{_LEARNED}: {learned}"))
     if not scorer.observing:
-        for _ in posts:
-            if len(posts.found) == len(wanted):
+        for _ in pool:
+            if len(found) == len(wanted):
                 break
-    for _ in observe(scorer, posts, again=_say):
+    for _ in pool.observe(scorer, Window()):
         pass
-    return posts
-
-
-def _say(learned: str) -> None:
-    typer.echo(f"the scores depend on all posts: {learned}", err=True)
-
-
-class _Noted:
-    """Posts, of which some are kept as they pass.
-
-    Args:
-        posts: the posts.
-        wanted: ids of those to keep.
-
-    Attributes:
-        found: the kept ones by id.
-    """
-
-    def __init__(self, posts: "Iterable[Post]", wanted: set[str]) -> None:
-        self._posts, self._wanted = posts, wanted
-        self.found: dict[str, Post] = {}
-
-    def __iter__(self) -> "Iterator[Post]":
-        for post in self._posts:
-            if post.id in self._wanted:
-                self.found.setdefault(post.id, post)
-            yield post
+    return pool, found

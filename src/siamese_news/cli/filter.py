@@ -1,110 +1,43 @@
 """``siamese-news filter``."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, export_options, format_of
-from siamese_news.cli.options import (
-    About,
-    AfterOption,
-    Aggregate,
-    AggregateOption,
-    ArticlesOption,
-    AuthorOption,
-    BeforeOption,
-    BomOption,
-    DatedOnlyOption,
-    DateFieldOption,
-    DedupeOption,
-    EncodingOption,
-    ExpandOption,
-    FilterAboutOption,
-    Format,
-    FusionOption,
-    IdFieldOption,
-    IdsOnlyOption,
-    IndexOption,
-    LongWindowOption,
-    MapOption,
-    ModelOption,
-    NotOption,
-    OptionalPostsOption,
-    PseudonymiseOption,
-    SmoothOption,
-    StrictOption,
-    TextFieldOption,
-    ThreadsOption,
-)
-from siamese_news.cli.outputs import ForceOption, claim, files_read
-from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates, say_decided
-from siamese_news.cli.seeds import read_seeds
-from siamese_news.cli.sharding import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    ShardOption,
-    WorkersOption,
-    begin_workers,
-    filter_shard,
-    filter_together,
-)
-from siamese_news.cli.timing import TimingOption, told
+from siamese_news.cli.common import format_of
+from siamese_news.cli.options import asks
+from siamese_news.cli.outputs import ForceOption, claim_for
+from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found, say_posts
+from siamese_news.search.query import FILTER, Query
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
-    from siamese_news.search.partial_results import PartialResults
-    from siamese_news.search.work import OpenWork
+    from siamese_news.search.seeds import Seeds
+
+_RESUME = "the same command with --resume goes on from here"
 
 
+@asks(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"), hint=_RESUME)
 def filter(
-    articles: ArticlesOption,
-    threshold: Annotated[
-        float, typer.Option(min=-4, max=4, help="Keep posts with this score or a higher one.")
-    ],
-    out: Annotated[Path, typer.Option(help="File to write.")],
-    posts: OptionalPostsOption = None,
-    index: IndexOption = None,
-    model: ModelOption = None,
+    query: Query,
+    force: ForceOption = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")
     ] = False,
-    over_seeds: Annotated[
-        bool,
-        typer.Option("--over-seeds", help="One list over all seeds, which filter always makes."),
-    ] = True,
-    aggregate: AggregateOption = Aggregate.max,
-    negatives: NotOption = None,
-    about: FilterAboutOption = About.event,
-    fusion: FusionOption = None,
-    expand: ExpandOption = None,
-    smooth: SmoothOption = True,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    dated_only: DatedOnlyOption = False,
-    dedupe: DedupeOption = False,
-    format: Annotated[Format | None, typer.Option(help="Else by the ending of --out.")] = None,
-    force: ForceOption = False,
-    bom: BomOption = False,
-    ids_only: IdsOnlyOption = False,
-    author: AuthorOption = False,
-    pseudonymise: PseudonymiseOption = None,
-    map: MapOption = False,
-    text_field: TextFieldOption = None,
-    id_field: IdFieldOption = None,
-    date_field: DateFieldOption = None,
-    encoding: EncodingOption = None,
-    long_window: LongWindowOption = False,
-    strict: StrictOption = False,
-    threads: ThreadsOption = None,
-    timing: TimingOption = False,
-    workers: WorkersOption = 1,
-    shard: ShardOption = None,
-    engine: EngineOption = Engine.local,
-    address: AddressOption = None,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, help="Processes that share the work; with --engine ray its actors."),
+    ] = 1,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Workers as processes of this machine, or of a Ray cluster."),
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster; else one is started on this machine.")
+    ] = None,
 ) -> None:
     """Keep every post whose score over the seeds reaches a threshold, best first.
 
@@ -116,100 +49,111 @@ def filter(
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
-    if workers > 1 and engine is Engine.local:
-        begin_workers()
-    with bad_input_exits("the same command with --resume goes on from here"), told(timing):
-        from siamese_news.errors import InputError
-        from siamese_news.search.partial_results import PartialResults, output_lock
-        from siamese_news.search.window import Window
-        from siamese_news.search.work import OpenWork, Work
+    ray, together = engine == "ray", workers > 1 or engine == "ray"
+    if together and not ray:
+        from siamese_news.utils.processes import importing
 
-        use_threads(threads)
-        chosen = format_of(format, out, None).value
-        share = export_options(ids_only, author, pseudonymise, map)
-        window = Window.of(after, before, dated_only=dated_only)
-        read = files_read(
-            posts=posts or (), articles=[*articles, *(negatives or [])], model=model,
-            others=[pseudonymise, *index_files(index)],
-        )  # fmt: skip
-        claim(out, read, force=force)
-        seeds = read_seeds(articles, negatives, over=True, aggregate=aggregate, posts=posts or [],
-                           strict=strict)  # fmt: skip
-        fields = {
-            "text_field": text_field, "id_field": id_field, "date_field": date_field,
-            "encoding": encoding, "long_window": long_window, "strict": strict,
-        }  # fmt: skip
-        work = Work(
-            list(seeds.articles), list(seeds.negatives), list(seeds.set_aside), seeds.aggregate,
-            None if model is None else str(model), posts or [], fields, threshold, about.value,
-            fusion.value if fusion else None, expand, smooth, window.after, window.before,
-            dated_only, chosen, dedupe, bom, threads, share,
-        )  # fmt: skip
-        if address is not None and engine is not Engine.ray:
-            raise InputError("--address is of a Ray cluster; expected --engine ray beside it")
-        if index is not None and (shard is not None or workers > 1 or engine is Engine.ray):
-            raise InputError(
-                "--index answers in seconds, in one process; expected no --shard, --workers or "
-                "--engine ray beside it"
-            )
-        if shard is not None:
-            filter_shard(work, out, shard)
-            return
-        if workers > 1 or engine is Engine.ray:
-            with output_lock(out):
-                filter_together(work, out, workers, resume=resume, engine=engine, address=address)
-            return
-        with output_lock(out):
-            opened = OpenWork(work)
-            pool = Pool(posts, index, out, fields)
-            if resume and pool.stream is not None and pool.stream.total_bytes is None:
-                raise InputError(
-                    "--resume: the posts come through a pipe, which cannot be checked to be the "
-                    "same; save them to a file and start over"
-                )
-            part = PartialResults(out, pool.job(work, opened.which), resume=resume)
-            if part.progress.blocks:
-                typer.echo(f"{part.path}: goes on after block {part.progress.blocks}", err=True)
-            try:
-                remarks, found = _alone(opened, pool, part, out)
-                part.remove()
-            finally:
-                part.close()
-        for remark in remarks:
-            typer.echo(remark, err=True)
-        typer.echo(f"{out}: {found.kept:,} of {pool.size(found.scored):,} posts", err=True)
+        # Workers import what they need while this process does its first work.
+        importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
+    from siamese_news.errors import InputError
+    from siamese_news.search.partial_results import output_lock
+
+    use_threads(query.threads)
+    query = format_of(query, None)
+    out = query.out
+    assert out is not None
+    claim_for(query, force=force)
+    seeds = read_seeds(query)
+    if address is not None and not ray:
+        raise InputError("--address is of a Ray cluster; expected --engine ray beside it")
+    if query.index is not None and together:
+        raise InputError(
+            "--index answers in seconds, in one process; expected no --workers or --engine ray "
+            "beside it"
+        )
+    with output_lock(out):
+        if together:
+            found = _together(query, seeds, out, workers, resume=resume, ray=ray, address=address)
+            searched = found.scored
+        else:
+            found, searched = _alone(query, seeds, out, resume=resume)
+    echo(f"{out}: {found.kept:,} of {searched:,} posts")
 
 
-def _alone(
-    opened: "OpenWork", pool: Pool, part: "PartialResults", out: Path
-) -> "tuple[list[str], Filtered]":
-    """The whole work in this process."""
-    from siamese_news.search.filter import filter_posts
-    from siamese_news.search.filter_output import write_filtered
-    from siamese_news.search.seeds import Decided
+def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":
+    """The whole work in this process: what was found, and how many posts were searched."""
+    from siamese_news.errors import InputError
+    from siamese_news.search.filter import filter_posts, write_filtered
+    from siamese_news.search.opening import open_query
+    from siamese_news.search.partial_results import PartialResults
 
-    work, window = opened.work, opened.work.window()
-    source = pool.open(opened.model, opened.languages)
-    scorer = opened.scorer()
-    before = part.progress.scored
-    found = filter_posts(
-        scorer,
-        work.seeds,
-        source,
-        part,
-        threshold=work.threshold,
-        share=work.share,
-        window=window,
-        again=pool.again,
-        spool=pool.spool(),
-    )
-    pool.finish(max(found.scored - before, 0))
-    decided = Decided.of(scorer, work.seeds, work.about, work.threshold)
-    say_decided(decided)
-    say_dates(window)
-    pool.say_empty()
-    counts = {**pool.counts(), **window.counts()}
-    remarks = pool.remarks()
-    return write_filtered(
-        out, part.path, opened, scorer.kind, found, counts, decided, remarks
-    ), found
+    opened = open_query(query, seeds)
+    pool = open_pool(query, opened.model)
+    if resume and not pool.job():
+        raise InputError(
+            "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
+            "them to a file and start over"
+        )
+    part = PartialResults(out, opened.job(pool.job()), resume=resume)
+    try:
+        if part.progress.blocks:
+            echo(f"{part.path}: goes on after block {part.progress.blocks}")
+        scorer, before = opened.scorer(), part.progress.scored
+        found = filter_posts(opened, scorer, pool, part)
+        opened.languages.note(pool.sample())
+        decided = opened.decided(scorer)
+        say_found(pool.summary(max(found.scored - before, 0)), decided, opened.window)
+        for remark in write_filtered(
+            opened, part.path, scorer.kind, found, pool.counts(), decided, pool.remarks()
+        ):
+            echo(remark)
+        part.remove()
+    finally:
+        part.close()
+    return found, pool.searched(found.scored)
+
+
+def _together(
+    query: Query,
+    seeds: "Seeds",
+    out: Path,
+    workers: int,
+    *,
+    resume: bool,
+    ray: bool,
+    address: str | None,
+) -> "Filtered":
+    """The work in parts, by workers."""
+    from siamese_news.data.readers import open_posts
+    from siamese_news.errors import InputError
+    from siamese_news.search.files import files_read
+    from siamese_news.search.opening import open_query
+    from siamese_news.search.sharding import workers as sharding
+    from siamese_news.search.sharding.folder import ShardFolder
+
+    if ray:
+        sharding.ray()
+        query = replace(query, out=out.resolve())
+    folder = ShardFolder(out.resolve() if ray else out)
+    if folder.path.exists() and not resume:
+        raise InputError(
+            f"{folder.path}: an unfinished run left this; continue with --resume, or remove it "
+            "to start over"
+        )
+    stream = open_posts(query.posts, **query.reading())
+    if stream.total_bytes is None:
+        raise InputError("--workers: the posts come through a pipe; save them to a file first")
+    say_posts(stream)
+    use_threads(query.threads or 1)
+    opened = open_query(query, seeds)
+    shards = sharding.parts_for(workers, stream.total_bytes)
+    folder.start(opened.job(files_read(stream)), shards)
+    worker = sharding.Worker(query, seeds, folder)
+    with (
+        sharding.RayWorkers(workers, worker, address)
+        if ray
+        else sharding.LocalWorkers(min(workers, folder.shards), worker)
+    ) as helpers:
+        found, decided, lines = sharding.run_together(opened, folder, stream, helpers, echo)
+    say_found(lines, decided, opened.window)
+    return found

@@ -1,11 +1,10 @@
 """``siamese-news index``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, load_model
 from siamese_news.cli.options import (
     DateFieldOption,
     EncodingOption,
@@ -16,13 +15,13 @@ from siamese_news.cli.options import (
     TextFieldOption,
     ThreadsOption,
 )
-from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_empty, say_posts
+from siamese_news.cli.reading import echo, say_posts
+from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.exits import bad_input_exits
 
 if TYPE_CHECKING:
-    from siamese_news.data.readers import PostStream
-    from siamese_news.search.index.changing import Changed, Source
+    from siamese_news.search.index.changing import Changed
 
 
 def index(
@@ -93,14 +92,15 @@ def index(
         with output_lock(out):
             if check:
                 files = Manifest.read(out).verify(out)
-                typer.echo(f"{out}: {files} files are as they were written", err=True)
+                echo(f"{out}: {files} files are as they were written")
                 return
             if posts is not None:
-                fields = {
-                    "text_field": text_field, "id_field": id_field, "date_field": date_field,
-                    "encoding": encoding, "long_window": long_window, "strict": strict,
-                }  # fmt: skip
-                _say(out, _posts(out, posts, model, add=add, force=force, fields=fields))
+                query = Query(
+                    posts=posts, model=model, text_field=text_field, id_field=id_field,
+                    date_field=date_field, encoding=encoding, long_window=long_window,
+                    strict=strict,
+                )  # fmt: skip
+                _say(out, _posts(out, query, add=add, force=force))
                 return
             if deleting:
                 ids = [*(delete or []), *(_ids(delete_from) if delete_from else [])]
@@ -109,17 +109,11 @@ def index(
                 _say(out, IndexChange(out).compact())
 
 
-def _posts(
-    out: Path,
-    posts: list[str],
-    model: Path | None,
-    *,
-    add: bool,
-    force: bool,
-    fields: dict[str, Any],
-) -> "Changed":
+def _posts(out: Path, query: Query, *, add: bool, force: bool) -> "Changed":
     from siamese_news.data.readers import open_posts
     from siamese_news.errors import InputError
+    from siamese_news.model.loading import open_named
+    from siamese_news.search.files import FilePool, files_read
     from siamese_news.search.index.changing import IndexChange, build
     from siamese_news.search.index.fingerprint import indexable
 
@@ -127,31 +121,21 @@ def _posts(
         raise InputError(
             f"{out}: is there already; --add adds posts to it, --force replaces an index"
         )
-    encoder, which = load_model(model)
+    encoder, which = open_named(query.model)
     known = indexable(encoder)
-    stream = open_posts(posts, **fields)
+    stream = open_posts(query.posts, **query.reading())
     say_posts(stream)
-    watched = Watched(stream)
-    sources = _sources(stream)
+    pool = FilePool(stream)
+    sources = [
+        (str(Path(name).resolve()), size, changed) for name, size, changed in files_read(stream)
+    ]
     if add:
-        changed = IndexChange(out).add(watched, known, sources=sources)
+        changed = IndexChange(out).add(pool, known, sources=sources)
     else:
-        changed = build(out, watched, known, name=which["folder"], sources=sources)
-    watched.finish(changed.added)
-    say_empty(stream.counts)
-    for remark in stream.remarks():
-        typer.echo(remark, err=True)
+        changed = build(out, pool, known, name=which["folder"], sources=sources)
+    for line in (*pool.summary(changed.added), *pool.remarks()):
+        echo(line)
     return changed
-
-
-def _sources(stream: "PostStream") -> "list[Source]":
-    found = []
-    for one in stream.detected:
-        path = Path(one.source)
-        if path.is_file():
-            stat = path.stat()
-            found.append((str(path.resolve()), stat.st_size, stat.st_mtime_ns))
-    return found
 
 
 def _ids(path: Path) -> list[str]:
@@ -163,13 +147,11 @@ def _ids(path: Path) -> list[str]:
 
 
 def _say(out: Path, changed: "Changed") -> None:
-    from siamese_news.utils.terminal import clean
-
     done = {
         "added": changed.added, "there already": changed.present, "deleted": changed.deleted,
         "not there": len(changed.missing),
     }  # fmt: skip
     said = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
-    typer.echo(f"{out}: {changed.posts:,} posts{f' ({said})' if said else ''}", err=True)
+    echo(f"{out}: {changed.posts:,} posts{f' ({said})' if said else ''}")
     for id in changed.missing[:10]:
-        typer.echo(clean(f"{out}: has no post {id!r}"), err=True)
+        echo(f"{out}: has no post {id!r}")

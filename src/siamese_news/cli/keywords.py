@@ -1,15 +1,12 @@
 """``siamese-news keywords``."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits, load_model
 from siamese_news.cli.options import (
-    Aggregate,
     EncodingOption,
     IdFieldOption,
     LongWindowOption,
@@ -20,21 +17,13 @@ from siamese_news.cli.options import (
     ThreadsOption,
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
-from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_posts
-from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.reading import echo, read_seeds, say_again, say_posts
+from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.exits import bad_input_exits
 
 if TYPE_CHECKING:
-    from siamese_news.data.readers import PostStream
-
-
-class KeywordFormat(StrEnum):
-    """How the list is written."""
-
-    table = "table"
-    jsonl = "jsonl"
-    csv = "csv"
+    from siamese_news.search.files import FilePool
 
 
 def keywords(
@@ -50,7 +39,9 @@ def keywords(
         int, typer.Option(min=1, help="With --articles: accept so many of the best posts.")
     ] = 200,
     limit: Annotated[int, typer.Option(min=1, help="Terms to list.")] = 20,
-    format: Annotated[KeywordFormat, typer.Option(help="How to write it.")] = KeywordFormat.table,
+    format: Annotated[
+        Literal["table", "jsonl", "csv"], typer.Option(help="How to write it.")
+    ] = "table",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
     text_field: TextFieldOption = None,
@@ -71,6 +62,7 @@ def keywords(
     with bad_input_exits():
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
+        from siamese_news.search.files import FilePool
         from siamese_news.search.keywords import find_keywords, write_keywords
         from siamese_news.utils.files import atomic_write
 
@@ -79,28 +71,23 @@ def keywords(
             raise InputError("expected either --results or --articles, to know the accepted posts")
         read = files_read(posts=posts, articles=articles or [], model=model, others=[results])
         claim(out, read, force=force)
-        pool = open_posts(
-            posts,
-            text_field=text_field,
-            id_field=id_field,
-            encoding=encoding,
-            long_window=long_window,
+        query = Query(
+            articles=articles or (), posts=posts, model=model, top=top, one_story=True,
+            text_field=text_field, id_field=id_field, encoding=encoding, long_window=long_window,
             strict=strict,
-        )
-        say_posts(pool)
-        pool.spool()
-        if results is not None:
-            accepted = _ids(results)
-        else:
-            assert articles is not None
-            accepted = _best(articles, pool, posts, model, top, strict)
-        found = find_keywords(Watched(pool), accepted, limit=limit)
+        )  # fmt: skip
+        source = open_posts(posts, **query.reading())
+        say_posts(source)
+        source.spool()
+        pool = FilePool(source, again=say_again)
+        accepted = _best(query, pool) if results is None else _ids(results)
+        found = find_keywords(pool, accepted, limit=limit)
         if out is None:
-            write_keywords(sys.stdout, found, format.value, terminal=sys.stdout.isatty())
+            write_keywords(sys.stdout, found, format, terminal=sys.stdout.isatty())
             return
         with atomic_write(out) as stream:
-            write_keywords(stream, found, format.value, terminal=False)
-        typer.echo(f"{out}: {len(found.keywords)} terms", err=True)
+            write_keywords(stream, found, format, terminal=False)
+        echo(f"{out}: {len(found.keywords)} terms")
 
 
 def _ids(results: Path) -> set[str]:
@@ -121,34 +108,13 @@ def _ids(results: Path) -> set[str]:
     return {unguarded(post.id) for post in stream}
 
 
-def _best(
-    articles: list[str],
-    pool: "PostStream",
-    posts: list[str],
-    model: Path | None,
-    top: int,
-    strict: bool,
-) -> set[str]:
+def _best(query: Query, pool: "FilePool") -> set[str]:
     """The ids of the best posts over all articles."""
-    from siamese_news.scoring import open_scorer
-    from siamese_news.search.languages import SearchLanguages
+    from siamese_news.search.opening import open_query
     from siamese_news.search.rank import search
-    from siamese_news.search.spool import Spool
 
-    seeds = read_seeds(
-        articles, None, over=True, aggregate=Aggregate.max, posts=posts, strict=strict
-    )
-    encoder, _ = load_model(model)
-    stop_words = SearchLanguages(seeds.articles).stop_words(encoder)
-    watched = Watched(pool)
-    ranking = search(
-        open_scorer(encoder, seeds.texts, one_story=True, stop_words=stop_words),
-        seeds,
-        watched,
-        top=top,
-        texts=False,
-        again=watched.again,
-        spool=Spool(watch=watched.blocks),
-    )
-    watched.finish(ranking.scanned)
+    opened = open_query(query, read_seeds(query))
+    ranking = search(opened.scorer(), opened.seeds, pool, top=query.top, texts=False)
+    for line in pool.summary(ranking.scanned):
+        echo(line)
     return {post.id for post in ranking.posts()}

@@ -1,46 +1,17 @@
-"""The options that commands share."""
+"""The options that commands share, and the commands that ask for a search."""
 
-from enum import StrEnum
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-
-class Format(StrEnum):
-    """How results are written."""
-
-    table = "table"
-    jsonl = "jsonl"
-    csv = "csv"
-    parquet = "parquet"
-    trec = "trec"
-
-
-class Aggregate(StrEnum):
-    """How the scores over several seeds become one."""
-
-    max = "max"
-    mean = "mean"
-    softmax = "softmax"
-
-
-class About(StrEnum):
-    """Which posts are wanted."""
-
-    auto = "auto"
-    event = "event"
-    article = "article"
-
-
-class Fusion(StrEnum):
-    """How words and vectors come together."""
-
-    weighted = "weighted"
-    reciprocal = "reciprocal"
-    words = "words"
-    vectors = "vectors"
-
+from siamese_news.cli.common import told
+from siamese_news.search.query import Query, read_key
+from siamese_news.utils.choices import About, Aggregate, Format, Fusion
+from siamese_news.utils.exits import bad_input_exits
 
 ArticlesOption = Annotated[
     list[str],
@@ -98,14 +69,8 @@ AboutOption = Annotated[
         "several seeds of one story; else as the pool suggests."
     ),
 ]
-FilterAboutOption = Annotated[
-    About,
-    typer.Option(
-        help="Posts about the articles' event, or about this very article. auto: as rank decides."
-    ),
-]
 SmoothOption = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--smooth/--no-smooth",
         help="Let posts that are alike lend each other their scores, where the model does.",
@@ -143,6 +108,7 @@ AuthorOption = Annotated[bool, typer.Option("--author", help="Write the authors 
 PseudonymiseOption = Annotated[
     Path | None,
     typer.Option(
+        "--pseudonymise",
         metavar="KEYFILE",
         help="Write the authors as HMAC-SHA256 under a secret key. Names inside texts and ids "
         "(Bluesky) stay.",
@@ -172,3 +138,84 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop at the first bad row instead of setting it aside.")
 ]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
+OneStoryOption = Annotated[
+    bool,
+    typer.Option(
+        "--one-story",
+        help="The seeds tell one story: one list for all of them, not one for each.",
+    ),
+]
+TopOption = Annotated[int, typer.Option(min=1, help="Posts to list for each article.")]
+ThresholdOption = Annotated[
+    float, typer.Option(min=-4, max=4, help="Keep posts with this score or a higher one.")
+]
+FormatOption = Annotated[
+    Format | None, typer.Option(help="Else by the ending of --out, or a table.")
+]
+OutOption = Annotated[Path | None, typer.Option(help="File to write; else the terminal.")]
+TimingOption = Annotated[
+    bool,
+    typer.Option(
+        "--timing",
+        help="Say at the end what share of the time went into reading, encoding (text to words and "
+        "vectors) and scoring.",
+    ),
+]
+
+SEARCH: dict[str, Any] = {
+    "articles": ArticlesOption, "posts": OptionalPostsOption, "index": IndexOption,
+    "model": ModelOption, "threshold": ThresholdOption, "top": TopOption,
+    "one_story": OneStoryOption, "aggregate": AggregateOption, "negatives": NotOption,
+    "about": AboutOption, "fusion": FusionOption, "expand": ExpandOption, "smooth": SmoothOption,
+    "after": AfterOption, "before": BeforeOption, "dated_only": DatedOnlyOption,
+    "dedupe": DedupeOption, "format": FormatOption, "out": OutOption, "bom": BomOption,
+    "ids_only": IdsOnlyOption, "author": AuthorOption, "key": PseudonymiseOption,
+    "map": MapOption, "text_field": TextFieldOption, "id_field": IdFieldOption,
+    "date_field": DateFieldOption, "encoding": EncodingOption, "long_window": LongWindowOption,
+    "strict": StrictOption, "threads": ThreadsOption,
+}  # fmt: skip
+"""The option of each field of a `Query`."""
+
+
+def asks(
+    unsaid: Query, *, needs: tuple[str, ...], without: tuple[str, ...], hint: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function of a `Query` and options of its own.
+
+    Args:
+        unsaid: what is asked for without options.
+        needs: fields whose options must be given.
+        without: fields that have no option here.
+        hint: see `bad_input_exits`.
+    """
+
+    def command(function: Callable[..., None]) -> Callable[..., None]:
+        def run(*, timing: bool, **values: Any) -> None:
+            asked = {name: values.pop(name) for name in options}
+            said = {name: value for name, value in asked.items() if value is not None}
+            with bad_input_exits(hint), told(timing):
+                if "key" in said:
+                    said["key"] = read_key(said["key"])
+                function(replace(unsaid, **said), **values)
+
+        options = {name: option for name, option in SEARCH.items() if name not in without}
+        known = {one.name: getattr(unsaid, one.name) for one in fields(Query)}
+        parameters = [
+            _parameter(name, option, inspect.Parameter.empty if name in needs else known[name])
+            for name, option in options.items()
+        ]
+        _, *own = inspect.signature(function).parameters.values()
+        parameters += [_parameter(one.name, one.annotation, one.default) for one in own]
+        parameters.append(_parameter("timing", TimingOption, False))
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return command
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    default = None if default == () else default
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )

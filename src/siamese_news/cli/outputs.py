@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from siamese_news.cli.options import Format
-    from siamese_news.search.rank import RankedPost
-    from siamese_news.search.spool import Spool, Watch
+    from siamese_news.search.query import Query
+    from siamese_news.search.records import RankedPost
 
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace a file that is there and was not written so.")
@@ -62,18 +61,18 @@ def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = Fals
             )
 
 
-def write(ranking: "list[list[RankedPost]]", format: "Format", out: Path | None) -> None:
+def write(ranking: "list[list[RankedPost]]", format: str, out: Path | None) -> None:
     """Write a ranking to a file, whole or not at all, or to the terminal."""
     from siamese_news.search.output import BINARY, write_ranking
     from siamese_news.utils.files import atomic_write
 
-    binary = format.value in BINARY
+    binary = format in BINARY
     if out is None:
         stream: Any = sys.stdout.buffer if binary else sys.stdout
-        write_ranking(stream, ranking, format.value, terminal=sys.stdout.isatty())
+        write_ranking(stream, ranking, format, terminal=sys.stdout.isatty())
         return
     with atomic_write(out, "wb" if binary else "w") as stream:
-        write_ranking(stream, ranking, format.value, terminal=False)
+        write_ranking(stream, ranking, format, terminal=False)
     typer.echo(f"{out}: {sum(map(len, ranking))} posts for {len(ranking)} seeds", err=True)
 
 
@@ -93,6 +92,22 @@ def files_read(
     return found if model is None else [*found, *model.rglob("*")]
 
 
+def claim_for(query: "Query", *, force: bool, others: Iterable[Path | None] = ()) -> None:
+    """`claim` the output of a search.
+
+    Args:
+        query: the search.
+        force: replace another file as well.
+        others: what else is read.
+    """
+    index = query.index.rglob("*") if query.index else ()
+    read = files_read(
+        posts=query.posts, articles=[*query.articles, *query.negatives], model=query.model,
+        others=[*others, *(path for path in index if path.is_file())],
+    )  # fmt: skip
+    claim(query.out, read, force=force)
+
+
 def rejected_file(out: Path | None) -> Path | None:
     """Where bad rows go: beside the output, where it is a file."""
     from siamese_news.utils.files import is_stream
@@ -100,14 +115,6 @@ def rejected_file(out: Path | None) -> Path | None:
     if out is None or is_stream(out):
         return None
     return out.with_name(out.name + ".rejected.jsonl")
-
-
-def spool_beside(out: Path | None, watch: "Watch") -> "Spool":
-    """Where the first pass over the posts keeps what it read: on the disk of the output."""
-    from siamese_news.search.spool import Spool
-    from siamese_news.utils.files import is_stream
-
-    return Spool(None if out is None or is_stream(out) else out.parent, watch)
 
 
 def _beside(out: Path) -> list[Path]:

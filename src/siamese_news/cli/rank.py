@@ -2,88 +2,28 @@
 
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import (
-    bad_input_exits,
-    export_options,
-    format_of,
-    load_model,
-)
-from siamese_news.cli.options import (
-    About,
-    AboutOption,
-    AfterOption,
-    Aggregate,
-    AggregateOption,
-    ArticlesOption,
-    AuthorOption,
-    BeforeOption,
-    BomOption,
-    DatedOnlyOption,
-    DateFieldOption,
-    DedupeOption,
-    EncodingOption,
-    ExpandOption,
-    Format,
-    FusionOption,
-    IdFieldOption,
-    IdsOnlyOption,
-    IndexOption,
-    LongWindowOption,
-    MapOption,
-    ModelOption,
-    NotOption,
-    OptionalPostsOption,
-    PseudonymiseOption,
-    SmoothOption,
-    StrictOption,
-    TextFieldOption,
-    ThreadsOption,
-)
-from siamese_news.cli.outputs import ForceOption, claim, files_read
-from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates, say_decided
-from siamese_news.cli.seeds import read_seeds
-from siamese_news.cli.timing import TimingOption, told
+from siamese_news.cli.common import format_of
+from siamese_news.cli.options import asks
+from siamese_news.cli.outputs import ForceOption, claim_for
+from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
+from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
-    from siamese_news.model.loading import AnyModel
-    from siamese_news.search.languages import SearchLanguages
-    from siamese_news.search.seeds import Decided, Seeds
-    from siamese_news.search.window import Window
+    from siamese_news.scoring import Scorer
+    from siamese_news.search.opening import OpenQuery
+    from siamese_news.search.pool import Pool
+    from siamese_news.search.seeds import Decided
 
 
+@asks(Query(), needs=("articles",), without=("threshold",), hint="nothing was written")
 def rank(
-    articles: ArticlesOption,
-    posts: OptionalPostsOption = None,
-    index: IndexOption = None,
-    model: ModelOption = None,
-    top: Annotated[int, typer.Option(min=1, help="Posts to list for each article.")] = 100,
-    over_seeds: Annotated[
-        bool, typer.Option("--over-seeds", help="One list over all seeds, not one for each.")
-    ] = False,
-    aggregate: AggregateOption = Aggregate.max,
-    negatives: NotOption = None,
-    about: AboutOption = About.auto,
-    fusion: FusionOption = None,
-    expand: ExpandOption = None,
-    smooth: SmoothOption = True,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    dated_only: DatedOnlyOption = False,
-    dedupe: DedupeOption = False,
-    format: Annotated[
-        Format | None, typer.Option(help="Else by the ending of --out, or a table.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    query: Query,
     force: ForceOption = False,
-    bom: BomOption = False,
-    ids_only: IdsOnlyOption = False,
     scores_only: Annotated[
         bool,
         typer.Option(
@@ -92,17 +32,6 @@ def rank(
             "for sample and certify. --out must be a .parquet.",
         ),
     ] = False,
-    author: AuthorOption = False,
-    pseudonymise: PseudonymiseOption = None,
-    map: MapOption = False,
-    text_field: TextFieldOption = None,
-    id_field: IdFieldOption = None,
-    date_field: DateFieldOption = None,
-    encoding: EncodingOption = None,
-    long_window: LongWindowOption = False,
-    strict: StrictOption = False,
-    threads: ThreadsOption = None,
-    timing: TimingOption = False,
 ) -> None:
     """Rank posts for each seed article, most relevant first.
 
@@ -114,147 +43,83 @@ def rank(
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
-    with bad_input_exits(), told(timing), ExitStack() as held:
-        from siamese_news.errors import InputError
-        from siamese_news.scoring import open_scorer
-        from siamese_news.search.export import ranking_rows, write_meta
-        from siamese_news.search.languages import SearchLanguages
-        from siamese_news.search.output import BINARY, write_rows
-        from siamese_news.search.partial_results import output_lock
-        from siamese_news.search.rank import search
-        from siamese_news.search.scores import write_scores
-        from siamese_news.search.seeds import Decided
-        from siamese_news.search.window import Window
-        from siamese_news.utils.files import atomic_write
+    from siamese_news.errors import InputError
+    from siamese_news.search.export import ranking_rows
+    from siamese_news.search.opening import open_query
+    from siamese_news.search.output import BINARY, write_rows
+    from siamese_news.search.partial_results import output_lock
+    from siamese_news.search.rank import search, write_scores
+    from siamese_news.utils.files import atomic_write
 
-        use_threads(threads)
-        chosen = format_of(format, out, Format.table).value
-        if scores_only and (out is None or chosen != "parquet" or dedupe or map or author):
-            raise InputError(
-                "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
-                "that ends with .parquet, and no --dedupe, --map or --author"
-            )
-        share = export_options(ids_only, author, pseudonymise, map)
-        window = Window.of(after, before, dated_only=dated_only)
-        read = files_read(
-            posts=posts or (), articles=[*articles, *(negatives or [])], model=model,
-            others=[pseudonymise, *index_files(index)],
-        )  # fmt: skip
-        claim(out, read, force=force)
-        seeds = read_seeds(articles, negatives, over=over_seeds, aggregate=aggregate,
-                           posts=posts or [], strict=strict)  # fmt: skip
+    use_threads(query.threads)
+    query = format_of(query, "table")
+    out, format = query.out, query.format
+    assert format is not None
+    if scores_only and (
+        out is None or format != "parquet" or query.dedupe or query.map or query.author
+    ):
+        raise InputError(
+            "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
+            "that ends with .parquet, and no --dedupe, --map or --author"
+        )
+    claim_for(query, force=force)
+    seeds = read_seeds(query)
+    with ExitStack() as held:
         if out is not None:
             held.enter_context(output_lock(out))
-        encoder, which = load_model(model)
-        languages = SearchLanguages(seeds.articles, seeds.negatives)
-        fields = {
-            "text_field": text_field, "id_field": id_field, "date_field": date_field,
-            "encoding": encoding, "long_window": long_window, "strict": strict,
-        }  # fmt: skip
-        pool = Pool(posts, index, out, fields)
-        source = pool.open(encoder, languages)
-        scorer = open_scorer(
-            encoder,
-            seeds.texts,
-            positives=len(seeds.articles),
-            one_story=over_seeds,
-            about=about.value,
-            fusion=fusion.value if fusion else None,
-            expand=expand,
-            smooth=None if smooth else False,
-            stop_words=languages.stop_words(encoder),
-        )
+        opened = open_query(query, seeds)
+        pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
             assert out is not None
-            with atomic_write(out, "wb") as stream_out:
-                scored = write_scores(
-                    stream_out, scorer, seeds, source, window=window,
-                    again=pool.again, spool=pool.spool(),
-                )  # fmt: skip
-            pool.finish(scored.scanned)
-            decided = Decided.of(scorer, seeds, about.value)
-            about_pool = _say(window, pool, languages, decided, encoder, seeds, [])
-            write_meta(
-                out,
-                kind=scorer.kind,
-                model=which,
-                counts={**pool.counts(), **window.counts(), "scored": scored.scanned},
-                histogram=scored.scores.histogram(),
-                titles={article.id: article.title for article in seeds.articles},
-                **about_pool,
-            )
-            typer.echo(f"{out}: the scores of {scored.scanned:,} posts", err=True)
+            with atomic_write(out, "wb") as target:
+                scored, scores = write_scores(target, scorer, seeds, pool, opened.window)
+            decided, remarks = _settle(opened, scorer, pool, scored, [])
+            counts = {**pool.counts(), **opened.window.counts(), "scored": scored}
+            opened.write_meta(scorer.kind, counts, scores, decided, remarks)
+            echo(f"{out}: the scores of {scored:,} posts")
             return
-        bare = chosen == "trec"
+        bare = format == "trec"
         ranking = search(
-            scorer,
-            seeds,
-            source,
-            top=top,
-            window=window,
-            texts=not bare or dedupe,
-            again=pool.again,
-            spool=pool.spool(),
-        )
-        pool.finish(ranking.scanned)
-        decided = Decided.of(scorer, seeds, about.value)
-        about_pool = _say(window, pool, languages, decided, encoder, seeds, ranking.remarks())
+            scorer, seeds, pool, top=query.top, window=opened.window,
+            texts=not bare or query.dedupe,
+        )  # fmt: skip
+        decided, remarks = _settle(opened, scorer, pool, ranking.scanned, ranking.remarks())
         rows = ranking_rows(
             ranking,
-            share,
-            dedupe=dedupe,
+            query,
             matched=scorer.matched_terms,
             one_name=bare,
             bare=bare,
-            encode=None if bare else encoder.encode_posts,
-            language=None if chosen in ("trec", "table") else languages.of_post,
+            encode=None if bare else opened.model.encode_posts,
+            language=None if format in ("trec", "table") else opened.languages.of_post,
         )
         options: dict[str, Any] = {
-            "columns": share.columns,
-            "titles": {article.id: article.title for article in seeds.articles},
-            "bom": bom,
-        }
-        binary = chosen in BINARY
+            "columns": query.columns, "titles": opened.titles, "bom": query.bom,
+        }  # fmt: skip
+        binary = format in BINARY
         if out is None:
             terminal = sys.stdout.isatty()
-            target: Any = sys.stdout.buffer if binary else sys.stdout
-            write_rows(target, rows, chosen, terminal=terminal, **options)
+            stream: Any = sys.stdout.buffer if binary else sys.stdout
+            write_rows(stream, rows, format, terminal=terminal, **options)
             return
         with atomic_write(out, "wb" if binary else "w") as target:
-            write_rows(target, rows, chosen, **options)
+            write_rows(target, rows, format, **options)
         kept = len(ranking.posts())
-        write_meta(
-            out,
-            kind=scorer.kind,
-            model=which,
-            counts={
-                **pool.counts(), **window.counts(), "scored": ranking.scanned, "kept": kept,
-            },
-            histogram=ranking.scores.histogram(),
-            titles=options["titles"],
-            **about_pool,
-        )  # fmt: skip
-        typer.echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds", err=True)
+        counts = {
+            **pool.counts(), **opened.window.counts(), "scored": ranking.scanned, "kept": kept,
+        }  # fmt: skip
+        opened.write_meta(scorer.kind, counts, ranking.scores, decided, remarks)
+        echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds")
 
 
-def _say(
-    window: "Window",
-    pool: "Pool",
-    languages: "SearchLanguages",
-    decided: "Decided",
-    model: "AnyModel",
-    seeds: "Seeds",
-    more: list[str],
-) -> dict[str, Any]:
-    """Say on the console what was found out about the pool, and return it for the meta file."""
-    from siamese_news.search.remarks import foreign_remarks
-
-    say_decided(decided)
-    say_dates(window)
-    pool.say_empty()
-    foreign = foreign_remarks(model, seeds.articles, languages.seeds) if seeds.over else []
-    remarks = [*foreign, *languages.remarks(), *pool.remarks(), *more]
+def _settle(
+    opened: "OpenQuery", scorer: "Scorer", pool: "Pool", scored: int, more: list[str]
+) -> "tuple[Decided, list[str]]":
+    """What was looked for, and what a reader should know of the results; both are said."""
+    opened.languages.note(pool.sample())
+    decided = opened.decided(scorer)
+    say_found(pool.summary(scored), decided, opened.window)
+    remarks = opened.remarks(*pool.remarks(), *more)
     for remark in remarks:
-        typer.echo(remark, err=True)
-    remarks = [*seeds.remarks(), *remarks]
-    return {"remarks": remarks, "languages": languages.plain(), "decided": decided}
+        echo(remark)
+    return decided, remarks

@@ -1,22 +1,14 @@
 """``siamese-news rerank``."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
-from siamese_news.cli.options import Format
 from siamese_news.cli.outputs import ForceOption, claim, files_read, write
 from siamese_news.search.threads import use_threads
-
-
-class FirstStage(StrEnum):
-    """What picks the posts that are reranked."""
-
-    none = "none"
-    bm25 = "bm25"
+from siamese_news.utils.choices import Format
+from siamese_news.utils.exits import bad_input_exits
 
 
 def rerank(
@@ -24,10 +16,10 @@ def rerank(
     query: Annotated[str, typer.Option(help="Keywords.")],
     posts: Annotated[Path, typer.Option(help="Posts: JSONL with an id and a text; may be .gz.")],
     first_stage: Annotated[
-        FirstStage, typer.Option(help="bm25: rerank only its 1,000 best posts.")
-    ] = FirstStage.none,
+        Literal["none", "bm25"], typer.Option(help="bm25: rerank only its 1,000 best posts.")
+    ] = "none",
     top: Annotated[int, typer.Option(min=1, help="Posts to list.")] = 100,
-    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = "table",
     out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
     force: ForceOption = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
@@ -42,7 +34,7 @@ def rerank(
         from siamese_news.data.readers import open_posts
         from siamese_news.data.records import Article
         from siamese_news.model.reranker import TextRanker
-        from siamese_news.search.rank import RankedPost
+        from siamese_news.search.records import RankedPost
         from siamese_news.search.rerank import rerank_posts
 
         use_threads(threads)
@@ -52,7 +44,7 @@ def rerank(
             query,
             list(open_posts([posts], strict=True)),
             top=top,
-            first_stage=first_stage.value,
+            first_stage=first_stage,
         )
         seed = Article("query", query, title=query)
         write([[RankedPost(seed, hit.rank, hit.score, hit.post) for hit in found]], format, out)

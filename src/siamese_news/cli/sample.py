@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
+from siamese_news.utils.exits import bad_input_exits
 
 
 class SheetFormat(StrEnum):

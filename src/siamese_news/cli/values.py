@@ -3,7 +3,25 @@
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+_WORKERS = "filter --workers N shares the work on one machine, filter --engine ray on several"
+REMOVED = {
+    "--over-seeds": "it is now --one-story; filter always makes one list, so leave it out there",
+    "--shard": _WORKERS,
+    "merge": _WORKERS,
+}
+"""Options and commands of earlier versions, and what replaced them."""
+
+
+class Commands(TyperGroup):
+    """The commands; one that was removed says what replaced it."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the first argument names."""
+        if args[0] in REMOVED:
+            raise typer.BadParameter(f"{args[0]} was removed: {REMOVED[args[0]]}", ctx=ctx)
+        return super().resolve_command(ctx, args)
 
 
 class ManyValues(TyperCommand):
@@ -16,6 +34,10 @@ class ManyValues(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
+        for word in args:
+            name = word.partition("=")[0]
+            if name.startswith("--") and name in REMOVED:
+                raise typer.BadParameter(f"{name} was removed: {REMOVED[name]}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:

@@ -37,7 +37,7 @@ def read_scored(path: Path) -> Any:
     posts = table.column("post").cast(pa.string())
     if len(posts.unique()) < len(posts):
         raise InputError(
-            f"{path}: posts stand in several lists; expected one list (rank --over-seeds, filter)"
+            f"{path}: posts stand in several lists; expected one list (rank --one-story, filter)"
         )
     texts = table.column("text").fill_null("")
     table = table.set_column(table.column_names.index("post"), "post", posts)

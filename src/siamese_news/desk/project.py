@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.errors import InputError
+from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import atomic_write
 
 FORMAT = "siamese_news project 1"
@@ -24,10 +25,13 @@ _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
 _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
-_OPTIONS: dict[str, Any] = {
-    "threshold": 0.1, "aggregate": "max", "after": "", "before": "", "dated_only": False,
-    "fusion": "", "map": True, "about": "event", "dedupe": False, "text_field": "", "id_field": "",
-    "date_field": "", "encoding": "",
+_FORM = Query(threshold=0.1, about="event", map=True)
+_OPTIONS: dict[str, Any] = {  # an empty text stands for what is not asked
+    name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
+    for name in (
+        "threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about",
+        "dedupe", *READING[:4],
+    )
 }  # fmt: skip
 
 

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from siamese_news.cli.progress import PROGRESS
 from siamese_news.desk.project import Project
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
+from siamese_news.search.query import FILTER, READING, Query
+from siamese_news.utils.processes import PROGRESS
 
 PROGRAM = "siamese-news"
 
-FIELDS = ("text_field", "id_field", "date_field", "encoding")
+FIELDS = READING[:4]
 """Options that say how a file of posts is read."""
 
 _QUIET = 2.0  # seconds without a word after which a search does something else than it said
@@ -48,58 +49,35 @@ class Status:
     message: str = ""
 
 
-def filter_arguments(project: Project, out: Path, options: dict[str, Any]) -> list[str]:
-    """The arguments of the command that searches, to be run in the project's folder.
+def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
+    """What the page asks for, with names as they are in the project's folder.
 
     Raises:
         InputError: where articles or posts are missing, and for options that cannot be.
     """
-    found = ["filter"]
-    for kind in ("articles", "posts"):
-        sources = project.sources(kind)
-        if not sources:
-            what = "a news article" if kind == "articles" else "a file of posts"
+    named = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
+    for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
+        if not named[kind]:
             raise InputError(f"there is no input: add {what} first")
-        for source in sources:
-            found += [f"--{kind}", source]
-    for source in project.sources("not"):
-        found += ["--not", source]
-    found += ["--threshold", f"{options['threshold']:g}"]
-    if options["aggregate"] not in ("max", "mean", "softmax"):
-        raise InputError(
-            f"over several seeds: {options['aggregate']!r}; expected max, mean, softmax"
-        )
-    if options["aggregate"] != "max":
-        found += ["--aggregate", options["aggregate"]]
-    if options["fusion"]:
-        if options["fusion"] not in ("weighted", "reciprocal", "words", "vectors"):
-            raise InputError(f"words and vectors: {options['fusion']!r} is no way to add them")
-        found += ["--fusion", options["fusion"]]
-    for name in ("after", "before"):
-        if options[name]:
-            found += [f"--{name}", str(options[name])]
-    if options["about"] not in ("auto", "event", "article"):
-        raise InputError(f"wanted: {options['about']!r}; expected auto, event or article")
-    if options["about"] != "event":
-        found += ["--about", options["about"]]
+    asked: dict[str, Any] = {name: value or None for name, value in options.items()}
     for name in FIELDS:
-        if value := str(options[name]).strip()[:100]:
-            # In one word, so that no value is taken for an option.
-            found.append(f"--{name.replace('_', '-')}={value}")
-    if options["dated_only"]:
-        found.append("--dated-only")
-    if options["dedupe"]:
-        found.append("--dedupe")
-    if options["map"]:
-        found.append("--map")
-    if project.model is not None:
-        found += ["--model", str(project.model)]
-    return [*found, "--out", str(out.relative_to(project.folder))]
+        asked[name] = str(options[name]).strip()[:100] or None
+    for name in ("dated_only", "dedupe", "map"):
+        asked[name] = bool(options[name])
+    asked["threshold"] = options["threshold"]
+    return Query(
+        articles=named["articles"], posts=named["posts"], negatives=named["not"],
+        model=project.model, one_story=True, out=out.relative_to(project.folder), **asked,
+    )  # fmt: skip
 
 
 def command_line(arguments: list[str]) -> str:
     """As one types it."""
     return shlex.join([PROGRAM, *arguments])
+
+
+def _arguments(query: Query) -> list[str]:
+    return ["filter", *query.arguments(FILTER)]
 
 
 class Search:
@@ -132,7 +110,7 @@ class Search:
             known["threshold"] = score_in(known["threshold"])
             number = max(1, int(config["search"]))
             folder = project.folder / "searches" / str(number)
-            arguments = filter_arguments(project, folder / "results.parquet", known)
+            arguments = _arguments(query_of(project, known, folder / "results.parquet"))
             if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
                 if project.results.exists():
                     # Labels and certificates rest on results: those of before stay as they are.
@@ -140,7 +118,7 @@ class Search:
                     folder = project.folder / "searches" / str(number)
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir(parents=True)
-                arguments = filter_arguments(project, folder / "results.parquet", known)
+                arguments = _arguments(query_of(project, known, folder / "results.parquet"))
             line = command_line(arguments)
             resumed = [*arguments, "--resume"]
             self._child = subprocess.Popen(

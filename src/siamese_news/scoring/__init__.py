@@ -13,10 +13,11 @@ with needs("model", "siamese_news.scoring"):
     from siamese_news.scoring.features import PostReader
     from siamese_news.scoring.form import ScoreForm
     from siamese_news.scoring.mixture import MixtureScorer
-    from siamese_news.scoring.opening import Fusion, observe_all, open_scorer
+    from siamese_news.scoring.opening import observe_all, open_scorer
     from siamese_news.scoring.parts import ScoreParts
-    from siamese_news.scoring.protocol import About, Content, Scorer
+    from siamese_news.scoring.protocol import Content, Scorer
     from siamese_news.scoring.reciprocal import ReciprocalScorer
+    from siamese_news.utils.choices import About, Fusion
 
 __all__ = [
     "About",

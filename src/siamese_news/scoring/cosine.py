@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.model.siamese import Model
@@ -59,7 +60,12 @@ class CosineScorer:
             quantiles=nothing,
             about=1.0,
             quantile=None,
+            exact=True,
         )
+
+    def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
+        """See `Scorer`: a cosine has no n-grams."""
+        return 1.0, np.zeros((1, 1), np.float32)
 
     @property
     def observing(self) -> bool:

@@ -28,6 +28,7 @@ class ScoreForm:
         quantiles: (A,).
         about: the L above which a post is about an article's story.
         quantile: which of each article's cosines has to be known of the pool; None for none.
+        exact: whether these sums are the scores: nothing is smoothed or learned from a pool.
 
     Example:
         >>> from siamese_news import open_model, open_scorer
@@ -46,6 +47,7 @@ class ScoreForm:
     quantiles: NDArray[np.float64]
     about: float
     quantile: float | None
+    exact: bool = False
 
 
 def score_form(

@@ -17,12 +17,13 @@ from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.form import ScoreForm, score_form
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
 from siamese_news.scoring.pool import PoolState
-from siamese_news.scoring.protocol import About, Content
+from siamese_news.scoring.protocol import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.checks import check_texts
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.choices import About
 from siamese_news.utils.stopwatch import timed
 
 _CELLS = 1 << 24

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
@@ -11,12 +10,10 @@ from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.encoder import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.protocol import About, Scorer
+from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.text.checks import check_texts
-
-Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
-"""How words and vectors come together: by the model's weight, by reciprocal ranks, or one alone."""
+from siamese_news.utils.choices import About, Fusion, check_choice
 
 
 def open_scorer(
@@ -69,10 +66,9 @@ def open_scorer(
         >>> scores.shape, bool(scores[0, 0] > scores[0, 1])
         ((1, 2), True)
     """
-    if fusion not in (None, *get_args(Fusion)):
-        raise InputError(f"fusion is {fusion!r}; expected one of {', '.join(get_args(Fusion))}")
-    if about not in get_args(About):
-        raise InputError(f"about is {about!r}; expected one of {', '.join(get_args(About))}")
+    if fusion is not None:
+        check_choice("fusion", fusion, Fusion)
+    check_choice("about", about, About)
     check_texts(articles, "open_scorer: articles")
     if positives is not None and positives not in range(1, len(articles) + 1):
         raise InputError(

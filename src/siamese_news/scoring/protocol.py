@@ -1,17 +1,14 @@
 """What every scorer can do."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.text.token_ids import TokenIds
-
-About = Literal["auto", "event", "article"]
-"""Which posts are wanted: those about the article's event, or about this very article; ``auto``
-decides by the pool."""
 
 Content = Sequence[str] | TokenIds
 """Posts as their texts, or as what `Scorer.token_ids` made of these."""
@@ -55,6 +52,12 @@ class Scorer(Protocol):
 
     def form(self) -> ScoreForm | None:
         """What the scores before smoothing are sums of now; None where that is not known."""
+
+    def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
+        """What the sums of `form` are multiplied by, and what is added: (A, P), or (1, 1) for all.
+
+        Only asked for where there is a form.
+        """
 
     def decisions(self) -> list[str]:
         """What each article's scores ask for, ``event``, ``article`` or ``between``; or nothing."""

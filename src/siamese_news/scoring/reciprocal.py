@@ -81,6 +81,10 @@ class ReciprocalScorer:
         """None: a rank depends on all posts."""
         return None
 
+    def surface(self, posts: TokenIds) -> tuple[float, np.ndarray]:
+        """See `Scorer`."""
+        return self._mixture.surface(posts)
+
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         return self._mixture.decisions()

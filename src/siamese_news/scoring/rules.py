@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.lexical_head import DenseExcess, FocusedPool, RocchioFeedback
-from siamese_news.scoring.protocol import About
+from siamese_news.utils.choices import About
 
 # Posts that say how much an article's words find.
 STRONGEST = 3

@@ -1,7 +1,7 @@
 """Everything over a threshold: streamed to disk, resumed where it stopped, then best first."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,17 @@ import orjson
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED, clusters_of
-from siamese_news.search.export import ExportOptions, map_of
+from siamese_news.search.export import map_of
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.index.scoring import Wanted
-from siamese_news.search.output import metadata_text
+from siamese_news.search.opening import OpenQuery
+from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
-from siamese_news.search.scan import Scored, observe, scored
-from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.spool import Spool
-from siamese_news.search.window import Window
+from siamese_news.search.pool import Pool, Scored, Wanted
+from siamese_news.search.query import Query
+from siamese_news.search.records import metadata_text
+from siamese_news.search.remarks import order_remarks
+from siamese_news.search.seeds import MILLION, Decided, Seeds
+from siamese_news.utils.files import atomic_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +40,23 @@ class Filtered:
     scores: ScoreCounts
 
 
-def filter_posts(
-    scorer: Scorer,
-    seeds: Seeds,
-    posts: Iterable[Post],
-    part: PartialResults,
-    *,
-    threshold: float,
-    share: ExportOptions,
-    window: Window | None = None,
-    again: Callable[[str], None] | None = None,
-    spool: Spool | None = None,
-) -> Filtered:
+def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults) -> Filtered:
     """Write the posts at or over a threshold into the part file, in the order of the input.
 
     Args:
-        scorer: opened with `seeds.texts`.
-        seeds: what to search for; one list over all of them.
-        posts: whose ids are known to differ, and that can be read twice.
+        opened: what is asked.
+        scorer: of it.
+        pool: the posts.
         part: where to; says which blocks are done already.
-        threshold: of the score, which is rounded to 6 decimals before.
-        share: what is written of a post.
-        window: which posts by date.
-        again: called after each pass that the scorer learned from, with what it learned.
-        spool: where the first pass leaves what it read for the others; None is a new one.
     """
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
-    spool = spool or Spool()
-    done = part.progress.blocks
-    passes = observe(scorer, posts, window=window, done=done, again=again, spool=spool)
-    for blocks in passes:
+    for blocks in pool.observe(scorer, opened.window, done=part.progress.blocks):
         part.progress.blocks = blocks
         if not blocks or part.due:
             _save(part, scorer, counts)
-    done = part.progress.blocks
-    for block, scores, lines in kept_rows(
-        scorer, seeds, posts, threshold=threshold, share=share, window=window, done=done,
-        spool=spool,
-    ):  # fmt: skip
+    for block, scores, lines in kept_rows(opened, scorer, pool, done=part.progress.blocks):
         counts.add(scores, of_all=block.rows is None)
         part.append(lines)
         part.progress.scored += len(block.posts)
@@ -85,45 +64,32 @@ def filter_posts(
             part.progress.blocks = block.number + 1
             if part.due:
                 _save(part, scorer, counts)
-    spool.close()
     _save(part, scorer, counts)
     return Filtered(part.progress.scored, part.progress.rows, counts)
 
 
 def kept_rows(
-    scorer: Scorer,
-    seeds: Seeds,
-    posts: Iterable[Post],
-    *,
-    threshold: float,
-    share: ExportOptions,
-    window: Window | None = None,
-    done: int = 0,
-    spool: Spool | None = None,
+    opened: OpenQuery, scorer: Scorer, pool: Pool, *, done: int = 0
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
     """The blocks with their scores over all seeds, and a line for each post that is kept.
 
     Args:
+        opened: what is asked: one list over all seeds.
         scorer: one that has observed the posts.
-        seeds: what to search for; one list over all of them.
-        posts: see `scored`.
-        threshold: of the score, which is rounded to 6 decimals before.
-        share: what is written of a post.
-        window: see `scored`.
-        done: see `scored`.
-        spool: see `scored`.
+        pool: the posts.
+        done: see `Pool.parts`.
 
     Yields:
         Block, (1, P) scores in millionths, and the lines.
     """
-    least = round(threshold * MILLION)
+    query, seeds = opened.query, opened.seeds
+    assert query.threshold is not None
+    least = round(query.threshold * MILLION)
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
-    for block in scored(
-        scorer, posts, articles=len(seeds.texts), window=window, done=done, spool=spool,
-        wanted=wanted,
-    ):  # fmt: skip
+    texts = len(seeds.texts)
+    for block in pool.parts(scorer, texts, opened.window, wanted=wanted, done=done):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, seeds, block, scores[0], best, least, share)
+        yield block, scores, _lines(scorer, seeds, block, scores[0], best, least, query)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
@@ -139,7 +105,7 @@ def _lines(
     scores: np.ndarray,
     best: np.ndarray,
     least: int,
-    share: ExportOptions,
+    query: Query,
 ) -> list[bytes]:
     lines = []
     columns = np.flatnonzero(scores >= least).tolist()
@@ -156,10 +122,60 @@ def _lines(
             "created_at": metadata_text(post, "created_at"),
             "link": metadata_text(post, "permalink"),
             "terms": own,
-            "author": share.author_of(post),
+            "author": query.author_of(post),
         }
         lines.append(orjson.dumps(row) + b"\n")
     return lines
+
+
+def write_filtered(
+    opened: OpenQuery,
+    rows: Path,
+    kind: str,
+    found: Filtered,
+    counts: Mapping[str, int],
+    decided: Decided,
+    remarks: Sequence[str] = (),
+) -> list[str]:
+    """Write the results, best first, and what is known beside them; what a user should know.
+
+    Args:
+        opened: what was asked; its `languages` have noted the pool's sample.
+        rows: the partial results.
+        kind: what the scores are.
+        found: what came of it.
+        counts: of the posts that were read.
+        decided: what the search looked for.
+        remarks: what a user should know of the posts.
+    """
+    query, format = opened.query, opened.query.format
+    assert query.out is not None and format is not None
+    binary = format in BINARY
+    with atomic_write(query.out, "wb" if binary else "w") as target:
+        write_rows(
+            target,
+            filtered_rows(
+                rows,
+                dedupe=query.dedupe,
+                encode=opened.model.encode_posts if query.map else None,
+                one_name=format == "trec" and len(opened.seeds.articles) > 1,
+                language=None if format in ("trec", "table") else opened.languages.of_post,
+            ),
+            format,
+            columns=query.columns,
+            titles=opened.titles,
+            bom=query.bom,
+        )
+    more = [*remarks, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
+    if found.kept > CLUSTERED and not query.dedupe:
+        more.append(
+            f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "
+            "languages were not looked for; --dedupe finds the former."
+        )
+    remarks = opened.remarks(*more)
+    counts = {**counts, **opened.window.counts(), "scored": found.scored, "kept": found.kept}
+    opened.write_meta(kind, counts, found.scores, decided, remarks)
+    return remarks
 
 
 def filtered_rows(

@@ -1,14 +1,13 @@
 """Seeds and posts of any language: how they are read, and what a user should know."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-from zlib import crc32
 
 from siamese_news.data.records import Article, Post
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.siamese import Model
-from siamese_news.search.output import metadata_text
+from siamese_news.search.records import Sample, metadata_text
 from siamese_news.text.languages import (
     BACKGROUND,
     has_stop_words,
@@ -18,7 +17,6 @@ from siamese_news.text.languages import (
     stop_tokens,
 )
 
-SAMPLE = 999
 _FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
 # Of the posts of an English pool at least so many have an English function word.
@@ -44,7 +42,7 @@ class SearchLanguages:
         }
         self._negatives = negatives
         self._reading = ""
-        self._sample: _Sample | None = None
+        self._sample = Sample()
         self._shares: dict[str, float] | None = None
 
     def stop_words(self, model: Model | ExternalModel) -> list[frozenset[str]]:
@@ -65,25 +63,11 @@ class SearchLanguages:
             self._reading = _reading(foreign)
         return [stop_tokens(name) if name != BACKGROUND else frozenset() for name in names]
 
-    def watch(self, posts: Iterable[Post]) -> Iterable[Post]:
-        """The posts as they are, of which some are noted for `remarks`."""
-        self._sample = found = _Sample(posts)
-        return found
-
-    def sample(self) -> list[dict[str, str | None]]:
-        """The noted posts, as plain values for `note`."""
-        noted = self._sample.noted if self._sample is not None else []
-        return [{"id": p.id, "text": p.text, "lang": metadata_text(p, "lang")} for p in noted]
-
-    def forget(self) -> None:
-        """Note anew."""
-        self._sample = self._shares = None
-
-    def note(self, sample: Iterable[Mapping[str, Any]]) -> None:
-        """Add what was noted elsewhere of posts of the pool (`sample`)."""
-        self._sample = self._sample or _Sample(())
-        for row in sample:
-            self._sample.note(Post(row["id"], row["text"], {"lang": row["lang"]}))
+    def note(self, posts: Iterable[Post]) -> None:
+        """Take posts of the pool into account (`Pool.sample`)."""
+        for post in posts:
+            self._sample.note(post)
+        self._shares = None
 
     def of_post(self, post: Post) -> str | None:
         """The language that the platform gives for a post, else the one it seems to be in."""
@@ -97,7 +81,7 @@ class SearchLanguages:
         Empty where there are too few of them, and where the pool is plainly English.
         """
         if self._shares is None:
-            noted = self._sample.noted if self._sample is not None else []
+            noted = self._sample.posts
             self._shares = {}
             if BACKGROUND not in self.seeds.values() or not _plainly_english(noted):
                 found = Counter(filter(None, map(self.of_post, noted)))
@@ -144,37 +128,3 @@ def _plainly_english(posts: Sequence[Post]) -> bool:
     """Whether so many posts look English that the detector need not be loaded."""
     found = [metadata_text(post, "lang") == "en" or looks_english(post.text) for post in posts]
     return sum(found) >= _ENGLISH_POOL * len(posts)
-
-
-class _Sample:
-    """Fewer than 1,000 posts of a stream are noted; the last pass counts.
-
-    They are those whose ids have the least checksums, so it does not matter in which order the
-    posts come, and samples of two parts of a pool make one of the whole.
-    """
-
-    def __init__(self, posts: Iterable[Post]) -> None:
-        self._posts = posts
-        self._noted: list[tuple[int, str, Post]] = []
-
-    @property
-    def noted(self) -> list[Post]:
-        self._cut()
-        return [post for _, _, post in self._noted]
-
-    def note(self, post: Post) -> None:
-        self._noted.append((crc32(post.id.encode("utf-8", "replace")), post.id, post))
-
-    def _cut(self) -> None:
-        self._noted.sort(key=lambda item: item[:2])
-        del self._noted[SAMPLE:]
-
-    def __iter__(self) -> Iterator[Post]:
-        self._noted, bound = [], 1 << 32
-        for post in self._posts:
-            if crc32(post.id.encode("utf-8", "replace")) < bound:
-                self.note(post)
-                if len(self._noted) >= 2 * SAMPLE:
-                    self._cut()
-                    bound = self._noted[-1][0] + 1
-            yield post

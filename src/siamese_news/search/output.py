@@ -4,15 +4,11 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from siamese_news.data.records import Post
+from siamese_news.search.records import RankedPost, metadata_text
 from siamese_news.utils.spreadsheet import guarded
 from siamese_news.utils.terminal import clean
-
-if TYPE_CHECKING:
-    # The ranking brings torch, which those who only write results do not need.
-    from siamese_news.search.rank import RankedPost
 
 Row = Mapping[str, Any]
 COLUMNS = (
@@ -59,7 +55,7 @@ def write_rows(
 
 def write_ranking(
     stream: IO[Any],
-    ranking: "Iterable[Sequence[RankedPost]]",
+    ranking: Iterable[Sequence[RankedPost]],
     format: str,
     *,
     terminal: bool,
@@ -75,7 +71,7 @@ def write_ranking(
     write_rows(stream, rows(), format, titles=titles, terminal=terminal)
 
 
-def row_of(item: "RankedPost") -> dict[str, Any]:
+def row_of(item: RankedPost) -> dict[str, Any]:
     """The columns that a ranked post has by itself."""
     return {
         "article": item.article.id,
@@ -87,12 +83,6 @@ def row_of(item: "RankedPost") -> dict[str, Any]:
         "created_at": metadata_text(item.post, "created_at"),
         "link": metadata_text(item.post, "permalink"),
     }
-
-
-def metadata_text(post: Post, name: str) -> str | None:
-    """What a post's metadata says, where it is a text: prepared collections may have anything."""
-    value = post.metadata.get(name)
-    return value if isinstance(value, str) else None
 
 
 def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:

@@ -1,38 +1,21 @@
-"""Rank a stream of posts for seed articles: memory bounded, the same every time."""
+"""Rank posts for seed articles: memory bounded, the same every time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from numbers import Integral
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.index.scoring import Wanted
+from siamese_news.search.pool import Pool, Wanted
+from siamese_news.search.query import Query
+from siamese_news.search.records import RankedPost
 from siamese_news.search.remarks import order_remarks
-from siamese_news.search.scan import ReplayablePosts, observe, scored
+from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.spool import Spool
 from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
-
-
-@dataclass(frozen=True, slots=True)
-class RankedPost:
-    """A post at its rank.
-
-    Attributes:
-        article: the seed article; in one list over several seeds, the one it is nearest to.
-        rank: from 1.
-        score: rounded to 6 decimals; what it is depends on the model (`Scorer.kind`).
-        post: the post.
-    """
-
-    article: Article
-    rank: int
-    score: float
-    post: Post
 
 
 class Ranking:
@@ -55,7 +38,7 @@ class Ranking:
 
     def remarks(self) -> list[str]:
         """What a user should know of lists that say little."""
-        names = ["the seeds"] if self.seeds.over else [a.id for a in self.seeds.articles]
+        names = ["the seeds"] if self.seeds.one_story else [a.id for a in self.seeds.articles]
         best = (score / MILLION for score in self._found.best())
         return order_remarks(self.scores, dict(zip(names, best, strict=True)))
 
@@ -67,7 +50,7 @@ class Ranking:
         articles = self.seeds.articles
         for number, kept in enumerate(self._found.lists()):
             yield [
-                RankedPost(articles[best if self.seeds.over else number], rank, s / MILLION, post)
+                RankedPost(articles[best if self.seeds.one_story else number], rank, s / MILLION, post)
                 for rank, (s, post, best) in enumerate(kept, 1)
             ]
 
@@ -92,13 +75,13 @@ def rank_posts(
     Raises:
         InputError: no articles, no posts, a post id twice, or `top` below 1.
     """
-    seeds = Seeds(articles)
+    seeds, query = Seeds(articles), Query(top=top)
     return list(
         search(
             open_scorer(model, seeds.texts, positives=len(seeds.articles)),
             seeds,
-            ReplayablePosts(posts),
-            top=top,
+            StreamPool(ReplayablePosts(posts)),
+            top=query.top,
         )
     )
 
@@ -106,47 +89,87 @@ def rank_posts(
 def search(
     scorer: Scorer,
     seeds: Seeds,
-    posts: Iterable[Post],
+    pool: Pool,
     *,
     top: int,
     window: Window | None = None,
     texts: bool = True,
-    again: Callable[[str], None] | None = None,
-    spool: Spool | None = None,
 ) -> Ranking:
-    """Rank posts whose ids are known to differ and that can be read twice.
+    """Rank the posts of a pool.
 
     Args:
         scorer: opened with `seeds.texts`.
         seeds: what to search for.
-        posts: such as a `PostStream`.
+        pool: where.
         top: posts of each list.
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
-        again: called after each pass that the scorer learned from, with what it learned.
-        spool: where the first pass leaves what it read for the others; None is a new one.
 
     Raises:
-        InputError: no post, or `top` below 1.
+        InputError: no post.
     """
-    if isinstance(top, bool) or not isinstance(top, Integral) or top < 1:
-        raise InputError(f"top is {top!r}; expected a whole number from 1 on")
-    spool = spool or Spool()
-    for _ in observe(scorer, posts, window=window, again=again, spool=spool):
+    window = window or Window()
+    for _ in pool.observe(scorer, window):
         pass
     found, counts = TopPosts(seeds.lists, top), ScoreCounts()
     wanted = Wanted(seeds.at_most, found.least)
-    for block in scored(
-        scorer, posts, articles=len(seeds.texts), window=window, spool=spool, wanted=wanted
-    ):
+    for block in pool.parts(scorer, len(seeds.texts), window, wanted=wanted):
         scores, best = seeds.combine(block.scores)
         counts.add(scores, of_all=block.rows is None)
         bare = block.rows is None and not texts
         kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
         found.add(kept, scores, best, block.rows)
-    spool.close()
     if not found.seen:
-        dates = window.counts() if window else {}
-        reason = "; no post lies within the dates" if dates else ": expected at least one"
+        reason = "; no post lies within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"there is no post to rank{reason}")
     return Ranking(seeds, found, counts)
+
+
+def write_scores(
+    stream: IO[bytes], scorer: Scorer, seeds: Seeds, pool: Pool, window: Window
+) -> tuple[int, ScoreCounts]:
+    """Write a Parquet file with the columns ``post`` and ``score``, in the order of the posts.
+
+    Where there is a list for each seed, ``article`` comes first and every pair is a row. A block of
+    posts is in memory at one time.
+
+    Args:
+        stream: where to.
+        scorer: opened with `seeds.texts`.
+        seeds: what to search for.
+        pool: the posts.
+        window: which posts by date.
+
+    Returns:
+        How many posts were scored, and how many have which score.
+
+    Raises:
+        InputError: no post.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [("post", pa.string()), ("score", pa.float64())]
+    if not seeds.one_story:
+        fields.insert(0, ("article", pa.string()))
+    schema = pa.schema(fields)
+    for _ in pool.observe(scorer, window):
+        pass
+    scanned, counts = 0, ScoreCounts()
+    # Ids are all different and scores nearly so: dictionaries would only take room.
+    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
+    with pq.ParquetWriter(stream, schema, **options) as writer:
+        for block in pool.parts(scorer, len(seeds.texts), window):
+            scores, _ = seeds.combine(block.scores)
+            counts.add(scores)
+            scanned += len(block.posts)
+            ids = pa.array([post.id for post in block.posts], pa.string())
+            for number, line in enumerate(scores):
+                columns = [ids, pa.array(line / MILLION)]
+                if not seeds.one_story:
+                    name = seeds.articles[number].id
+                    columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
+                writer.write_table(pa.table(columns, schema=schema))
+    if not scanned:
+        raise InputError("there is no post to rank: expected at least one")
+    return scanned, counts

@@ -2,19 +2,17 @@
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-
-import numpy as np
+from typing import Any
 
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import BLOCK
 from siamese_news.scoring import Scorer
-from siamese_news.search.index.pool import PostIndex
-from siamese_news.search.index.scoring import Wanted
+from siamese_news.search.pool import Scored, Wanted
+from siamese_news.search.records import Sample
 from siamese_news.search.spool import Block, Spool
 from siamese_news.search.window import Window
 
@@ -22,126 +20,120 @@ from siamese_news.search.window import Window
 _CELLS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A block of posts with its scores.
-
-    Attributes:
-        number: see `Block`.
-        posts: P posts, those within the window (of an index, those that can matter).
-        scores: (A, P).
-        last: whether the block has no further part.
-        rows: (P,) places of the posts in the pool; None where all posts come in its order.
-    """
-
-    number: int
-    posts: Sequence[Post]
-    scores: np.ndarray
-    last: bool = True
-    rows: np.ndarray | None = None
-
-
-def observe(
-    scorer: Scorer,
-    posts: Iterable[Post],
-    *,
-    window: Window | None = None,
-    done: int = 0,
-    again: Callable[[str], None] | None = None,
-    spool: Spool | None = None,
-) -> Iterator[int]:
-    """The passes over the posts in which a scorer observes the pool; none where it learns nothing.
+class StreamPool:
+    """Posts that are read one after the other; see `Pool`.
 
     Args:
-        scorer: of any model; the iteration must be read to its end before it scores.
-        posts: iterated once a pass, or only once if there is a spool.
-        window: which posts by date; None for all. Counts anew in each pass over the posts.
-        done: blocks of the first of these passes that the scorer knows.
-        again: called after each pass, with what was learned.
-        spool: keeps what the first pass has read; give it to `scored` as well.
-
-    Yields:
-        After each block how many blocks of its pass are done; 0 after the end of a pass.
+        posts: whose ids are known to differ. They are iterated once for each pass, or only once if
+            the disk has room for the spool.
+        spool: keeps what the first pass has read; None is a new one in a temporary file.
+        again: called after each pass that a scorer learned from, with what it learned.
     """
-    if isinstance(posts, PostIndex):
-        posts.observe(scorer, window or Window(), again)
-        yield 0
-    while scorer.observing:
-        for block in _pass(scorer, posts, window or Window(), done, spool):
-            scorer.observe(block.content)
-            yield block.number + 1
-        reason = scorer.settle()
-        if reason and again is not None:
-            again(reason)
-        done = 0
-        yield 0
 
+    def __init__(
+        self,
+        posts: Iterable[Post],
+        *,
+        spool: Spool | None = None,
+        again: Callable[[str], None] | None = None,
+    ) -> None:
+        self._posts = posts
+        self._spool = spool or Spool()
+        self._again = again
+        self._sample = Sample()
 
-def scored(
-    scorer: Scorer,
-    posts: Iterable[Post],
-    *,
-    articles: int,
-    window: Window | None = None,
-    done: int = 0,
-    spool: Spool | None = None,
-    wanted: Wanted | None = None,
-) -> Iterator[Scored]:
-    """The posts with their scores, a block at a time.
+    def __iter__(self) -> Iterator[Post]:
+        self._sample = Sample()
+        for post in self._read():
+            self._sample.note(post)
+            yield post
 
-    Args:
-        scorer: one that has observed the posts.
-        posts: iterated once, if the spool does not have them.
-        articles: how many the scorer has.
-        window: which posts by date; None for all.
-        done: blocks that are left out.
-        spool: the one that `observe` had.
-        wanted: which posts can matter, by bounds on their scores: of an index only these come. None
-            for all.
+    def _read(self) -> Iterable[Post]:
+        """A pass over the posts."""
+        return self._posts
 
-    Yields:
-        The blocks; one of which the window leaves nothing does not come, and one with very many
-        scores comes in parts.
-    """
-    if isinstance(posts, PostIndex):
-        # An index is one block: it is asked anew rather than gone on with.
-        for part in posts.parts(scorer, articles, window or Window(), wanted) if not done else ():
-            yield Scored(0, part.posts, part.scores, last=False, rows=part.rows)
-        return
-    rows = max(1, _CELLS // articles)
-    for block in _pass(scorer, posts, window or Window(), done, spool):
-        count = len(block.posts)
-        for start in range(0, count, rows):
-            scores = scorer.scores(block.content[start : start + rows])
-            some = block.posts if count <= rows else block.posts[start : start + rows]
-            yield Scored(block.number, some, scores, last=start + rows >= count)
+    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
+        """See `Pool`."""
+        while scorer.observing:
+            for block in self._pass(scorer, window, done):
+                scorer.observe(block.content)
+                yield block.number + 1
+            reason = scorer.settle()
+            if reason and self._again is not None:
+                self._again(reason)
+            done = 0
+            yield 0
 
+    def parts(
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        *,
+        wanted: Wanted | None = None,
+        done: int = 0,
+    ) -> Iterator[Scored]:
+        """See `Pool`; all posts come."""
+        rows = max(1, _CELLS // articles)
+        for block in self._pass(scorer, window, done):
+            count = len(block.posts)
+            for start in range(0, count, rows):
+                scores = scorer.scores(block.content[start : start + rows])
+                some = block.posts if count <= rows else block.posts[start : start + rows]
+                yield Scored(block.number, some, scores, last=start + rows >= count)
 
-def _pass(
-    scorer: Scorer, posts: Iterable[Post], window: Window, done: int, spool: Spool | None
-) -> Iterator[Block]:
-    """The blocks from number `done` on, from the spool if it has them."""
-    if spool is not None and spool.complete:
-        yield from (block for block in spool if block.number >= done)
-        return
-    keeps = spool is not None and scorer.observing  # another pass will follow
-    if spool is not None and keeps:
-        spool.start()
-    window.start()
-    for number, rows in enumerate(blocks(posts)):
-        kept = window(rows)
-        if number < done and not keeps:
-            continue
-        texts = [post.text for post in kept]
-        ids = scorer.token_ids(texts)
-        block = Block(number, kept, texts if ids is None else ids)
-        if spool is not None and keeps:
-            spool.add(block)
-        if number >= done:
-            yield block
-    window.check()
-    if spool is not None and keeps:
-        spool.finish()
+    def close(self) -> None:
+        """Give up what the first pass has kept."""
+        self._spool.close()
+
+    def sample(self) -> list[Post]:
+        """See `Pool`."""
+        return self._sample.posts
+
+    def counts(self) -> dict[str, int]:
+        """See `Pool`; who gives the posts knows."""
+        return {}
+
+    def searched(self, scored: int) -> int:
+        """See `Pool`."""
+        return scored
+
+    def summary(self, scored: int) -> list[str]:
+        """See `Pool`."""
+        return []
+
+    def remarks(self) -> list[str]:
+        """See `Pool`."""
+        return []
+
+    def job(self) -> list[Any]:
+        """See `Pool`."""
+        return []
+
+    def _pass(self, scorer: Scorer, window: Window, done: int) -> Iterator[Block]:
+        """The blocks from number `done` on, from the spool if it has them."""
+        spool = self._spool
+        if spool.complete:
+            yield from (block for block in spool if block.number >= done)
+            return
+        keeps = scorer.observing  # another pass will follow
+        if keeps:
+            spool.start()
+        window.start()
+        for number, rows in enumerate(blocks(self)):
+            kept = window(rows)
+            if number < done and not keeps:
+                continue
+            texts = [post.text for post in kept]
+            ids = scorer.token_ids(texts)
+            block = Block(number, kept, texts if ids is None else ids)
+            if keeps:
+                spool.add(block)
+            if number >= done:
+                yield block
+        window.check()
+        if keeps:
+            spool.finish()
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:

@@ -1,12 +1,10 @@
 """The search from Python: lists, data frames or any iterator of posts in, plain records out."""
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from html import escape
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,24 +15,26 @@ from siamese_news.errors import InputError
 from siamese_news.model.external import ExternalModel
 from siamese_news.model.loading import AnyModel, explainable, open_model
 from siamese_news.model.siamese import Model
-from siamese_news.scoring import About, Fusion, Scorer, open_scorer
+from siamese_news.scoring import Scorer
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
-from siamese_news.search.export import ExportOptions, ranking_rows
+from siamese_news.search.export import ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
 from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
-from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.partial_results import PartialResults
+from siamese_news.search.pool import Pool
+from siamese_news.search.query import Query
 from siamese_news.search.rank import search
-from siamese_news.search.remarks import foreign_remarks, order_remarks
+from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
-from siamese_news.search.scan import CountedPosts, ReplayablePosts
-from siamese_news.search.seeds import Aggregate, Decided, Seeds
+from siamese_news.search.scan import CountedPosts, ReplayablePosts, StreamPool
+from siamese_news.search.seeds import Seeds
 from siamese_news.search.threads import one_thread_of_numpy
-from siamese_news.search.window import Window
+from siamese_news.utils.choices import About, Aggregate, Fusion
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -139,12 +139,11 @@ class Searcher:
     def rank(
         self,
         articles: Articles,
-        posts: Posts,
+        posts: Posts | Pool,
         *,
         top: int = 100,
         negatives: Articles = (),
-        over_seeds: bool = False,
-        one_story: bool | None = None,
+        one_story: bool = False,
         aggregate: Aggregate = "max",
         about: About = "auto",
         fusion: Fusion | None = None,
@@ -164,10 +163,8 @@ class Searcher:
                 index of them (`open_index`).
             top: how many posts of each article.
             negatives: articles of stories that are not meant: they push away.
-            over_seeds: one list over all seeds, not one for each.
-            one_story: whether the seeds tell one story, so that the pool is judged for all of them
-                at once; otherwise what a seed finds does not depend on the others. None: as
-                `over_seeds`.
+            one_story: the seeds tell one story: one list for all, and the pool is judged for all
+                of them at once. Otherwise a list for each, which does not depend on the others.
             aggregate: how the scores over several seeds become one.
             about: which posts are wanted: about the ``event``, about this very ``article``, or
                 ``auto`` (`open_scorer`).
@@ -189,33 +186,26 @@ class Searcher:
             InputError: no article, no post, an id twice, what is no text, dates that are none or
                 that no post has, or a fusion that needs words of a model that has vectors alone.
         """
-        seeds = _seeds(articles, negatives, over_seeds, aggregate)
-        one_story = over_seeds if one_story is None else one_story
-        languages, scorer, source = self._opened(
-            seeds, posts, one_story, about=about, fusion=fusion, expand=expand, smooth=smooth
-        )
-        window = Window.of(after, before, dated_only=dated_only)
-        ranking = search(scorer, seeds, source, top=top, window=window, again=_learned)
-        if log.isEnabledFor(logging.INFO):
-            self._say(Decided.of(scorer, seeds, about), seeds, languages, ranking.remarks())
-        share = ExportOptions(map=map)
+        query = Query(
+            top=top, one_story=one_story, aggregate=aggregate, about=about, fusion=fusion,
+            expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
+            dedupe=dedupe, map=map,
+        )  # fmt: skip
+        opened = self._opened(query, articles, negatives)
+        pool, scorer = self._pool(posts), opened.scorer()
+        ranking = search(scorer, opened.seeds, pool, top=top, window=opened.window)
+        self._say(opened, scorer, pool, ranking.remarks)
         rows = ranking_rows(
-            ranking,
-            share,
-            dedupe=dedupe,
-            matched=scorer.matched_terms,
-            encode=self.model.encode_posts,
-            language=languages.of_post,
-            one_name=False,
-            bare=False,
-        )
-        return _records(rows, share)
+            ranking, query, matched=scorer.matched_terms, encode=self.model.encode_posts,
+            language=opened.languages.of_post, one_name=False, bare=False,
+        )  # fmt: skip
+        return _records(rows, query)
 
     @one_thread_of_numpy
     def filter(
         self,
         articles: Articles,
-        posts: Posts,
+        posts: Posts | Pool,
         *,
         threshold: float,
         negatives: Articles = (),
@@ -236,17 +226,17 @@ class Searcher:
             articles: the seeds.
             posts: see `rank`.
             threshold: the least score.
-            negatives: see `rank`.
-            aggregate: see `rank`.
-            about: see `rank`; here the event unless something else is asked for.
-            fusion: see `rank`.
-            expand: see `rank`.
-            after: see `rank`.
-            before: see `rank`.
-            dated_only: see `rank`.
-            smooth: see `rank`.
-            dedupe: see `rank`.
-            map: see `rank`.
+            negatives: this and the other options as in `rank`.
+            aggregate: see there.
+            about: see there; here the event unless something else is asked for.
+            fusion: see there.
+            expand: see there.
+            after: see there.
+            before: see there.
+            dated_only: see there.
+            smooth: see there.
+            dedupe: see there.
+            map: see there.
 
         Returns:
             See `rank`; empty where no post reaches the threshold.
@@ -254,35 +244,29 @@ class Searcher:
         Raises:
             InputError: see `rank`; a threshold that is no finite number.
         """
-        if not isinstance(threshold, Real) or not math.isfinite(threshold):
-            raise InputError(f"threshold is {threshold!r}; expected a finite number")
-        seeds = _seeds(articles, negatives, True, aggregate)
-        languages, scorer, source = self._opened(
-            seeds, posts, True, about=about, fusion=fusion, expand=expand, smooth=smooth
-        )
-        window, share = Window.of(after, before, dated_only=dated_only), ExportOptions(map=map)
+        query = Query(
+            threshold=threshold, one_story=True, aggregate=aggregate, about=about, fusion=fusion,
+            expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
+            dedupe=dedupe, map=map,
+        )  # fmt: skip
+        opened = self._opened(query, articles, negatives)
+        pool, scorer = self._pool(posts), opened.scorer()
         with (
             TemporaryDirectory() as folder,
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
-            found = filter_posts(
-                scorer, seeds, source, part, threshold=threshold, share=share, window=window,
-                again=_learned,
-            )  # fmt: skip
-            if not found.scored and not isinstance(source, PostIndex):
+            found = filter_posts(opened, scorer, pool, part)
+            if not pool.searched(found.scored):
                 raise InputError("there is no post to filter: expected at least one")
-            if log.isEnabledFor(logging.INFO):
-                remarks = order_remarks(found.scores, {"the seeds": found.scores.highest})
-                decided = Decided.of(scorer, seeds, about, threshold)
-                self._say(decided, seeds, languages, remarks)
+            best = {"the seeds": found.scores.highest}
+            self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
             encode = self.model.encode_posts if map else None
-            rows = filtered_rows(
-                part.path, dedupe=dedupe, encode=encode, language=languages.of_post
-            )
-            return _records(rows, share)
+            language = opened.languages.of_post
+            rows = filtered_rows(part.path, dedupe=dedupe, encode=encode, language=language)
+            return _records(rows, query)
 
     @one_thread_of_numpy
-    def explain(self, articles: Articles, posts: Posts) -> Records:
+    def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
         """Why posts have their scores, each for the article that it is nearest to.
 
         The scores are those of these posts alone, without a pool around them.
@@ -298,21 +282,20 @@ class Searcher:
         Raises:
             InputError: see `rank`; the model is another library's, which cannot be explained.
         """
-        seeds = _seeds(articles, (), True, "max")
-        if isinstance(posts, PostIndex):
+        model = explainable(self.model)
+        if isinstance(posts, Pool):
             raise InputError(
                 "explain takes a few posts, not an index; take them out of it by their ids "
                 "(PostIndex.find)"
             )
-        model = explainable(self.model)
-        stop_words = SearchLanguages(seeds.articles).stop_words(model)
-        scorer = open_scorer(model, seeds.texts, stop_words=stop_words)
-        few = list(self._posts(posts))
-        explained = explain_nearest(model, seeds.articles, few, scorer, stop_words)
+        opened = self._opened(Query(), articles, ())
+        stop_words = opened.languages.stop_words(model)
+        few, seeds = list(posts_of(posts)), opened.seeds
+        explained = explain_nearest(model, seeds.articles, few, opened.scorer(), stop_words)
         return Records(record_of(one) for one in explained)
 
     def keywords(
-        self, found: Iterable[Mapping[str, Any]], posts: Posts, *, limit: int = 20
+        self, found: Iterable[Mapping[str, Any]], posts: Posts | Pool, *, limit: int = 20
     ) -> Records:
         """The words that would have found these posts, for a search by keywords.
 
@@ -328,7 +311,7 @@ class Searcher:
             InputError: none of what was found is in the pool, or nothing else is.
         """
         accepted = {str(row["post"]) for row in found}
-        terms = find_keywords(self._posts(posts), accepted, limit=limit).keywords
+        terms = find_keywords(self._pool(posts), accepted, limit=limit).keywords
         return Records({"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1))
 
     def report(
@@ -350,48 +333,41 @@ class Searcher:
                 write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
             write_report(Path(out), read_results(results, title=title or None))
 
-    def _opened(
-        self, seeds: Seeds, posts: Posts, one_story: bool, **asked: Any
-    ) -> tuple[SearchLanguages, Scorer, Iterable[Post]]:
-        """The seeds' languages, a scorer of them and the pool; `asked` goes to `open_scorer`."""
-        languages = SearchLanguages(seeds.articles, seeds.negatives)
-        scorer = open_scorer(
-            self.model,
-            seeds.texts,
-            positives=len(seeds.articles),
-            one_story=one_story,
-            stop_words=languages.stop_words(self.model),
-            **asked,
-        )
-        if isinstance(posts, PostIndex):
-            languages.note(posts.sample())
-        return languages, scorer, self._posts(posts)
+    def _opened(self, query: Query, articles: Articles, negatives: Articles) -> OpenQuery:
+        given = articles_of(articles), articles_of(negatives)
+        return OpenQuery(query, Seeds(*given, query.one_story, query.aggregate), self.model)
 
     def _say(
-        self, decided: Decided, seeds: Seeds, languages: SearchLanguages, remarks: Iterable[str]
+        self,
+        opened: OpenQuery,
+        scorer: Scorer,
+        pool: Pool,
+        more: Callable[[], Iterable[str]],
     ) -> None:
         """Log what the commands say on the console."""
-        found = foreign_remarks(self.model, seeds.articles, languages.seeds) if seeds.over else []
-        for line in (str(decided), *seeds.remarks(), *found, *languages.remarks(), *remarks):
+        if not log.isEnabledFor(logging.INFO):
+            return
+        opened.languages.note(pool.sample())
+        seeds = opened.seeds.remarks()
+        for line in (str(opened.decided(scorer)), *seeds, *opened.remarks(*more())):
             if line:
                 log.info("%s", line)
 
-    def _posts(self, posts: Posts) -> Iterable[Post]:
+    def _pool(self, posts: Posts | Pool) -> Pool:
         """The posts, checked, and counted where a person watches."""
-        if isinstance(posts, PostIndex):
+        if isinstance(posts, Pool):
             return posts
+        return StreamPool(self._checked(posts), again=_learned)
+
+    def _checked(self, posts: Posts) -> Iterable[Post]:
         found = ReplayablePosts(posts_of(posts))
         if not self.progress:
             return found
         return CountedPosts(found, None if self.progress is True else self.progress)
 
 
-def _seeds(articles: Articles, negatives: Articles, over: bool, aggregate: Aggregate) -> Seeds:
-    return Seeds(articles_of(articles), articles_of(negatives), over, aggregate)
-
-
-def _records(rows: Iterable[Mapping[str, Any]], share: ExportOptions) -> Records:
-    return Records({name: row.get(name) for name in share.columns} for row in rows)
+def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
+    return Records({name: row.get(name) for name in query.columns} for row in rows)
 
 
 def _learned(reason: str) -> None:

@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
-from siamese_news.scoring import About, Scorer
+from siamese_news.scoring import Scorer
 from siamese_news.search.remarks import stub_remarks
+from siamese_news.utils.choices import About, Aggregate
 
-Aggregate = Literal["max", "mean", "softmax"]
 MILLION = 1_000_000
 """Scores are compared as whole millionths: what is written decides, not the bits behind it."""
 
@@ -31,24 +31,20 @@ class Seeds:
     Attributes:
         articles: the seeds.
         negatives: articles of stories that are not meant.
-        over: one list over all seeds; otherwise one list for each.
+        one_story: one list over all seeds; otherwise one list for each.
         aggregate: the rule.
         set_aside: why articles were left out, a reason each.
     """
 
     articles: Sequence[Article]
     negatives: Sequence[Article] = ()
-    over: bool = False
+    one_story: bool = False
     aggregate: Aggregate = "max"
     set_aside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.articles:
             raise InputError("there is no article to rank posts for; give at least one")
-        if self.aggregate not in get_args(Aggregate):
-            raise InputError(
-                f"aggregate is {self.aggregate!r}; expected one of {', '.join(get_args(Aggregate))}"
-            )
         shared = {a.full_text for a in self.articles} & {a.full_text for a in self.negatives}
         for article in self.negatives:
             if article.full_text in shared:
@@ -59,7 +55,7 @@ class Seeds:
     @property
     def lists(self) -> int:
         """How many lists there are."""
-        return 1 if self.over else len(self.articles)
+        return 1 if self.one_story else len(self.articles)
 
     @property
     def texts(self) -> list[str]:
@@ -90,7 +86,7 @@ class Seeds:
         count = len(self.articles)
         positive = scores[:count].astype(np.float64)
         best = positive.argmax(axis=0)
-        result = self._one(positive)[None] if self.over else positive
+        result = self._one(positive)[None] if self.one_story else positive
         if self.negatives:
             result = result - self._one(scores[count:].astype(np.float64))
         return np.rint(result * MILLION).astype(np.int64), best
@@ -104,7 +100,7 @@ class Seeds:
         """
         count = len(self.articles)
         result = most[:count]
-        if self.over:
+        if self.one_story:
             # The softmax lies between the mean and the maximum.
             mean = self.aggregate == "mean"
             result = (result.mean(axis=0) if mean else result.max(axis=0))[None]
@@ -155,10 +151,10 @@ class Decided:
         decisions = dict(zip([a.id for a in seeds.articles], scorer.decisions(), strict=False))
         found: dict[str, list[set[int]]] = {}
         # Otherwise a text's score is more than that for one seed.
-        if not seeds.negatives and (not seeds.over or seeds.aggregate == "max"):
+        if not seeds.negatives and (not seeds.one_story or seeds.aggregate == "max"):
             found = scorer.choices(least)
         counts = {
-            name: len(set().union(*lists)) if seeds.over else sum(map(len, lists))
+            name: len(set().union(*lists)) if seeds.one_story else sum(map(len, lists))
             for name, lists in found.items()
         }
         most = scorer.known_texts

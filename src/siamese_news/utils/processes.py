@@ -4,6 +4,9 @@ import multiprocessing
 from collections.abc import Sequence
 from typing import Any
 
+PROGRESS = "SIAMESE_NEWS_PROGRESS"
+"""Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch."""
+
 
 def importing(modules: Sequence[str]) -> Any:
     """A context of `multiprocessing` whose processes need not import these modules.

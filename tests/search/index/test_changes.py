@@ -17,6 +17,7 @@ from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.index.changing import IndexChange, build
 from siamese_news.search.index.pool import open_index
 from siamese_news.search.rank import search
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.window import Window
 
@@ -62,7 +63,7 @@ def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(index, shipp
             (index / "gone.txt").write_text("\n".join(gone))
             run("index", "--delete-from", index / "gone.txt", "--out", index / "x.index")
             left -= set(gone)
-        found = {post["id"] for post in open_index(index / "x.index", shipped).sample()}
+        found = {post.id for post in open_index(index / "x.index", shipped).sample()}
         assert found == set(sorted(left, key=lambda id: crc32(id.encode()))[:20])
 
 
@@ -143,7 +144,7 @@ def test_any_changes_leave_what_a_scan_of_the_rest_finds(
         found = search(scorer, seeds, pool, top=top)
         return [[(row.post.id, row.score) for row in part] for part in found], scorer
 
-    (ours, pruned), (theirs, whole) = ranked(index), ranked(live)
+    (ours, pruned), (theirs, whole) = ranked(index), ranked(StreamPool(live))
     assert ours == theirs
     assert pruned.decisions() == whole.decisions()
 
@@ -155,7 +156,7 @@ def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
     build(tmp_path / "x.index", pool, shipped, name="x")
     ours, theirs = (open_scorer(shipped, list(SEEDS.values()), about="event") for _ in "ab")
     index = open_index(tmp_path / "x.index", shipped)
-    index.observe(ours, Window(), None)
+    assert list(index.observe(ours, Window())) == [0]
     observe_all(theirs, [post.text for post in pool])
     texts = [post.text for post in pool]
     assert np.array_equal(ours.scores(texts), theirs.scores(texts))

@@ -13,8 +13,8 @@ from .conftest import POSTS, SEEDS, posts, rows_of, run, write
 
 OPTIONS = [
     [],
-    ["--over-seeds", "--aggregate", "mean", "--no-smooth"],
-    ["--over-seeds", "--aggregate", "softmax", "--dedupe"],
+    ["--one-story", "--aggregate", "mean", "--no-smooth"],
+    ["--one-story", "--aggregate", "softmax", "--dedupe"],
     ["--about", "event", "--no-expand", "--top", "3"],
     ["--top", "2000", "--author", "--ids-only"],
     ["--about", "article"],
@@ -48,7 +48,7 @@ def test_rank_is_the_same(pool, options):
 
 
 def test_on_several_threads_too(pool):
-    for options in ([], ["--over-seeds", "--no-smooth", "--not", pool / "vote.txt"]):
+    for options in ([], ["--one-story", "--no-smooth", "--not", pool / "vote.txt"]):
         asked = [*seeds(pool, "flood.txt", "fire.txt"), *options, "--threads", 3]
         rows, _ = both(pool, "rank", *asked)
         assert rows and torch.get_num_threads() == 3
@@ -100,15 +100,15 @@ def test_all_scores_can_be_written(pool):
     found = []
     for where, name in (("--posts", "posts.jsonl"), ("--index", "posts.index")):
         out = pool / f"{where[2:]}.parquet"
-        run("rank", where, pool / name, *seeds(pool), "--over-seeds", "--scores-only", "--out", out)
+        run("rank", where, pool / name, *seeds(pool), "--one-story", "--scores-only", "--out", out)
         found.append(pq.read_table(out))
     assert found[0].equals(found[1]) and len(found[0]) == POSTS
 
 
 def test_explain_is_the_same(pool):
-    top = both(pool, "rank", *seeds(pool), "--over-seeds", "--top", "4")[0]
+    top = both(pool, "rank", *seeds(pool), "--one-story", "--top", "4")[0]
     ids = [row["post"] for row in top]
-    options = ["--over-seeds", "--format", "jsonl", "--post", *ids]
+    options = ["--one-story", "--format", "jsonl", "--post", *ids]
     rows, _ = both(pool, "explain", *seeds(pool), *options)
     assert [row["post"] for row in rows] == ids
 

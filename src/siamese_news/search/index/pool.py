@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +12,21 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.loading import AnyModel
 from siamese_news.model.siamese import Model
-from siamese_news.scoring import CosineScorer, MixtureScorer, Scorer
+from siamese_news.scoring import MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen
 from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
-from siamese_news.search.index.scoring import (
-    Part,
-    Wanted,
-    all_scores,
-    best_scores,
-    row_blocks,
-)
+from siamese_news.search.index.scoring import all_scores, best_scores, row_blocks
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.search.languages import SAMPLE
-from siamese_news.search.output import metadata_text
+from siamese_news.search.pool import Scored, Wanted
+from siamese_news.search.records import SAMPLE
 from siamese_news.search.window import Window
 
 
 class PostIndex:
-    """The posts of an index, in the place of a stream of posts.
+    """The posts of an index; see `Pool`.
 
     Open it with `open_index`. Iterating gives the posts in their order.
 
@@ -39,10 +34,12 @@ class PostIndex:
         path: its folder.
         manifest: what it holds.
         scored: how many posts the last search had to score.
+        again: called with what a scorer learned; None calls nobody.
     """
 
     def __init__(self, path: Path, model: Model) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
+        self.again: Callable[[str], None] | None = None
         if self.manifest.model["fingerprint"] != fingerprint(model):
             raise InputError(
                 f"{path}: was built with another model ({self.manifest.model['folder']}, "
@@ -56,7 +53,7 @@ class PostIndex:
         ]
         self._first = np.zeros(0, np.int64)
         self._pruned = False
-        self._sample: list[dict[str, str | None]] | None = None
+        self._sample: list[Post] | None = None
         for segment in self._segments:
             check_reading(segment, model, str(path))
 
@@ -76,38 +73,60 @@ class PostIndex:
         """Segment and row of posts by id."""
         return places(self._segments, ids)
 
-    def sample(self) -> list[dict[str, str | None]]:
-        """Posts from which `SearchLanguages` takes note of those of a scan."""
+    def sample(self) -> list[Post]:
+        """See `Pool`: the posts that a scan would have sampled."""
         if self._sample is None:
             found = [one.sample(SAMPLE) for one in self._segments]
             sums = np.sort(np.concatenate([pairs[:, 0] for pairs in found]))[:SAMPLE]
-            posts = [
+            self._sample = [
                 segment.post(row)
                 for segment, pairs in zip(self._segments, found, strict=True)
                 for row in pairs[pairs[:, 0] <= sums[-1:].max(initial=-1), 1].tolist()
             ]
-            self._sample = [
-                {"id": post.id, "text": post.text, "lang": metadata_text(post, "lang")}
-                for post in posts
-            ]
         return self._sample
 
-    def observe(self, scorer: Scorer, window: Window, again: Callable[[str], None] | None) -> None:
-        """Let a scorer learn of the posts what it needs; see `siamese_news.search.scan.observe`."""
+    def counts(self) -> dict[str, int]:
+        """See `Pool`."""
+        return {"read": len(self), "rejected": 0, "duplicates": 0, "skipped": 0}
+
+    def searched(self, scored: int) -> int:
+        """See `Pool`."""
+        return len(self)
+
+    def summary(self, scored: int) -> list[str]:
+        """See `Pool`."""
+        return [f"{len(self):,} posts in the index, {scored:,} scored"]
+
+    def remarks(self) -> list[str]:
+        """See `Pool`."""
+        if self.scored >= len(self):
+            return []
+        return [
+            f"Of {len(self):,} posts in the index only the {self.scored:,} that could be in the "
+            "results were scored; the counts of scores are of these."
+        ]
+
+    def job(self) -> list[Any]:
+        """See `Pool`."""
+        manifest = (self.path / "manifest.json").stat()
+        return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
+
+    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
+        """See `Pool`: only posts that can matter are given to the scorer, where that is known."""
         posts = self._chosen(window)
-        self._first, self._pruned = np.zeros(0, np.int64), False
         form = scorer.form()
-        self._pruned = form is not None and isinstance(scorer, CosineScorer)
-        if form is not None and isinstance(scorer, MixtureScorer) and scorer.observing:
-            found = learn(scorer, form, posts)
+        self._first, self._pruned = np.zeros(0, np.int64), form is not None and form.exact
+        if form is not None and scorer.observing:
+            found = learn(cast(MixtureScorer, scorer), form, posts)  # no other observes by a form
             if found is not None:
                 self._first, self._pruned = found, True
-                self._settle(scorer, again)
+                self._settle(scorer)
         while scorer.observing:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
                 for rows in row_blocks(mask):
                     scorer.observe(segment.token_ids(rows))
-            self._settle(scorer, again)
+            self._settle(scorer)
+        yield 0
 
     def read_again(self) -> Iterator[Post]:
         """The posts that the last search scored for learning, or all."""
@@ -120,16 +139,17 @@ class PostIndex:
             yield self._segments[number].post(row - int(firsts[number]))
 
     def parts(
-        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None
-    ) -> Iterator[Part]:
-        """The scores of the posts that can matter, or of all; see `best_scores`.
-
-        Args:
-            scorer: one that has observed the posts.
-            articles: how many it has.
-            window: which posts by date.
-            wanted: which can matter, by bounds on their scores; None for all.
-        """
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        *,
+        wanted: Wanted | None = None,
+        done: int = 0,
+    ) -> Iterator[Scored]:
+        """See `Pool`: the posts that can matter, or all; none where a block is done already."""
+        if done:
+            return
         posts, self.scored = self._chosen(window), 0
         form = scorer.form() if wanted is not None and self._pruned else None
         if form is None or wanted is None:
@@ -149,11 +169,10 @@ class PostIndex:
         window.check()
         return Chosen(self._segments, masks, self._codes)
 
-    @staticmethod
-    def _settle(scorer: Scorer, again: Callable[[str], None] | None) -> None:
+    def _settle(self, scorer: Scorer) -> None:
         reason = scorer.settle()
-        if reason and again is not None:
-            again(reason)
+        if reason and self.again is not None:
+            self.again(reason)
 
     def _deleted(self, name: str | None) -> NDArray[np.int64]:
         return deleted_rows(self.path, name)

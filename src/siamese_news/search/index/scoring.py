@@ -1,7 +1,7 @@
 """The scores of an index's posts: of those that can matter, or of all."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -9,33 +9,14 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
 from siamese_news.model.siamese import BLOCK
-from siamese_news.scoring import MixtureScorer, Scorer
+from siamese_news.scoring import Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.segment import Segment
-from siamese_news.search.seeds import MILLION
+from siamese_news.search.pool import Floats, Scored, Wanted
 
-Floats = NDArray[np.float32]
 # Two sums in single precision.
 _ROUNDING = np.float32(1e-6)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which posts can matter.
-
-    Attributes:
-        at_most: (A, P) at most and (A, P) at least the scores for the articles -> (lists, P) at
-            most those of the lists.
-        least: (lists,) the scores in millionths below which a post has no place in a list now.
-    """
-
-    at_most: Callable[[Floats, Floats], Floats]
-    least: Callable[[], NDArray[np.int64]]
-
-    def floors(self) -> Floats:
-        """(lists, 1) the scores that are below all that a list can take now."""
-        return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 class StoredPosts(Sequence[Post]):
@@ -64,22 +45,7 @@ class StoredPosts(Sequence[Post]):
         return self._segment.post(int(self._rows[place]))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some posts of an index with their scores.
-
-    Attributes:
-        posts: P posts.
-        rows: (P,) their rows over all segments; None where all posts come in their order.
-        scores: (A, P).
-    """
-
-    posts: Sequence[Post]
-    rows: NDArray[np.int64] | None
-    scores: NDArray[np.float32]
-
-
-def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Part]:
+def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]:
     """The scores of all posts, in their order.
 
     Args:
@@ -103,7 +69,7 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[n
 
 def best_scores(
     scorer: Scorer, bounds: Bounds, posts: Chosen, first: NDArray[np.int64], wanted: Wanted
-) -> Iterator[Part]:
+) -> Iterator[Scored]:
     """The scores of the posts that can matter.
 
     Args:
@@ -122,9 +88,7 @@ def best_scores(
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
         rows = chunk.live + chunk.start
-        scale, more = 1.0, np.zeros((1, 1), np.float32)
-        if isinstance(scorer, MixtureScorer):
-            scale, more = scorer.surface(chunk.segment.token_ids(rows))
+        scale, more = scorer.surface(chunk.segment.token_ids(rows))
 
         def reach(most: Floats, least: Floats) -> NDArray[np.intp]:
             found = wanted.at_most(
@@ -155,7 +119,9 @@ def _some(values: Floats, columns: NDArray[np.intp]) -> Floats:
     return values[:, columns] if values.shape[1] > 1 else values
 
 
-def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Part:
+def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Scored:
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
-    return Part(StoredPosts(segment, rows), rows + posts.firsts[number], scores)
+    places = rows + posts.firsts[number]
+    # An index is one block: it is asked anew rather than gone on with.
+    return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=places)

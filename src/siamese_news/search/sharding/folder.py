@@ -2,73 +2,60 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import difference
-from siamese_news.search.work import Work
 from siamese_news.utils.files import atomic_write
 
 
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
-    ``work.json`` says what is done, and the job that every part must have. For part n there are
+    ``work.json`` has the job, and the number of parts. For part n there are
     ``n.read.json`` (once its posts are read), ``n.observed-r`` (what it observed in pass r),
     ``n.scored.json`` (once its rows are written), and the files that these speak of.
     ``pool-r`` is what all parts observed in pass r together.
 
     Args:
         out: the results' file.
+
+    Attributes:
+        shards: how many parts there are, once `start` has been called.
     """
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".shards")
+        self.shards = 0
 
     def file(self, index: int, name: str) -> Path:
         """A file of part `index`, from 0."""
         return self.path / f"{index + 1:05}.{name}"
 
-    def start(self, work: Work, job: Mapping[str, Any]) -> None:
+    def start(self, job: Mapping[str, Any], shards: int) -> None:
         """Make the folder, or check that it is of the same job.
 
+        Args:
+            job: what must be the same: name -> plain value.
+            shards: how many parts a new folder has.
+
         Raises:
-            InputError: it is of another job, or has another number of parts.
+            InputError: it is of another job, or damaged.
         """
-        plain = json.loads(json.dumps({"job": dict(job), "work": work.plain()}))
         path = self.path / "work.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             with atomic_write(path) as stream:
-                json.dump(plain, stream, ensure_ascii=False)
-        found = self._read(path)
-        plain["job"]["shards"] = work.shards
-        found["job"]["shards"] = found["work"]["shards"]
-        if said := difference(found["job"], plain["job"]):
+                json.dump({"job": dict(job), "shards": shards}, stream, ensure_ascii=False)
+        found, mine = self._read(path), json.loads(json.dumps(dict(job)))
+        if said := difference(found.get("job", {}), mine):
             raise InputError(
                 f"{self.path}: was made with other {said}; continue with the same command, model "
                 "and posts, or remove the folder to start over"
             )
-
-    def work(self) -> Work:
-        """What is done here.
-
-        Raises:
-            InputError: there is no such folder, or it is damaged.
-        """
-        path = self.path / "work.json"
-        if not path.exists():
-            raise InputError(
-                f"{self.path}: is not there; run siamese-news filter … --out "
-                f"{self.path.name.removesuffix('.shards')} --shard 1/N and the others first"
-            )
-        try:
-            return Work.of(self._read(path)["work"])
-        except (KeyError, TypeError) as error:
-            raise self._damaged(path, error) from error
+        self.shards = int(found["shards"])
 
     def has(self, index: int, name: str) -> bool:
         """Whether part `index` has a file."""
@@ -110,30 +97,9 @@ class ShardFolder:
         """From now on they can."""
         self.write_bytes(self.path / "settled", b"")
 
-    def missing(self, count: int, name: str) -> list[int]:
+    def missing(self, name: str) -> list[int]:
         """The parts that lack a file."""
-        return [index for index in range(count) if not self.has(index, name)]
-
-    @contextmanager
-    def held(self, index: int) -> Iterator[None]:
-        """Hold part `index`, so that no other process works on it.
-
-        Raises:
-            InputError: another does.
-        """
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.file(index, "lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise InputError(
-                f"{self.path}: another process works on shard {index + 1}; wait for it"
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
+        return [index for index in range(self.shards) if not self.has(index, name)]
 
     def remove(self) -> None:
         """The results are written."""

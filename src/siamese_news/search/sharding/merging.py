@@ -11,51 +11,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.readers import PostStream
 from siamese_news.data.readers.rejected import Counts
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.filter import Filtered
-from siamese_news.search.filter_output import write_filtered
+from siamese_news.search.files import empty_remarks, plain_counts
+from siamese_news.search.filter import Filtered, write_filtered
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.opening import OpenQuery
 from siamese_news.search.seeds import Decided
 from siamese_news.search.sharding.folder import ShardFolder
-from siamese_news.search.window import Window
-from siamese_news.search.work import OpenWork
 from siamese_news.utils.files import atomic_write
 
 # Hashes of ids that are looked at together, of all parts.
 _TOGETHER = 1 << 22
 
 
-def merge(opened: OpenWork, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
-    """Join what the parts observed in this pass, once all have.
+def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
+    """Join what the parts observed in this pass; all of them have.
 
     Args:
-        opened: the work.
+        opened: what is asked.
         folder: of all parts.
         say: told what was learned.
 
     Returns:
-        The parts that must be read anew first, for an id of theirs is another part's.
+        The parts that must be read again first, for an id of theirs is another part's.
 
     Raises:
-        InputError: parts are missing, or none has a post.
+        InputError: no part has a post.
     """
-    shards, turn = opened.work.shards, folder.passes + 1
-    _complete(folder, shards, "read.json")
+    turn = folder.passes + 1
     if turn == 1:
-        again = _take_duplicates(folder, shards)
-        if again:
+        if again := _take_duplicates(folder, folder.shards):
             return again
-        counts, window = _counted(opened, folder)
+        counts = _counted(opened, folder)
         if not counts.read:
-            raise InputError(f"{opened.work.posts[0]}: no post in the files; {counts}")
-        window.check()
-    _complete(folder, shards, f"observed-{turn}")
+            raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
+        opened.window.check()
     scorer: Any = opened.scorer()
     if state := folder.pool():
         scorer.restore(state)
     if scorer.observing:
-        for index in range(shards):
+        for index in range(folder.shards):
             scorer.merge(folder.file(index, f"observed-{turn}").read_bytes())
         if reason := scorer.settle():
             say(reason)
@@ -66,71 +64,58 @@ def merge(opened: OpenWork, folder: ShardFolder, say: Callable[[str], None]) -> 
 
 
 def finish(
-    opened: OpenWork, folder: ShardFolder, out: Path
-) -> tuple[list[str], Filtered, Counts, Window, Decided]:
+    opened: OpenQuery, folder: ShardFolder, stream: PostStream
+) -> tuple[Filtered, Decided, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
+    Args:
+        opened: what is asked.
+        folder: of all parts.
+        stream: the files of posts.
+
     Returns:
-        Remarks, what was found, what was read, what the dates left out, and what was looked for.
+        What was found, what was looked for, and what a user should know.
 
     Raises:
-        InputError: parts are missing, or were changed.
+        InputError: a part was changed.
     """
-    shards = opened.work.shards
-    _complete(folder, shards, "scored.json")
     scorer: Any = opened.scorer()
     if state := folder.pool():
         scorer.restore(state)
-    counts, window = _counted(opened, folder)
+    counts = _counted(opened, folder)
     scores, scored, kept = Counter[str](), 0, 0
     rows = folder.path / "rows"
-    with rows.open("wb") as stream:
-        for index in range(shards):
+    with rows.open("wb") as target:
+        for index in range(folder.shards):
             part = folder.read(index, "scored.json")
+            opened.languages.note(
+                Post(id, text, {"lang": lang})
+                for id, text, lang in folder.read(index, "read.json")["sample"]
+            )
             path = folder.file(index, "rows")
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise InputError(
                     f"{path}: is not the {part['bytes']:,} bytes that were written; remove "
-                    f"{folder.file(index, 'scored.json').name} as well and run shard {index + 1} "
-                    "again"
+                    f"{folder.file(index, 'scored.json').name} as well and run the same command "
+                    "with --resume"
                 )
             with path.open("rb") as source:
-                shutil.copyfileobj(source, stream, 1 << 20)
+                shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
             scored, kept = scored + part["scored"], kept + part["kept"]
-    found = Filtered(scored, kept, ScoreCounts(scores))
-    duplicates = counts.reasons.get("duplicate id", 0)
-    told = {
-        "read": counts.read, "rejected": counts.rejected - duplicates, "duplicates": duplicates,
-        "skipped": counts.skipped,
-    }  # fmt: skip
-    told |= {"unreadable": counts.unreadable} if counts.unreadable else {}
-    left_out = opened.work.stream(None).remarks()
-    decided = Decided.of(scorer, opened.work.seeds, opened.work.about, opened.work.threshold)
-    counted = {**told, **window.counts()}
-    remarks = write_filtered(out, rows, opened, scorer.kind, found, counted, decided, left_out)
-    _write_rejected(opened, folder, out)
+    found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
+    told, remarks = plain_counts(counts), stream.remarks()
+    remarks = write_filtered(opened, rows, scorer.kind, found, told, decided, remarks)
+    _write_rejected(folder, stream, opened.query.out)
     folder.remove()
-    return remarks, found, counts, window, decided
+    return found, decided, [str(counts), *empty_remarks(counts), *remarks]
 
 
-def _complete(folder: ShardFolder, shards: int, name: str) -> None:
-    missing = folder.missing(shards, name)
-    if missing:
-        some = ", ".join(str(index + 1) for index in missing[:10])
-        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-        verb = {"scored.json": "scored", "read.json": "read"}.get(name, "observed")
-        raise InputError(
-            f"{folder.path}: of {shards} shards these are not {verb} yet: {some}{more}; run the "
-            f"filter command with --shard {missing[0] + 1}/{shards} (and so on) first"
-        )
-
-
-def _counted(opened: OpenWork, folder: ShardFolder) -> tuple[Counts, Window]:
-    """What all parts have read, and what the dates left out; the languages are noted."""
-    total, window = Counts(), opened.work.window()
-    opened.languages.forget()
-    for index in range(opened.work.shards):
+def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
+    """What all parts have read; the window counts what the dates left out."""
+    total, window = Counts(), opened.window
+    window.start()
+    for index in range(folder.shards):
         part = folder.read(index, "read.json")
         total.read += part["read"]
         total.empty += part["empty"]
@@ -142,8 +127,7 @@ def _counted(opened: OpenWork, folder: ShardFolder) -> tuple[Counts, Window]:
         window.outside += outside
         window.undated += undated
         window.dated += dated
-        opened.languages.note(part["sample"])
-    return total, window
+    return total
 
 
 def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
@@ -207,20 +191,21 @@ def _names(
     return found
 
 
-def _write_rejected(opened: OpenWork, folder: ShardFolder, out: Path) -> None:
+def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -> None:
     """The rejected rows of all parts, in the order of the input."""
+    assert out is not None
     rows: list[tuple[str, int, str]] = []
-    for index in range(opened.work.shards):
+    for index in range(folder.shards):
         path = folder.file(index, "rejected.jsonl")
         if path.exists():
-            with path.open(encoding="utf-8") as stream:
-                for line in stream:
+            with path.open(encoding="utf-8") as lines:
+                for line in lines:
                     row = json.loads(line)
                     rows.append((row["source"], row["line"], line))
     path = out.with_name(out.name + ".rejected.jsonl")
     if not rows and not path.exists():
         return
-    place = {found.source: n for n, found in enumerate(opened.work.stream(None).detected)}
+    place = {found.source: n for n, found in enumerate(stream.detected)}
     rows.sort(key=lambda row: (place.get(row[0], 0), row[1]))
     with atomic_write(path) as target:
         target.writelines(line for _, _, line in rows)

@@ -5,22 +5,24 @@ from typing import Any
 
 import numpy as np
 
+from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.shares import Share
 from siamese_news.scoring import Scorer
 from siamese_news.search.filter import kept_rows
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.scan import blocks
+from siamese_news.search.opening import OpenQuery
+from siamese_news.search.records import metadata_text
+from siamese_news.search.scan import StreamPool, blocks
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.spool import Block, Spool
-from siamese_news.search.work import OpenWork
 from siamese_news.text.vocabulary import stable_hash
 
 
-def advance(opened: OpenWork, folder: ShardFolder, index: int) -> str:
+def advance(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Do the next step of a part.
 
     Args:
-        opened: the work.
+        opened: what is asked.
         folder: of all parts.
         index: which part, from 0.
 
@@ -28,32 +30,32 @@ def advance(opened: OpenWork, folder: ShardFolder, index: int) -> str:
         What was done, in words; empty where there is nothing to do before the parts are merged.
 
     Raises:
-        InputError: what `open_posts` finds wrong, or another process works on the part.
+        InputError: what `open_posts` finds wrong.
     """
-    with folder.held(index):
-        if not folder.has(index, "read.json"):
-            return _read(opened, folder, index)
-        if not folder.settled:
-            turn = folder.passes + 1
-            if turn == 1 or folder.has(index, f"observed-{turn}"):
-                return ""
-            return _observe(opened, folder, index, turn)
-        return "" if folder.has(index, "scored.json") else _score(opened, folder, index)
+    if not folder.has(index, "read.json"):
+        return _read(opened, folder, index)
+    if not folder.settled:
+        turn = folder.passes + 1
+        if turn == 1 or folder.has(index, f"observed-{turn}"):
+            return ""
+        return _observe(opened, folder, index, turn)
+    return "" if folder.has(index, "scored.json") else _score(opened, folder, index)
 
 
-def _read(opened: OpenWork, folder: ShardFolder, index: int) -> str:
+def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Read the posts, keep them with their token ids, and observe them."""
-    work, scorer = opened.work, opened.scorer()
+    query, scorer = opened.query, opened.scorer()
     taken = folder.read(index, "taken.json")["ids"] if folder.has(index, "taken.json") else ()
-    share = Share(index, work.shards)
+    share = Share(index, folder.shards)
     rejected = folder.file(index, "rejected.jsonl")
     rejected.unlink(missing_ok=True)
-    stream, window = work.stream(rejected, share, taken), work.window()
+    stream = open_posts(query.posts, rejected=rejected, share=share, taken=taken, **query.reading())
+    pool, window = StreamPool(stream), query.window()
     spool = Spool(path=folder.file(index, "spool"))
     spool.start()
     hashes, places = array("q"), array("q")
     with folder.file(index, "ids").open("wb") as ids:
-        for number, rows in enumerate(blocks(opened.languages.watch(stream))):
+        for number, rows in enumerate(blocks(pool)):
             names = [post.id for post in rows]
             ids.write("\n".join([*names, ""]).encode())
             hashes.extend(map(stable_hash, names))
@@ -76,7 +78,7 @@ def _read(opened: OpenWork, folder: ShardFolder, index: int) -> str:
         "read": counts.read, "empty": counts.empty, "skipped": counts.skipped,
         "reasons": counts.reasons, "unreadable": counts.unreadable,
         "window": [window.outside, window.undated, window.dated],
-        "sample": opened.languages.sample(),
+        "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     })  # fmt: skip
     return f"{counts.read:,} posts read"
 
@@ -92,7 +94,7 @@ def _write_keys(
         np.save(stream, np.stack([own[order], where[order], order]))
 
 
-def _observe(opened: OpenWork, folder: ShardFolder, index: int, turn: int) -> str:
+def _observe(opened: OpenQuery, folder: ShardFolder, index: int, turn: int) -> str:
     """Another pass over the kept posts, by what all parts have learned so far."""
     scorer, spool = _opened(opened, folder, index)
     for block in spool:
@@ -102,16 +104,13 @@ def _observe(opened: OpenWork, folder: ShardFolder, index: int, turn: int) -> st
     return f"observed, pass {turn}"
 
 
-def _score(opened: OpenWork, folder: ShardFolder, index: int) -> str:
+def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows at or over the threshold."""
-    work = opened.work
     scorer, spool = _opened(opened, folder, index)
     counts, rows, total = ScoreCounts(), 0, 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
-        for block, scores, lines in kept_rows(
-            scorer, work.seeds, (), threshold=work.threshold, share=work.share, spool=spool
-        ):
+        for block, scores, lines in kept_rows(opened, scorer, StreamPool((), spool=spool)):
             counts.add(scores)
             stream.writelines(lines)
             rows += len(lines)
@@ -124,7 +123,7 @@ def _score(opened: OpenWork, folder: ShardFolder, index: int) -> str:
     return f"{total:,} posts scored, {rows:,} kept"
 
 
-def _opened(opened: OpenWork, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:
+def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:
     """A scorer of the pool, and the posts of a part."""
     scorer: Any = opened.scorer()
     if state := folder.pool():

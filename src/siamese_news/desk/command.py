@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.common import bad_input_exits
-from siamese_news.cli.options import ModelOption, NotOption
+from siamese_news.utils.exits import bad_input_exits
 
 
 def desk(
@@ -21,8 +20,11 @@ def desk(
         list[str] | None,
         typer.Option(help="Posts, as rank reads them. More can be added on the page."),
     ] = None,
-    negatives: NotOption = None,
-    model: ModelOption = None,
+    negatives: Annotated[
+        list[str] | None,
+        typer.Option("--not", help="Articles of a story that is not meant, as rank reads them."),
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Model folder, as rank reads it.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Else any that is free.")] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address with its token; open nothing.")

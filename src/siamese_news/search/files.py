@@ -1,0 +1,155 @@
+"""The posts of files: read with a progress bar, counted, and kept for the next pass."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from siamese_news.data.readers import PostStream
+from siamese_news.data.readers.rejected import Counts
+from siamese_news.data.records import Post
+from siamese_news.search.scan import StreamPool
+from siamese_news.search.spool import Block, Spool
+from siamese_news.utils.files import is_stream
+from siamese_news.utils.processes import PROGRESS
+from siamese_news.utils.stopwatch import timed_items
+
+_STEP = 512  # posts between two looks at the clock
+_SECONDS = 0.25  # between two JSON lines
+_MANY = 0.2  # share of empty texts from which they are named
+
+
+@contextmanager
+def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
+    """What shows how much of a pass is done, of `total`, and how many posts these are."""
+    started = shown = time.monotonic()
+
+    def report(done: int, posts: int) -> None:
+        nonlocal shown
+        if (now := time.monotonic()) - shown < _SECONDS:
+            return
+        shown = now
+        row = {
+            "pass": turn, "done": done, "total": total, "posts": posts,
+            "seconds": round(now - started, 2),
+        }  # fmt: skip
+        print(json.dumps(row), file=sys.stderr, flush=True)
+
+    if os.environ.get(PROGRESS) == "json":
+        yield report
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[count]}"),
+    )
+    name = "posts" if turn == 1 else f"posts, pass {turn}"
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(name, total=total, count="")
+        yield lambda done, posts: progress.update(bar, completed=done, count=f"{posts:,}")
+
+
+class FilePool(StreamPool):
+    """The posts of files; see `Pool`.
+
+    Each pass shows a progress bar, or JSON lines where the variable `PROGRESS` is ``json``.
+
+    Args:
+        stream: the posts.
+        out: the output, on whose disk the first pass keeps what it read; None: the folder of
+            temporary files.
+        note: called with each post as it is read.
+        again: called after each pass that a scorer learned from, with what it learned.
+    """
+
+    def __init__(
+        self,
+        stream: PostStream,
+        *,
+        out: Path | None = None,
+        note: Callable[[Post], None] | None = None,
+        again: Callable[[str], None] | None = None,
+    ) -> None:
+        folder = None if out is None or is_stream(out) else out.parent
+        super().__init__(stream, spool=Spool(folder, self._kept), again=again)
+        self.stream, self._note = stream, note
+        self._passes = 0
+        self._started = time.monotonic()
+
+    def counts(self) -> dict[str, int]:
+        """See `Pool`."""
+        return plain_counts(self.stream.counts)
+
+    def summary(self, scored: int) -> list[str]:
+        """See `Pool`."""
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        counts = self.stream.counts
+        speed = f"{scored:,} scored in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+        return [f"{counts}; {speed}", *empty_remarks(counts)]
+
+    def remarks(self) -> list[str]:
+        """See `Pool`."""
+        return self.stream.remarks()
+
+    def job(self) -> list[Any]:
+        """See `Pool`."""
+        return [] if self.stream.total_bytes is None else files_read(self.stream)
+
+    def _read(self) -> Iterator[Post]:
+        """A pass over the files."""
+        self._passes += 1
+        with _shown(self._passes, self.stream.total_bytes) as show:
+            for number, post in enumerate(timed_items(self.stream, "reading"), 1):
+                if number % _STEP == 0:
+                    show(self.stream.bytes_read, number)
+                if self._note is not None:
+                    self._note(post)
+                yield post
+
+    def _kept(self, blocks: Iterable[Block], posts: int) -> Iterator[Block]:
+        """A pass over so many posts that are not read again, with the same bar."""
+        self._passes += 1
+        done = 0
+        with _shown(self._passes, posts) as show:
+            for block in timed_items(blocks, "reading"):
+                yield block
+                done += len(block.posts)
+                show(done, done)
+
+
+def files_read(stream: PostStream) -> list[Any]:
+    """Path, size and time of change of the files of posts."""
+    paths = [Path(found.source) for found in stream.detected]
+    stats = [(path, path.stat()) for path in paths if path.is_file()]
+    return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+
+
+def plain_counts(counts: Counts) -> dict[str, int]:
+    """What was read, in plain values."""
+    duplicates = counts.reasons.get("duplicate id", 0)
+    return {
+        "read": counts.read,
+        "rejected": counts.rejected - duplicates,
+        "duplicates": duplicates,
+        "skipped": counts.skipped,
+        **({"unreadable": counts.unreadable} if counts.unreadable else {}),
+    }
+
+
+def empty_remarks(counts: Counts) -> list[str]:
+    """How many posts have no words, where they are many."""
+    if counts.empty < max(1, counts.read * _MANY):
+        return []
+    return [
+        f"{counts.empty:,} of {counts.read:,} posts have an empty text, and score 0; is it in "
+        "another field? (--text-field)"
+    ]

@@ -1,0 +1,146 @@
+"""A query that is open: its seeds are read and its model is loaded."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from siamese_news import __version__
+from siamese_news.model.loading import AnyModel, open_named
+from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.query import Query
+from siamese_news.search.remarks import foreign_remarks
+from siamese_news.search.seeds import Decided, Seeds
+from siamese_news.search.window import Window
+from siamese_news.utils.files import atomic_write, file_sha256, is_stream
+from siamese_news.utils.provenance import command, provenance
+
+
+class OpenQuery:
+    """A query with its seeds and its model.
+
+    Args:
+        query: what is asked.
+        seeds: the articles that it names.
+        model: the model that it names.
+        which: the model: ``folder``, ``sha256`` and perhaps ``library`` (`open_named`).
+
+    Attributes:
+        languages: of the seeds, and of the posts that it was told of (`SearchLanguages.note`).
+        window: which posts by date, with what it counted.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        seeds: Seeds,
+        model: AnyModel,
+        which: Mapping[str, str] | None = None,
+    ) -> None:
+        self.query, self.seeds, self.model, self.which = query, seeds, model, dict(which or {})
+        self.languages = SearchLanguages(seeds.articles, seeds.negatives)
+        self.window: Window = query.window()
+
+    def scorer(self) -> Scorer:
+        """A scorer that has observed nothing."""
+        query, seeds = self.query, self.seeds
+        return open_scorer(
+            self.model,
+            seeds.texts,
+            positives=len(seeds.articles),
+            one_story=query.one_story,
+            about=query.about,
+            fusion=query.fusion,
+            expand=query.expand,
+            smooth=query.smooth,
+            stop_words=self.languages.stop_words(self.model),
+        )
+
+    def decided(self, scorer: Scorer) -> Decided:
+        """What a scorer that has observed the pool looks for."""
+        least = 0.1 if self.query.threshold is None else self.query.threshold
+        return Decided.of(scorer, self.seeds, self.query.about, least)
+
+    def remarks(self, *more: str) -> list[str]:
+        """What a reader of the results should know, once the posts are read.
+
+        Args:
+            more: of the posts and the results.
+        """
+        told = self.languages.seeds
+        foreign = foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
+        return [*foreign, *self.languages.remarks(), *more]
+
+    def job(self, posts: list[Any]) -> dict[str, Any]:
+        """What must be the same to continue an unfinished run, by the name that a message has.
+
+        Args:
+            posts: of the pool (`Pool.job`).
+        """
+        import torch
+
+        articles = [[a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)]
+        return {
+            "version": __version__,
+            "model": self.which["sha256"] + self.which.get("words", ""),
+            "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
+            "posts": posts,
+            "threads": torch.get_num_threads(),
+            "options": [len(self.seeds.negatives), *self.query.job()],
+        }
+
+    def write_meta(
+        self,
+        kind: str,
+        counts: Mapping[str, int],
+        scores: ScoreCounts,
+        decided: Decided,
+        remarks: Sequence[str],
+    ) -> None:
+        """Write ``<out>.meta.json``: what the search knows beyond its results, and their hash.
+
+        Beside a pipe or a device there is no place for it, and nothing is written.
+
+        Args:
+            kind: what the scores are.
+            counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
+            scores: of all posts that were scored.
+            decided: what the search looked for.
+            remarks: what a reader of the results must know.
+        """
+        out = self.query.out
+        if out is None or is_stream(out):
+            return
+        meta = {
+            "command": command(),
+            "provenance": {**provenance(), "model": self.which},
+            "score": kind,
+            "threshold": self.query.threshold,
+            "counts": {**counts},
+            "histogram": scores.histogram(),
+            "titles": self.titles,
+            "languages": self.languages.plain(),
+            "about": dict(decided.decisions),
+            "choice": decided.plain(),
+            "remarks": [*self.seeds.remarks(), *remarks],
+            "sha256": file_sha256(out),
+        }
+        with atomic_write(out.with_name(out.name + ".meta.json")) as stream:
+            json.dump(meta, stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Of the seeds, by id."""
+        return {article.id: article.title for article in self.seeds.articles}
+
+
+def open_query(query: Query, seeds: Seeds) -> OpenQuery:
+    """Load the model of a query; any process can do this.
+
+    Raises:
+        InputError: no such folder, a library that is not installed, or a file that is no model.
+    """
+    return OpenQuery(query, seeds, *open_named(query.model))

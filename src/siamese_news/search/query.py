@@ -1,0 +1,196 @@
+"""What is asked of a search: one record that commands, page, `Searcher` and workers pass on."""
+
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from siamese_news.errors import InputError
+from siamese_news.search.output import COLUMNS
+from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_choice
+
+if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
+    from siamese_news.data.records import Post
+    from siamese_news.search.window import Window
+
+READING = ("text_field", "id_field", "date_field", "encoding", "long_window", "strict")
+"""The fields of a query that say how files of posts are read, as `open_posts` names them."""
+
+_KEY_BYTES = 16
+_OPTIONS = {"negatives": "not"}  # where the option of a field has another name
+_CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A search as it was asked for.
+
+    Attributes:
+        articles: what the user named: files, folders, globs.
+        posts: likewise.
+        negatives: likewise, articles of stories that are not meant: their score is subtracted.
+        index: an index of posts instead of `posts`.
+        model: its folder; None is the one shipped.
+        top: posts of each list.
+        threshold: keep every post from this score on, instead of `top`.
+        one_story: the seeds tell one story: one list, and the pool is judged for all of them at
+            once. Otherwise each has its own, which does not depend on the others.
+        aggregate: how the scores over several seeds become one.
+        fusion: how words and vectors come together; None: as the model says.
+        expand: whether each article's best posts speak for it too; None: as the model says.
+        smooth: whether scores are smoothed over similar posts; None: as the model says.
+        after: only posts from this date on (UTC), or undated ones.
+        before: only posts before this date, or undated ones.
+        about: which posts are wanted.
+        text_field: the field of a post's text; None: detected.
+        id_field: the field of a post's id; None: detected.
+        date_field: the field of a post's date; None: detected.
+        encoding: of the posts' files; None: detected.
+        long_window: allow .zst windows of up to 2 GiB.
+        strict: stop at the first bad row or article.
+        dated_only: leave out posts without a date.
+        dedupe: of near-duplicates only the best post.
+        map: add ``x`` and ``y``, a place on a map of the posts, for the best 2,000.
+        ids_only: write nothing of the posts' words: no text, no matched terms; no link either,
+            which may hold the author's name.
+        author: write the author as well.
+        key: secret with which the author is replaced by a name that means nothing to others.
+        format: of the results; None: by the ending of `out`.
+        bom: begin a CSV with a byte order mark.
+        threads: CPU threads; None: as many as torch takes.
+        out: the file to write; None is the terminal.
+
+    Raises:
+        InputError: a choice that does not exist, a number or date that is none.
+    """
+
+    articles: Sequence[str] = ()
+    posts: Sequence[str] = ()
+    negatives: Sequence[str] = ()
+    index: Path | None = None
+    top: int = 100
+    threshold: float | None = None
+    one_story: bool = False
+    aggregate: Aggregate = "max"
+    fusion: Fusion | None = None
+    expand: bool | None = None
+    smooth: bool | None = None
+    after: str | None = None
+    before: str | None = None
+    about: About = "auto"
+    text_field: str | None = None
+    id_field: str | None = None
+    date_field: str | None = None
+    encoding: str | None = None
+    long_window: bool = False
+    strict: bool = False
+    dated_only: bool = False
+    dedupe: bool = False
+    map: bool = False
+    ids_only: bool = False
+    author: bool = False
+    key: bytes | None = field(default=None, repr=False)
+    format: Format | None = None
+    bom: bool = False
+    threads: int | None = None
+    model: Path | None = None
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if (value := getattr(self, name)) is not None:
+                check_choice(name, value, choices)
+        if isinstance(self.top, bool) or not isinstance(self.top, Integral) or self.top < 1:
+            raise InputError(f"top is {self.top!r}; expected a whole number from 1 on")
+        least = self.threshold
+        if least is not None and not (isinstance(least, Real) and math.isfinite(least)):
+            raise InputError(f"threshold is {least!r}; expected a finite number")
+        if self.after or self.before:
+            self.window()
+
+    def window(self) -> "Window":
+        """Which posts by date, counting from 0."""
+        from siamese_news.search.window import Window
+
+        return Window.of(self.after, self.before, dated_only=self.dated_only)
+
+    def reading(self) -> dict[str, Any]:
+        """How files of posts are read: the options of `open_posts`."""
+        return {name: getattr(self, name) for name in READING}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are written."""
+        hidden = self.key is not None
+        left_out = {"text", "terms", "link"} if self.ids_only else {"link"} if hidden else set()
+        names = tuple(name for name in COLUMNS if name not in left_out)
+        author = ("author",) if self.author or hidden else ()
+        return (*names, *author, "x", "y") if self.map else (*names, *author)
+
+    def author_of(self, post: "Post") -> str | None:
+        """The author as it is written: HMAC-SHA256 under the key, if there is one."""
+        author = post.metadata.get("author")
+        if not author or not (self.author or self.key):
+            return None
+        if self.key is None:
+            return str(author)
+        return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
+
+    def job(self) -> list[Any]:
+        """What decides which posts are found and what is kept of them, in plain values."""
+        window = self.window()
+        key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
+        return [
+            self.aggregate, self.author, key, self.threshold, self.fusion, self.expand, self.about,
+            self.smooth, window.after, window.before, self.dated_only, *self.reading().values(),
+        ]  # fmt: skip
+
+    def arguments(self, unsaid: "Query") -> list[str]:
+        """The options of a command line that ask for this.
+
+        Args:
+            unsaid: what the command asks for without options.
+        """
+        found: list[str] = []
+        for one in fields(self):
+            value, name = getattr(self, one.name), _OPTIONS.get(one.name, one.name)
+            option = f"--{name.replace('_', '-')}"
+            if value == getattr(unsaid, one.name):
+                continue
+            if isinstance(value, bool):
+                found.append(option if value else option.replace("--", "--no-", 1))
+            elif isinstance(value, list | tuple):
+                found += [word for each in value for word in (option, str(each))]
+            elif one.name in READING:
+                found.append(f"{option}={value}")  # in one word: no value is taken for an option
+            else:
+                said = json.dumps(value) if isinstance(value, float) else str(value)
+                found += [option, said.removesuffix(".0")]
+        return found
+
+
+FILTER = Query(one_story=True, about="event")
+"""What ``filter`` asks for without options."""
+
+
+def read_key(path: Path) -> bytes:
+    """The secret in a file, without white space around it.
+
+    Raises:
+        InputError: for a missing file, and a secret that could be guessed.
+    """
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    if len(key) < _KEY_BYTES:
+        raise InputError(
+            f"{path}: the key has {len(key)} bytes, expected at least {_KEY_BYTES}; make one with "
+            "python -c 'import secrets; print(secrets.token_hex(32))' and keep it to yourself"
+        )
+    return key

@@ -1,0 +1,66 @@
+"""What a search finds, and what it keeps of the posts that pass."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from zlib import crc32
+
+from siamese_news.data.records import Article, Post
+
+SAMPLE = 999
+"""Posts of a pool from which its languages are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPost:
+    """A post at its rank.
+
+    Attributes:
+        article: the seed article; in one list over several seeds, the one it is nearest to.
+        rank: from 1.
+        score: rounded to 6 decimals; what it is depends on the model (`Scorer.kind`).
+        post: the post.
+    """
+
+    article: Article
+    rank: int
+    score: float
+    post: Post
+
+
+def metadata_text(post: Post, name: str) -> str | None:
+    """A post's metadata value if it is text; prepared collections may hold anything."""
+    value = post.metadata.get(name)
+    return value if isinstance(value, str) else None
+
+
+class Sample:
+    """The `SAMPLE` posts whose ids have the smallest checksums.
+
+    It does not matter in which order the posts come, and the samples of two parts of a pool make
+    one of the whole.
+    """
+
+    def __init__(self, posts: Iterable[Post] = ()) -> None:
+        self._noted: list[tuple[int, str, Post]] = []
+        self._bound = 1 << 32
+        for post in posts:
+            self.note(post)
+
+    def note(self, post: Post) -> None:
+        """Keep a post if its checksum is small enough."""
+        checksum = crc32(post.id.encode("utf-8", "replace"))
+        if checksum < self._bound:
+            self._noted.append((checksum, post.id, post))
+            if len(self._noted) >= 2 * SAMPLE:
+                self._cut()
+                self._bound = self._noted[-1][0] + 1
+
+    @property
+    def posts(self) -> list[Post]:
+        """The sample."""
+        self._cut()
+        return [post for _, _, post in self._noted]
+
+    def _cut(self) -> None:
+        self._noted.sort(key=lambda item: item[:2])
+        del self._noted[SAMPLE:]

@@ -1,0 +1,70 @@
+"""How a command ends: with an exit code and a line, not with a traceback."""
+
+import errno
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# What the machine may say while a file is written.
+_UNWRITABLE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EIO,
+}  # fmt: skip
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: everything is put away as after Ctrl-C."""
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
+    """End the process with a message and without a traceback.
+
+    Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for
+    SIGTERM.
+
+    Args:
+        hint: what was left of the work where it was cut off.
+    """
+    import typer
+
+    from siamese_news.errors import InputError, MissingExtraError
+    from siamese_news.utils.terminal import clean
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _terminate) if main else None
+    try:
+        yield
+    except MissingExtraError:
+        raise  # the entry point says which extra the commands need
+    except InputError as error:
+        # It may quote what a file has.
+        typer.echo(f"siamese-news: {clean(str(error))}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        ended = isinstance(error, _Terminated)
+        what = "terminated" if ended else "interrupted"
+        typer.echo(f"siamese-news: {what}; {hint}", err=True)
+        raise typer.Exit(143 if ended else 130) from error
+    except OSError as error:
+        # tempfile names no file where it finds no folder that it can write to.
+        nowhere = error.errno == errno.ENOENT and error.filename is None
+        if error.errno not in _UNWRITABLE and not nowhere:
+            raise
+        name = error.filename or f"the terminal, or a file in {tempfile.gettempdir()}"
+        typer.echo(
+            f"siamese-news: {name}: cannot be written ({error.strerror}); {hint}, and an older "
+            "output is as it was",
+            err=True,
+        )
+        raise typer.Exit(1) from error
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
