@@ -3,7 +3,7 @@
 import pytest
 from hostile import HOSTILE, hostile_text
 
-from siamese_news.search.report.text import pieces, visible
+from siamese_news.search.report.page import pieces, visible
 
 pytestmark = pytest.mark.slow
 POSTS = 5000

@@ -22,7 +22,7 @@ from served import Served, found_before
 
 from siamese_news.desk.requests import shares_in
 from siamese_news.desk.server import _listening
-from siamese_news.search.report.text import visible
+from siamese_news.search.report.page import visible
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
 READS = (

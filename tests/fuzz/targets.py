@@ -157,7 +157,7 @@ def articles(data: bytes) -> None:
 def tokens(data: bytes) -> None:
     """A text."""
     from siamese_news.data.records import Article, clean_text
-    from siamese_news.search.explain.sentences import sentence_spans
+    from siamese_news.search.explain.explainer import sentence_spans
     from siamese_news.text import Tokenizer
     from siamese_news.text.content_words import content_words
     from siamese_news.text.languages import language_of, language_of_seed

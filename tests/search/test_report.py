@@ -31,8 +31,7 @@ from siamese_news.search.report import (
     write_report,
 )
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
-from siamese_news.search.report.page import COPIES, SHOWN
-from siamese_news.search.report.text import pieces, visible
+from siamese_news.search.report.page import COPIES, SHOWN, pieces, visible
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile import HOSTILE, hostile_text

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from siamese_news.cli.common import own_model
 from siamese_news.cli.options import (
     AboutOption,
     ArticlesOption,
@@ -79,8 +78,8 @@ def explain(
     with bad_input_exits():
         from siamese_news.data.records import Post
         from siamese_news.errors import InputError
-        from siamese_news.search.explain.explainer import explain_nearest
-        from siamese_news.search.explain.neighbors import name_neighbors
+        from siamese_news.model.loading import explainable, open_model
+        from siamese_news.search.explain.explainer import explain_nearest, name_neighbors
         from siamese_news.search.explain.output import write_explained
         from siamese_news.search.opening import OpenQuery
         from siamese_news.search.window import Window
@@ -101,7 +100,7 @@ def explain(
             long_window=long_window, out=out,
         )  # fmt: skip
         claim_for(query, force=force)
-        seeds, encoder = read_seeds(query), own_model(model)
+        seeds, encoder = read_seeds(query), explainable(open_model(model))
         opened = OpenQuery(query, seeds, encoder)
         scorer, stop_words = opened.scorer(), opened.languages.stop_words(encoder)
         wanted = list(dict.fromkeys(post or []))

@@ -1,14 +1,14 @@
 """The options that commands share, and the commands that ask for a search."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import told
 from siamese_news.search.query import Query, read_key
 from siamese_news.utils.choices import About, Aggregate, Format, Fusion
 from siamese_news.utils.exits import bad_input_exits
@@ -162,6 +162,8 @@ TimingOption = Annotated[
     ),
 ]
 
+_STAGES = ("reading", "encoding", "scoring")
+
 SEARCH: dict[str, Any] = {
     "articles": ArticlesOption, "posts": OptionalPostsOption, "index": IndexOption,
     "model": ModelOption, "threshold": ThresholdOption, "top": TopOption,
@@ -193,7 +195,7 @@ def asks(
         def run(*, timing: bool, **values: Any) -> None:
             asked = {name: values.pop(name) for name in options}
             said = {name: value for name, value in asked.items() if value is not None}
-            with bad_input_exits(hint), told(timing):
+            with bad_input_exits(hint), _told(timing):
                 if "key" in said:
                     said["key"] = read_key(said["key"])
                 function(replace(unsaid, **said), **values)
@@ -212,6 +214,23 @@ def asks(
         return run
 
     return command
+
+
+@contextmanager
+def _told(timing: bool) -> Iterator[None]:
+    """Measure the stages of a command and say them at its end, if that is wanted."""
+    if not timing:
+        yield
+        return
+    from siamese_news.utils.stopwatch import stopwatch
+
+    with stopwatch() as watch:
+        yield
+    total = watch.total()
+    shares = {stage: watch.seconds.get(stage, 0.0) for stage in _STAGES}
+    shares["the rest (starting, writing)"] = total - sum(shares.values())
+    parts = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in shares.items())
+    typer.echo(f"time: {parts} of {total:,.1f} s", err=True)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

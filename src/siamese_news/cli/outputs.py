@@ -1,4 +1,4 @@
-"""Where a command may write: never over what it reads, and over other files only with --force."""
+"""How and where a command writes: never over what it reads, over other files with --force."""
 
 import json
 import sys
@@ -11,12 +11,41 @@ import typer
 if TYPE_CHECKING:
     from siamese_news.search.query import Query
     from siamese_news.search.records import RankedPost
+    from siamese_news.utils.choices import Format
 
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace a file that is there and was not written so.")
 ]
 
+_ENDINGS: "dict[str, Format]" = {
+    ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".trec": "trec", ".run": "trec",
+    ".txt": "table",
+}  # fmt: skip
 _HTML = b'<meta name="generator" content="siamese_news'
+
+
+def format_of(query: "Query", default: "Format | None") -> "Query":
+    """The query with the format asked for, else that of the ending of the file's name.
+
+    Raises:
+        InputError: the name tells none, and there is no default.
+    """
+    from dataclasses import replace
+
+    from siamese_news.errors import InputError
+
+    format, out = query.format, query.out
+    if format is None and out is not None:
+        name = out.name.lower().removesuffix(".gz")
+        format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
+        if format is None:
+            raise InputError(
+                f"{out}: the name does not tell the format; expected an ending .jsonl, .csv, "
+                ".parquet, .trec or .txt, or --format"
+            )
+    if format == "parquet":
+        import pyarrow  # noqa: F401  what is missing is better known before the search
+    return replace(query, format=format or default)
 
 
 def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siamese_news.cli.common import format_of
 from siamese_news.cli.options import asks
-from siamese_news.cli.outputs import ForceOption, claim_for
+from siamese_news.cli.outputs import ForceOption, claim_for, format_of
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads

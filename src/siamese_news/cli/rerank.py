@@ -32,9 +32,7 @@ def rerank(
     """
     with bad_input_exits():
         from siamese_news.data.readers import open_posts
-        from siamese_news.data.records import Article
         from siamese_news.model.reranker import TextRanker
-        from siamese_news.search.records import RankedPost
         from siamese_news.search.rerank import rerank_posts
 
         use_threads(threads)
@@ -46,5 +44,4 @@ def rerank(
             top=top,
             first_stage=first_stage,
         )
-        seed = Article("query", query, title=query)
-        write([[RankedPost(seed, hit.rank, hit.score, hit.post) for hit in found]], format, out)
+        write([found], format, out)

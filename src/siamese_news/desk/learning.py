@@ -39,17 +39,19 @@ class Learning:
 
     Args:
         project: whose.
-        labels: writes the file of labels and returns it with its number of posts.
     """
 
-    def __init__(self, project: Project, labels: Callable[[], tuple[Path, int]]) -> None:
+    def __init__(self, project: Project) -> None:
         self._project = project
-        self._labels = labels
         self._guard = threading.Lock()
         self._places: tuple[int, NDArray[np.int64]] | None = None
 
-    def learn(self) -> Learned:
+    def learn(self, labels: Callable[[], Path], count: int) -> Learned:
         """Run the command over the labels that there are.
+
+        Args:
+            labels: writes the file of labels.
+            count: how many posts it has.
 
         Raises:
             InputError: where it refuses; says why.
@@ -57,11 +59,11 @@ class Learning:
         with self._guard:
             if not self._project.results.exists():
                 raise InputError("there are no results yet; search first")
-            labels, count = self._labels()
+            given = labels()
             for path in (self._file, self._said):
                 path.unlink(missing_ok=True)
             done = subprocess.run(
-                [sys.executable, "-m", "siamese_news", *self._arguments(labels)],
+                [sys.executable, "-m", "siamese_news", *self._arguments(given)],
                 cwd=self._project.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             )  # fmt: skip
             if done.returncode:

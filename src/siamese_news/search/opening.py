@@ -70,7 +70,9 @@ class OpenQuery:
             more: of the posts and the results.
         """
         told = self.languages.seeds
-        foreign = foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
+        foreign = (
+            foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
+        )
         return [*foreign, *self.languages.remarks(), *more]
 
     def job(self, posts: list[Any]) -> dict[str, Any]:

@@ -50,7 +50,9 @@ class Ranking:
         articles = self.seeds.articles
         for number, kept in enumerate(self._found.lists()):
             yield [
-                RankedPost(articles[best if self.seeds.one_story else number], rank, s / MILLION, post)
+                RankedPost(
+                    articles[best if self.seeds.one_story else number], rank, s / MILLION, post
+                )
                 for rank, (s, post, best) in enumerate(kept, 1)
             ]
 

@@ -1,38 +1,19 @@
 """Rerank posts for one keyword query with a saved ranker."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from siamese_news.baselines import BM25
-from siamese_news.data.records import Post
+from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.metrics import ranked
-from siamese_news.model.reranker import SCORE, TextRanker
+from siamese_news.model.reranker import TextRanker
+from siamese_news.search.records import RankedPost
 from siamese_news.text.links import first_link
 
 FirstStage = Literal["none", "bm25"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reranked:
-    """One post of the answer.
-
-    Attributes:
-        rank: from 1.
-        post: the post.
-        score: log p(relevant), rounded to 6 decimals as everywhere.
-    """
-
-    rank: int
-    post: Post
-    score: float
-
-
-#: The kind of score that `rerank_posts` gives.
-KIND = SCORE
 
 
 def rerank_posts(
@@ -43,7 +24,7 @@ def rerank_posts(
     top: int | None = None,
     first_stage: FirstStage = "none",
     candidates: int = 1000,
-) -> list[Reranked]:
+) -> list[RankedPost]:
     """Posts in the order of their probability of relevance to the query.
 
     A post without a known word has a score like any other. Ties go by post id, descending. The
@@ -85,4 +66,7 @@ def rerank_posts(
     values = model.score(words, [tokens[i] for i in chosen], urls=urls)
     scored = dict(zip((posts[i].id for i in chosen), values.tolist(), strict=True))
     order = ranked(scored, depth=top)
-    return [Reranked(rank, by_id[post], score) for rank, (post, score) in enumerate(order, 1)]
+    seed = Article("query", query, title=query)
+    return [
+        RankedPost(seed, rank, score, by_id[post]) for rank, (post, score) in enumerate(order, 1)
+    ]

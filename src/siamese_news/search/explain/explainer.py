@@ -11,7 +11,9 @@ the sentence with the greatest surplus is the one that an explanation names. Eac
 really taken out and the article scored anew: that tests the explanation and is no part of it.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +23,43 @@ from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.explain.attribution import Reader
 from siamese_news.search.explain.records import Explained
-from siamese_news.search.explain.sentences import sentence_spans, without
+
+Span = tuple[int, int]
+
+_LINE = re.compile(r"\n")
+_BLANK = re.compile(r"\n[^\S\n]*\n")
+
+
+def sentence_spans(article: Article) -> list[Span]:
+    """(start, end) of each sentence in `Article.full_text`, in order, without white space around.
+
+    The title is one sentence. A blank line ends a sentence; so does every line end in an article
+    without blank lines, which has a paragraph a line. Whatever is no white space is in a span.
+    """
+    from nupunkt import sentence_spans as split
+
+    text = article.full_text
+    start = len(article.title) + 1 if article.title else 0
+    spans = [_tight(text, 0, start)]
+    break_ = _BLANK if _BLANK.search(text, start) else _LINE
+    ends = [(found.start(), found.end()) for found in break_.finditer(text, start)]
+    for end, following in [*ends, (len(text), len(text))]:
+        for first, last in split(text[start:end]):
+            spans.append(_tight(text, start + first, start + last))
+        start = following
+    return [span for span in spans if span[0] < span[1]]
+
+
+def without(text: str, span: Span) -> str:
+    """The text without a span."""
+    return text[: span[0]] + text[span[1] :]
+
+
+def _tight(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    left = start + len(piece) - len(piece.lstrip())
+    return left, max(left, start + len(piece.rstrip()))
+
 
 _TOGETHER = 64  # edited articles scored at once
 
@@ -113,3 +151,38 @@ def explain_nearest(
             explained = explain(model, article, [posts[row] for row in rows], scorer, number, own)
             found.update(zip(rows, explained, strict=True))
     return [found[row] for row in range(len(posts))]
+
+
+def name_neighbors(
+    explained: Sequence[Explained], posts: Iterable[Post], model: Model
+) -> list[Explained]:
+    """Give each neighbor the id and the text of the first post that reads the same.
+
+    Args:
+        explained: explanations by one model.
+        posts: the pool; it is read until all neighbors are found, and not at all where there are
+            none.
+        model: the model.
+    """
+    missing = {near.key for one in explained for near in one.neighbors}
+    found: dict[bytes, Post] = {}
+    if missing:
+        for post in posts:
+            key = model.ids(post.text).tobytes()
+            if key in missing:
+                found[key] = post
+                missing.discard(key)
+                if not missing:
+                    break
+    return [
+        replace(
+            one,
+            neighbors=[
+                replace(near, post=found[near.key].id, text=found[near.key].text)
+                if near.key in found
+                else near
+                for near in one.neighbors
+            ],
+        )
+        for one in explained
+    ]

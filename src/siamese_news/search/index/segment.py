@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.index.arrays import ArrayWriter, ragged, rounded_up
-from siamese_news.search.index.tables import Table, TableRows
+from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
 from siamese_news.text.token_ids import TokenIds
 
 TEXTS, FIELDS, SAMPLE = "texts.arrow", "fields.arrow", "sample.npy"

@@ -16,8 +16,7 @@ from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.sharding.folder import ShardFolder
-from siamese_news.search.sharding.merging import finish, merge
-from siamese_news.search.sharding.stages import advance
+from siamese_news.search.sharding.steps import advance, finish, merge
 from siamese_news.search.threads import use_threads
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
