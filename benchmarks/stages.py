@@ -18,8 +18,9 @@ from benchmarks.scan import SHIPPED, invented
 from siamese_news.data.readers import open_posts
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
-from siamese_news.search.scan import blocks, observe, scored
+from siamese_news.search.scan import StreamPool, blocks
 from siamese_news.search.spool import Block, Spool
+from siamese_news.search.window import Window
 
 STORY = "A flood in the town\n\nThe river rose at night and took the bridge.\n"
 
@@ -59,12 +60,12 @@ def measured(posts: int) -> dict[str, float]:
         for block in spool:
             clocked("first pass, from the ids", lambda b=block: scorer.observe(b.content))
         clocked("feedback and smoothing", scorer.settle)
-        second = scored(scorer, (), articles=1, spool=spool)
+        second = StreamPool((), spool=spool).parts(scorer, 1, Window())
         clocked("second pass, from the spool", lambda: list(second))
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]
         clocked("for comparison: a pass that tokenises anew",
-                lambda: list(observe(fresh, again)))  # fmt: skip
+                lambda: list(StreamPool(again).observe(fresh, Window())))  # fmt: skip
     return {stage: seconds / posts * 1e6 for stage, seconds in spent.items()}
 
 
