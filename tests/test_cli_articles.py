@@ -62,14 +62,14 @@ def test_empty_articles_are_named_and_stop_only_a_strict_run(files, command):
     done = run(command, *names)
     assert done.exit_code == 0, done.output
     for where in ("a.jsonl:2", "blank.txt", "none.txt"):
-        assert f"article set aside (--strict stops here): {where}: " in done.stderr
+        assert f"article skipped (--strict stops here): {where}: " in done.stderr
     meta = json.loads((files / "out.jsonl.meta.json").read_text())
     assert set(meta["titles"]) == {"title-alone", "whole"}
     for where in ("a.jsonl:2", "blank.txt", "none.txt"):
-        assert any(f"set aside: {where}: " in remark for remark in meta["remarks"])
+        assert any(f"skipped: {where}: " in remark for remark in meta["remarks"])
     reported = CliRunner().invoke(app, ["report", "--results", "out.jsonl", "--out", "r.html"])
     assert reported.exit_code == 0, reported.output
-    assert "An article was set aside: a.jsonl:2: field" in (files / "r.html").read_text()
+    assert "An article was skipped: a.jsonl:2: field" in (files / "r.html").read_text()
     strict = run(command, *names, "--strict")
     assert strict.exit_code == 2
     assert "a.jsonl:2: field 'text' is empty, and so is the title" in strict.stderr

@@ -111,10 +111,10 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
         stream.write(b'{"half a li')  # what was being written
     again = run(files, out="out.csv")
     assert again.exit_code == 2
-    assert "an unfinished run left this; go on with --resume" in again.stderr
+    assert "left by an unfinished run; continue with --resume" in again.stderr
     done = run(files, "--resume", out="out.csv")
     assert done.exit_code == 0, done.stderr
-    assert f"goes on after block {block}" in done.stderr
+    assert f"continues after block {block}" in done.stderr
     assert (files / "out.csv").read_bytes() == (files / "whole_out.csv").read_bytes()
     meta, whole = (
         json.loads((files / f"{name}out.csv.meta.json").read_text()) for name in ("", "whole_")

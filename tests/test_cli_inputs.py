@@ -72,7 +72,7 @@ def test_no_command_writes_over_what_it_reads(files, command):
     for out in (dump, files / "same.jsonl"):
         done = process(command, *arguments, "--out", out, "--force")
         assert done.returncode == 2, done.stderr
-        assert "one of the files that are read" in done.stderr
+        assert "one of the input files" in done.stderr
     story = files / "story.txt"
     done = process(command, *arguments, "--out", story, "--force")
     assert done.returncode == 2
@@ -85,7 +85,7 @@ def test_what_lies_beside_the_output_is_no_input_either(files):
     beside.write_text(lines([{"id": "9", "text": "x"}]))
     done = process(*rank(files, "--out", files / "dump" / "b"), "--format", "jsonl")
     assert done.returncode == 2
-    assert "would write b.meta.json beside it" in done.stderr
+    assert "would also write b.meta.json" in done.stderr
     assert json.loads(beside.read_text())["id"] == "9"
 
 
@@ -110,7 +110,7 @@ def test_own_results_in_the_folder_are_no_posts_and_a_search_can_be_repeated(fil
         done = process(*command)
         assert done.returncode == 0, done.stderr
     assert sorted(found(out)) == ["1", "2"]
-    assert "earlier result of this program" in done.stderr
+    assert "it is a results file of this program" in done.stderr
 
 
 def test_own_results_can_be_searched(files):
@@ -147,7 +147,7 @@ def test_a_stray_argument_stops_with_what_was_taken_for_what(files):
     done = process(*rank(files, "--top", "5", files / "dump" / "a.jsonl"))
     assert done.returncode == 2
     said = " ".join(done.stderr.replace("│", " ").split())
-    assert "belongs to no option" in said
+    assert "does not belong to an option" in said
     assert "--articles took" in said
     assert "--posts took" in said
 
@@ -157,7 +157,7 @@ def test_dates_that_are_not_understood_are_said(files):
     (files / "dump" / "a.jsonl").write_text(lines(rows))
     done = process(*rank(files, "--after", "2013-04-01"))
     assert done.returncode == 0
-    assert "1 of 3 posts have no date that can be read" in done.stderr
+    assert "1 of 3 posts have no readable date" in done.stderr
     unread = [{"id": str(n), "text": "flood", "seen": f"1{n}/11/2013"} for n in range(3)]
     (files / "dump" / "a.jsonl").write_text(lines(unread))
     out = files / "out.jsonl"

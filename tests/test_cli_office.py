@@ -240,7 +240,7 @@ def test_many_empty_texts_are_said(files, empty, said):
     (files / "posts.jsonl").write_text(lines(rows))
     done = process(*rank(files, posts=["posts.jsonl"]))
     assert done.returncode == 0, done.stderr
-    assert ("30 of 100 posts have an empty text" in done.stderr) is said
+    assert ("30 of 100 posts have no text" in done.stderr) is said
 
 
 @pytest.mark.parametrize("option", ["--articles", "--posts"])

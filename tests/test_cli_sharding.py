@@ -172,7 +172,7 @@ def test_a_worker_that_dies_is_named_and_the_rest_goes_on(large):
     assert f"(process {workers[0]}) was ended by signal 9" in error
     assert not (large / "dies.csv").exists()
     refused = subprocess.run(arguments, capture_output=True, text=True)
-    assert refused.returncode == 2 and "an unfinished run left this" in refused.stderr
+    assert refused.returncode == 2 and "left by an unfinished run" in refused.stderr
     again = subprocess.run([*arguments, "--resume"], capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert told(large, "dies.csv") == told(large, "one.csv")
@@ -218,7 +218,7 @@ def resumed(root, *more):
 def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(small, steps, monkeypatch):
     folder = unfinished(small, steps, monkeypatch)
     refused = run(*command(small, "x.jsonl", "--workers", 2))
-    assert refused.exit_code == 2 and "an unfinished run left this" in refused.output
+    assert refused.exit_code == 2 and "left by an unfinished run" in refused.output
     assert resumed(small).exit_code == 0 and not folder.exists()
     assert run(*command(small, "one.jsonl")).exit_code == 0
     assert told(small, "x.jsonl") == told(small, "one.jsonl")

@@ -203,7 +203,7 @@ def test_what_is_passed_over_in_a_folder_is_said(flood, tmp_path):
     done = run("rank", "--articles", seed, "--posts", tmp_path, "--out", tmp_path / "out.csv")
     assert "tweets-part1.js: Twitter archive" in done.stderr
     for name in ("account.js", "posts.odt"):
-        assert f"{name}: passed over for its ending" in done.stderr
+        assert f"{name}: skipped because of its extension" in done.stderr
     assert "DS_Store" not in done.stderr
 
 

@@ -227,7 +227,7 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
         done = process(command, *files, "--out", out, *options)
         assert done.returncode == 0, done.stderr
         found = json.loads(Path(f"{out}.meta.json").read_text())["remarks"]
-        found = [r for r in found if "in common" in r or "paid for" in r]
+        found = [r for r in found if "in common" in r or "paywalled" in r]
         assert all(remark in done.stderr for remark in found)
         return found
 
@@ -237,5 +237,5 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
     (remark,) = remarks("rank", ["one", "two", "three"], "--one-story")
     assert remark.startswith("three: has little in common with the other seeds")
     both = remarks("filter", ["one", "two", "three", "stub"], *filtered, "--workers", "2")
-    assert sum("paid for" in r and "'stub'" in r for r in both) == 1
+    assert sum("paywalled" in r and "'stub'" in r for r in both) == 1
     assert sum(r.startswith("three: has little") for r in both) == 1 and len(both) == 2

@@ -38,15 +38,13 @@ def explain(
     articles: ArticlesOption,
     posts: Annotated[
         list[str] | None,
-        typer.Option(help="Where the posts are: what was searched, or the file that it wrote."),
+        typer.Option(help="The posts that were searched, or the results file of the search."),
     ] = None,
     index: IndexOption = None,
     post: Annotated[
-        list[str] | None, typer.Option(help="Id of a post in --posts. Several may follow.")
+        list[str] | None, typer.Option(help="One or more ids of posts in --posts.")
     ] = None,
-    text: Annotated[
-        list[str] | None, typer.Option(help="Text of a post. Several may follow.")
-    ] = None,
+    text: Annotated[list[str] | None, typer.Option(help="One or more texts of posts.")] = None,
     model: ModelOption = None,
     one_story: OneStoryOption = False,
     about: AboutOption = "auto",
@@ -61,19 +59,19 @@ def explain(
     long_window: LongWindowOption = False,
     threads: ThreadsOption = None,
 ) -> None:
-    """Say why a post has its score: which sentences and words carried it.
+    """Explain the score of a post: which sentences and words contributed to it.
 
     Example: siamese-news explain --articles story.txt --posts x.jsonl --post 42
 
-    Of several articles the one nearest to the post is explained.
+    With several articles, the one closest to the post is explained.
 
-    Each sentence is taken out in turn and the article scored anew (column
-    "without"): it tests whether the one marked > counts most for its length.
+    Each sentence is removed in turn and the article scored again (column
+    "without"). This tests whether the sentence marked > matters most for its length.
 
-    With --posts as searched, the score is that of the search, which learns
-    from all posts; with a results file it is nearly so (the difference is said).
+    Name the posts that were searched to get the score of the search, which learns
+    from all posts. With a results file it may differ slightly; the difference is printed.
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.data.records import Post

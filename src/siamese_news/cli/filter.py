@@ -16,37 +16,36 @@ if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
     from siamese_news.search.seeds import Seeds
 
-_RESUME = "the same command with --resume goes on from here"
+_RESUME = "run the same command with --resume to continue"
 
 
 @asks(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"), hint=_RESUME)
 def filter(
     query: Query,
     force: ForceOption = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     workers: Annotated[
         int,
-        typer.Option(min=1, help="Processes that share the work; with --engine ray its actors."),
+        typer.Option(min=1, help="Number of processes, or of actors with --engine ray."),
     ] = 1,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(help="Workers as processes of this machine, or of a Ray cluster."),
+        typer.Option(help="Run the workers on this machine or on a Ray cluster."),
     ] = "local",
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster; else one is started on this machine.")
+        str | None,
+        typer.Option(help="Address of the Ray cluster (default: start one on this machine)."),
     ] = None,
 ) -> None:
-    """Keep every post whose score over the seeds reaches a threshold, best first.
+    """Keep every post whose score for the seeds reaches a threshold, best first.
 
     Example: siamese-news filter --articles a.txt b.txt --posts dump/ --threshold 0.3 --out all.csv
 
-    What is found goes to <out>.part as it comes; <out> appears when all is read.
+    Results are collected in <out>.part; <out> appears when all posts are read.
 
-    After Ctrl-C or kill -9 the same command with --resume goes on, to the same bytes.
+    After Ctrl-C or kill -9, the same command with --resume continues and gives the same bytes.
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     ray, together = engine == "ray", workers > 1 or engine == "ray"
     if together and not ray:
@@ -64,11 +63,10 @@ def filter(
     claim_for(query, force=force)
     seeds = read_seeds(query)
     if address is not None and not ray:
-        raise InputError("--address is of a Ray cluster; expected --engine ray beside it")
+        raise InputError("--address requires --engine ray")
     if query.index is not None and together:
         raise InputError(
-            "--index answers in seconds, in one process; expected no --workers or --engine ray "
-            "beside it"
+            "--index runs in one process, in seconds; leave out --workers and --engine ray"
         )
     with output_lock(out):
         if together:
@@ -80,7 +78,7 @@ def filter(
 
 
 def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":
-    """The whole work in this process: what was found, and how many posts were searched."""
+    """Filter in this process: what was found, and how many posts were searched."""
     from siamese_news.errors import InputError
     from siamese_news.search.filter import filter_posts, write_filtered
     from siamese_news.search.opening import open_query
@@ -96,7 +94,7 @@ def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[F
     part = PartialResults(out, opened.job(pool.job()), resume=resume)
     try:
         if part.progress.blocks:
-            echo(f"{part.path}: goes on after block {part.progress.blocks}")
+            echo(f"{part.path}: continues after block {part.progress.blocks}")
         scorer, before = opened.scorer(), part.progress.scored
         found = filter_posts(opened, scorer, pool, part)
         opened.languages.note(pool.sample())
@@ -122,7 +120,7 @@ def _together(
     ray: bool,
     address: str | None,
 ) -> "Filtered":
-    """The work in parts, by workers."""
+    """Filter in parts, by workers."""
     from siamese_news.data.readers import open_posts
     from siamese_news.errors import InputError
     from siamese_news.search.files import files_read
@@ -136,7 +134,7 @@ def _together(
     folder = ShardFolder(out.resolve() if ray else out)
     if folder.path.exists() and not resume:
         raise InputError(
-            f"{folder.path}: an unfinished run left this; continue with --resume, or remove it "
+            f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
             "to start over"
         )
     stream = open_posts(query.posts, **query.reading())

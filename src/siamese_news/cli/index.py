@@ -28,32 +28,27 @@ def index(
     out: Annotated[Path, typer.Option(help="Folder of the index.")],
     posts: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Posts to index: dumps of any known platform, JSON lines, CSV, Parquet; files, "
-            "folders, globs, or -; several may follow."
-        ),
+        typer.Option(help="Posts to index, as rank reads them."),
     ] = None,
     model: ModelOption = None,
-    add: Annotated[
-        bool, typer.Option("--add", help="Add the posts to the index that is there.")
-    ] = False,
+    add: Annotated[bool, typer.Option("--add", help="Add the posts to an existing index.")] = False,
     delete: Annotated[
-        list[str] | None, typer.Option(help="Id of a post to delete. Several may follow.")
+        list[str] | None, typer.Option(help="One or more ids of posts to delete.")
     ] = None,
     delete_from: Annotated[
-        Path | None, typer.Option(help="File of ids to delete, one in a line.")
+        Path | None, typer.Option(help="File of ids to delete, one per line.")
     ] = None,
     compact: Annotated[
         bool,
         typer.Option(
             "--compact",
-            help="Write the index anew without the deleted posts, and remove the old files.",
+            help="Rewrite the index without the deleted posts and remove the old files.",
         ),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare every byte with what was written.")
+        bool, typer.Option("--check", help="Verify the checksums of all files.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing index.")] = False,
     text_field: TextFieldOption = None,
     id_field: IdFieldOption = None,
     date_field: DateFieldOption = None,
@@ -62,17 +57,17 @@ def index(
     strict: StrictOption = False,
     threads: ThreadsOption = None,
 ) -> None:
-    """Read, tokenise and encode posts once, to search them again and again.
+    """Read, tokenize and encode posts once, to search them many times.
 
     Example: siamese-news index --posts dump/ --out posts.index
 
-    Then rank, filter and explain take --index posts.index in place of --posts, to the same scores.
+    Then rank, filter and explain take --index posts.index instead of --posts, with the same scores.
 
-    --add adds new posts; --delete hides some at once, and --compact takes them off the disk.
+    --add adds posts. --delete hides posts immediately; --compact removes them from the disk.
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
-    with bad_input_exits("the index is as it was"):
+    with bad_input_exits("the index is unchanged"):
         from siamese_news.errors import InputError
         from siamese_news.search.index.changing import IndexChange
         from siamese_news.search.index.manifest import Manifest
@@ -86,13 +81,13 @@ def index(
                 "or --delete-from and --compact, and --check"
             )
         if add and not posts:
-            raise InputError("--add adds posts, and none came; expected --posts")
+            raise InputError("--add requires --posts")
         if posts is None and not out.is_dir():
             Manifest.read(out)  # says what is wrong
         with output_lock(out):
             if check:
                 files = Manifest.read(out).verify(out)
-                echo(f"{out}: {files} files are as they were written")
+                echo(f"{out}: {files} files are unchanged")
                 return
             if posts is not None:
                 query = Query(
@@ -119,7 +114,7 @@ def _posts(out: Path, query: Query, *, add: bool, force: bool) -> "Changed":
 
     if not add and out.exists() and not force:
         raise InputError(
-            f"{out}: is there already; --add adds posts to it, --force replaces an index"
+            f"{out}: already exists; add posts to it with --add, or replace it with --force"
         )
     encoder, which = open_named(query.model)
     known = indexable(encoder)
@@ -148,8 +143,8 @@ def _ids(path: Path) -> list[str]:
 
 def _say(out: Path, changed: "Changed") -> None:
     done = {
-        "added": changed.added, "there already": changed.present, "deleted": changed.deleted,
-        "not there": len(changed.missing),
+        "added": changed.added, "already there": changed.present, "deleted": changed.deleted,
+        "not found": len(changed.missing),
     }  # fmt: skip
     said = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
     echo(f"{out}: {changed.posts:,} posts{f' ({said})' if said else ''}")

@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 def keywords(
     posts: PostsOption,
     results: Annotated[
-        Path | None, typer.Option(help="Accepted posts: what rank or filter wrote.")
+        Path | None, typer.Option(help="Accepted posts: a results file from rank or filter.")
     ] = None,
     articles: Annotated[
-        list[str] | None, typer.Option(help="Seed articles, to rank first, instead of --results.")
+        list[str] | None,
+        typer.Option(help="Seed articles to rank the posts for, instead of --results."),
     ] = None,
     model: ModelOption = None,
     top: Annotated[
-        int, typer.Option(min=1, help="With --articles: accept so many of the best posts.")
+        int, typer.Option(min=1, help="With --articles: number of best posts to accept.")
     ] = 200,
-    limit: Annotated[int, typer.Option(min=1, help="Terms to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of terms to list.")] = 20,
     format: Annotated[
-        Literal["table", "jsonl", "csv"], typer.Option(help="How to write it.")
+        Literal["table", "jsonl", "csv"], typer.Option(help="Output format.")
     ] = "table",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
@@ -55,9 +56,9 @@ def keywords(
 
     Example: siamese-news keywords --results found.jsonl --posts tweets.jsonl.gz --limit 15
 
-    With each term: how many accepted posts it adds, how many other posts have it too.
+    For each term: how many accepted posts it adds, and how many other posts contain it.
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.data.readers import open_posts

@@ -16,36 +16,26 @@ from siamese_news.utils.exits import bad_input_exits
 ArticlesOption = Annotated[
     list[str],
     typer.Option(
-        help="Seed articles: .txt, saved web pages, JSON, JSON lines, CSV; files, folders, globs, "
-        "or - for standard input; several may follow."
+        help="Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
+        "files, "
+        "folders or globs, or - for standard input."
     ),
 ]
-PostsOption = Annotated[
-    list[str],
-    typer.Option(
-        help="Posts: dumps of any known platform, JSON lines, CSV, Parquet; files, folders, globs, "
-        "or -; several may follow."
-    ),
-]
-OptionalPostsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--posts",
-        help="Posts: dumps of any known platform, JSON lines, CSV, Parquet; files, folders, globs, "
-        "or -; several may follow.",
-    ),
-]
+_POSTS = (
+    "Posts: exports from any known platform, JSON lines, CSV or Parquet; one or more files, "
+    "folders or globs, or - for standard input."
+)
+PostsOption = Annotated[list[str], typer.Option(help=_POSTS)]
+OptionalPostsOption = Annotated[list[str] | None, typer.Option("--posts", help=_POSTS)]
 IndexOption = Annotated[
     Path | None,
-    typer.Option(
-        "--index", help="In place of --posts: an index of them that siamese-news index wrote."
-    ),
+    typer.Option("--index", help="Search this index (from siamese-news index) instead of --posts."),
 ]
 ModelOption = Annotated[
     Path | None,
     typer.Option(
-        help="Model folder that training wrote; else the one shipped. A folder of "
-        "sentence-transformers or model2vec gives the vectors beside the words of the one shipped."
+        help="Model folder from training (default: the built-in model). A sentence-transformers or "
+        "model2vec folder replaces only the vectors of the built-in model."
     ),
 ]
 NotOption = Annotated[
@@ -53,112 +43,121 @@ NotOption = Annotated[
     typer.Option(
         "--not",
         metavar="ARTICLE",
-        help="Article of a story that is not meant: its score is subtracted; several may follow.",
+        help="Articles about a different story; their score is subtracted.",
     ),
 ]
 AggregateOption = Annotated[
     Aggregate,
     typer.Option(
-        help="Score over several seeds: near any of them (max), near all (mean), between (softmax)."
+        help="How to combine the scores of several seeds: close to any of them (max), to all of "
+        "them "
+        "(mean), or in between (softmax)."
     ),
 ]
 AboutOption = Annotated[
     About,
     typer.Option(
-        help="Posts about the article's event, or about this very article. auto: the event for "
-        "several seeds of one story; else as the pool suggests."
+        help="Find posts about the event or about the article itself. auto: the event for several "
+        "seeds of one story, otherwise as the posts suggest."
     ),
 ]
 SmoothOption = Annotated[
     bool | None,
     typer.Option(
         "--smooth/--no-smooth",
-        help="Let posts that are alike lend each other their scores, where the model does.",
+        help="Smooth scores over similar posts (default: as set in the model).",
     ),
 ]
 FusionOption = Annotated[
     Fusion | None,
     typer.Option(
-        help="Words and vectors: added with the model's weight, by reciprocal ranks (another "
-        "pass), or one alone. Else as the model says."
+        help="Combine words and vectors by a weighted sum or by reciprocal ranks (one more "
+        "pass), or "
+        "use only one of them (default: as set in the model)."
     ),
 ]
 ExpandOption = Annotated[
     bool | None,
     typer.Option(
         "--expand/--no-expand",
-        help="Let each article's best posts speak for it as well (pseudo-relevance feedback; "
-        "another pass). Else as the model says; the one shipped does.",
+        help="Pseudo-relevance feedback: expand each article with its best posts (one more pass; "
+        "default: as set in the model, on in the built-in one).",
     ),
 ]
 AfterOption = Annotated[
-    str | None, typer.Option(metavar="DATE", help="Only posts from then on (UTC), or undated.")
+    str | None,
+    typer.Option(metavar="DATE", help="Keep posts from this date on (UTC) and undated posts."),
 ]
 BeforeOption = Annotated[
-    str | None, typer.Option(metavar="DATE", help="Only posts before then (UTC), or undated.")
+    str | None,
+    typer.Option(metavar="DATE", help="Keep posts before this date (UTC) and undated posts."),
 ]
 DatedOnlyOption = Annotated[bool, typer.Option("--dated-only", help="Leave out undated posts.")]
 DedupeOption = Annotated[
-    bool, typer.Option("--dedupe", help="Of near-duplicates show the best one, with their number.")
+    bool, typer.Option("--dedupe", help="Show only the best of near-duplicates, with their number.")
 ]
 IdsOnlyOption = Annotated[
-    bool, typer.Option("--ids-only", help="Write no words of the posts, for sharing.")
+    bool,
+    typer.Option("--ids-only", help="Write no text of the posts, so that the file can be shared."),
 ]
-AuthorOption = Annotated[bool, typer.Option("--author", help="Write the authors as well.")]
+AuthorOption = Annotated[bool, typer.Option("--author", help="Write the authors, too.")]
 PseudonymiseOption = Annotated[
     Path | None,
     typer.Option(
         "--pseudonymise",
         metavar="KEYFILE",
-        help="Write the authors as HMAC-SHA256 under a secret key. Names inside texts and ids "
-        "(Bluesky) stay.",
+        help="Write the authors as HMAC-SHA256 with this secret key. Names inside texts and ids "
+        "(Bluesky) are not replaced.",
     ),
 ]
 MapOption = Annotated[
     bool,
     typer.Option(
         "--map",
-        help="Places x and y of the best 2,000 posts, for a viewer such as embedding-atlas.",
+        help="Add map coordinates x and y for the best 2,000 posts, for a viewer such as "
+        "embedding-atlas.",
     ),
 ]
-BomOption = Annotated[bool, typer.Option("--bom", help="Begin a CSV as Excel likes it.")]
-TextFieldOption = Annotated[str | None, typer.Option(help="Field of a post's text.")]
+BomOption = Annotated[bool, typer.Option("--bom", help="Write a UTF-8 byte order mark for Excel.")]
+TextFieldOption = Annotated[str | None, typer.Option(help="Field with the text of a post.")]
 IdFieldOption = Annotated[
-    str | None, typer.Option(help="Field of a post's id; 'line' numbers the rows.")
+    str | None, typer.Option(help="Field with the id of a post; 'line' numbers the rows.")
 ]
-DateFieldOption = Annotated[str | None, typer.Option(help="Field of a post's date.")]
+DateFieldOption = Annotated[str | None, typer.Option(help="Field with the date of a post.")]
 EncodingOption = Annotated[
     str | None,
-    typer.Option(help="Encoding of the posts' files, such as utf-16 or cp1252; else by a look."),
+    typer.Option(
+        help="Encoding of the files of posts, such as utf-16 or cp1252 (default: detected)."
+    ),
 ]
 LongWindowOption = Annotated[
-    bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
+    bool, typer.Option("--long-window", help="Allow .zst files with windows of up to 2 GiB.")
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Stop at the first bad row instead of setting it aside.")
+    bool, typer.Option("--strict", help="Stop at the first bad row instead of skipping it.")
 ]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
 OneStoryOption = Annotated[
     bool,
     typer.Option(
         "--one-story",
-        help="The seeds tell one story: one list for all of them, not one for each.",
+        help="Treat the seeds as one story: one list for all of them instead of one for each.",
     ),
 ]
-TopOption = Annotated[int, typer.Option(min=1, help="Posts to list for each article.")]
+TopOption = Annotated[int, typer.Option(min=1, help="Number of posts to list for each article.")]
 ThresholdOption = Annotated[
-    float, typer.Option(min=-4, max=4, help="Keep posts with this score or a higher one.")
+    float, typer.Option(min=-4, max=4, help="Keep posts with at least this score.")
 ]
 FormatOption = Annotated[
-    Format | None, typer.Option(help="Else by the ending of --out, or a table.")
+    Format | None, typer.Option(help="Output format (default: by the file name, or a table).")
 ]
-OutOption = Annotated[Path | None, typer.Option(help="File to write; else the terminal.")]
+OutOption = Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")]
 TimingOption = Annotated[
     bool,
     typer.Option(
         "--timing",
-        help="Say at the end what share of the time went into reading, encoding (text to words and "
-        "vectors) and scoring.",
+        help="Print at the end how much of the time was spent on reading, encoding (text to words "
+        "and vectors) and scoring.",
     ),
 ]
 
@@ -182,10 +181,10 @@ SEARCH: dict[str, Any] = {
 def asks(
     unsaid: Query, *, needs: tuple[str, ...], without: tuple[str, ...], hint: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function of a `Query` and options of its own.
+    """Turn a function of a `Query` and its own options into a command.
 
     Args:
-        unsaid: what is asked for without options.
+        unsaid: the query without any options.
         needs: fields whose options must be given.
         without: fields that have no option here.
         hint: see `bad_input_exits`.

@@ -1,4 +1,4 @@
-"""How and where a command writes: never over what it reads, over other files with --force."""
+"""How and where a command writes: never over its inputs, over other files only with --force."""
 
 import json
 import sys
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from siamese_news.search.records import RankedPost
     from siamese_news.utils.choices import Format
 
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace a file that is there and was not written so.")
-]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
 _ENDINGS: "dict[str, Format]" = {
     ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".trec": "trec", ".run": "trec",
@@ -28,7 +26,7 @@ def format_of(query: "Query", default: "Format | None") -> "Query":
     """The query with the format asked for, else that of the ending of the file's name.
 
     Raises:
-        InputError: the name tells none, and there is no default.
+        InputError: the name has no known ending, and there is no default.
     """
     from dataclasses import replace
 
@@ -40,7 +38,7 @@ def format_of(query: "Query", default: "Format | None") -> "Query":
         format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
         if format is None:
             raise InputError(
-                f"{out}: the name does not tell the format; expected an ending .jsonl, .csv, "
+                f"{out}: unknown format; expected an ending .jsonl, .csv, "
                 ".parquet, .trec or .txt, or --format"
             )
     if format == "parquet":
@@ -49,9 +47,9 @@ def format_of(query: "Query", default: "Format | None") -> "Query":
 
 
 def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
-    """Check that an output, with what is written beside it, destroys nothing of the user's.
+    """Check that an output and the files that go with it overwrite nothing of the user's.
 
-    Results of an earlier search that nobody has changed since, and reports, may be replaced.
+    Unchanged results of an earlier search, and reports, may be replaced.
 
     Args:
         out: the file to write; None is the terminal.
@@ -59,7 +57,7 @@ def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = Fals
         force: replace another file as well.
 
     Raises:
-        InputError: the output is one of the inputs, is no ordinary file, or is there already.
+        InputError: the output is one of the inputs, is not a regular file, or already exists.
     """
     from siamese_news.errors import InputError
     from siamese_news.utils.files import is_stream
@@ -72,21 +70,21 @@ def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = Fals
             continue
         source = read.get(_identity(written))
         if source is not None:
-            what = "is" if written == out else f"would write {written.name} beside it, which is"
+            what = "is" if written == out else f"would also write {written.name}, which is"
             raise InputError(
-                f"{out}: {what} one of the files that are read ({source}); name another file "
-                "with --out"
+                f"{out}: {what} one of the input files ({source}); name another file with --out"
             )
         if not written.is_file():
-            kind = "a folder" if written.is_dir() else "no ordinary file"
+            kind = "a folder" if written.is_dir() else "not a regular file"
             raise InputError(f"{written}: is {kind}; expected the name of a file to write")
     if force or (not out.exists() and not any(path.exists() for path in _beside(out))):
         return
     for path in (out, *_beside(out)):
         if path.exists() and not _replaceable(path, out):
             raise InputError(
-                f"{path}: is there already, and is not what an earlier run of this program wrote "
-                "(or was changed since); name another file with --out, or replace it with --force"
+                f"{path}: already exists, and an earlier run of this program did not write it "
+                f"(or it was "
+                "changed since); name another file with --out, or replace it with --force"
             )
 
 
@@ -138,7 +136,7 @@ def claim_for(query: "Query", *, force: bool, others: Iterable[Path | None] = ()
 
 
 def rejected_file(out: Path | None) -> Path | None:
-    """Where bad rows go: beside the output, where it is a file."""
+    """The file for rejected rows, next to the output if that is a file."""
     from siamese_news.utils.files import is_stream
 
     if out is None or is_stream(out):

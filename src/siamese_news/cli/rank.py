@@ -27,8 +27,8 @@ def rank(
         bool,
         typer.Option(
             "--scores-only",
-            help="Write id and score of every post, in the order of the posts, and nothing else: "
-            "for sample and certify. --out must be a .parquet.",
+            help="Write only the id and score of every post, in input order, for sample and "
+            "certify. --out must be a .parquet file.",
         ),
     ] = False,
 ) -> None:
@@ -36,11 +36,11 @@ def rank(
 
     Example: siamese-news rank --articles story.html --posts tweets.jsonl.gz --top 50 --out top.csv
 
-    Beside --out go <out>.meta.json (command, hashes, all scores) and <out>.rejected.jsonl.
+    Also writes <out>.meta.json (command, hashes, all scores) and <out>.rejected.jsonl.
 
-    With --dedupe the copies among the --top posts of a list collapse.
+    --dedupe merges near-duplicates among the --top posts of a list.
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     from siamese_news.errors import InputError
     from siamese_news.search.export import ranking_rows
@@ -114,7 +114,7 @@ def rank(
 def _settle(
     opened: "OpenQuery", scorer: "Scorer", pool: "Pool", scored: int, more: list[str]
 ) -> "tuple[Decided, list[str]]":
-    """What was looked for, and what a reader should know of the results; both are said."""
+    """Print and return what the search looked for and what a reader should know."""
     opened.languages.note(pool.sample())
     decided = opened.decided(scorer)
     say_found(pool.summary(scored), decided, opened.window)

@@ -1,4 +1,4 @@
-"""What a search reads: seeds and posts, each named on the console before the work starts."""
+"""The seeds and posts of a search, each listed on the console before the work starts."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ _WIDTH = 70
 
 
 def read_seeds(query: "Query") -> "Seeds":
-    """The seed articles of a search, named on the console: a wrong one is seen at once.
+    """Read the seed articles of a search and list them on the console.
 
-    Unless the query is strict, an article that has neither title nor text is named and left out.
+    Unless the query is strict, an article without title and text is skipped with a warning.
     """
     from siamese_news.data.articles import read_articles
     from siamese_news.errors import InputError
@@ -37,7 +37,7 @@ def read_seeds(query: "Query") -> "Seeds":
 
     def set_aside(reason: str) -> None:
         aside.append(reason)
-        echo(f"article set aside (--strict stops here): {reason}")
+        echo(f"article skipped (--strict stops here): {reason}")
 
     keep = None if query.strict else set_aside
     pushing = read_articles(query.negatives, set_aside=keep) if query.negatives else []
@@ -61,10 +61,7 @@ def open_pool(query: "Query", model: "AnyModel") -> "Pool":
     from siamese_news.search.files import FilePool
 
     if bool(query.posts) == bool(query.index):
-        raise InputError(
-            "the posts to search are named by --posts, or by --index for an index of them; "
-            "expected one of the two"
-        )
+        raise InputError("expected either --posts or --index, to know which posts to search")
     if query.index is None:
         stream = open_posts(query.posts, rejected=rejected_file(query.out), **query.reading())
         say_posts(stream)
@@ -72,14 +69,14 @@ def open_pool(query: "Query", model: "AnyModel") -> "Pool":
         return FilePool(stream, out=query.out, again=say_again)
     if given := [name for name, value in query.reading().items() if value]:
         raise InputError(
-            f"--{given[0].replace('_', '-')} says how files of posts are read, and with --index "
-            "none is; leave it out, or give it to siamese-news index"
+            f"--{given[0].replace('_', '-')} applies to files of posts, not to --index; leave it "
+            "out, or pass it to siamese-news index"
         )
     return open_index_of(query.index, model)
 
 
 def open_index_of(path: "Path", model: "AnyModel") -> "PostIndex":
-    """An index for a model; its state is said."""
+    """Open an index and report its state."""
     from siamese_news.search.index.pool import open_index
 
     index = open_index(path, model)
@@ -87,19 +84,19 @@ def open_index_of(path: "Path", model: "AnyModel") -> "PostIndex":
     echo(f"index {path}: {len(index):,} posts")
     for name in index.manifest.changed_sources():
         echo(
-            f"{name}: has changed since the index was built, which has the posts as they were; "
-            "siamese-news index --add adds new ones"
+            f"{name}: has changed since the index was built; add new posts with siamese-news index "
+            "--add"
         )
     return index
 
 
 def say_again(reason: str) -> None:
-    """Why it takes another pass."""
+    """Report why another pass is needed."""
     echo(f"the posts are scored once more: {reason}")
 
 
 def say_found(summary: "Sequence[str]", decided: "Decided", window: "Window") -> None:
-    """What was read, what was looked for, and how many posts have no date that can be read."""
+    """Report what was read, what the search looked for, and how many posts have no date."""
     for line in summary:
         echo(line)
     if said := str(decided):
@@ -107,11 +104,11 @@ def say_found(summary: "Sequence[str]", decided: "Decided", window: "Window") ->
     if window.undated:
         total = window.undated + window.dated
         what = "left out" if window.dated_only else "kept; --dated-only leaves them out"
-        echo(f"{window.undated:,} of {total:,} posts have no date that can be read: {what}")
+        echo(f"{window.undated:,} of {total:,} posts have no readable date: {what}")
 
 
 def _say_seeds(seeds: "Sequence[Article]", negatives: "Sequence[Article]") -> None:
-    """Name the articles: id, title or first words, and how many words there are."""
+    """List the articles: id, title or first words, and number of words."""
     for kind, articles in (("seed", seeds), ("not", negatives)):
         for article in articles[:_SHOWN]:
             words = len(article.full_text.split())
@@ -123,24 +120,24 @@ def _say_seeds(seeds: "Sequence[Article]", negatives: "Sequence[Article]") -> No
 
 
 def say_posts(posts: "PostStream") -> None:
-    """Name the files of posts, what each is taken for, and what was passed over."""
+    """List the files of posts, their formats, and what was skipped."""
     for found in posts.detected[:_SHOWN]:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
         echo(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
     if len(posts.detected) > _SHOWN:
         echo(f"and {len(posts.detected) - _SHOWN:,} more files of posts")
     for path in posts.own:
-        echo(f"{path}: is an earlier result of this program, so it is not read as posts")
+        echo(f"{path}: skipped; it is a results file of this program")
     for path in posts.unknown[:_SHOWN]:
-        echo(f"{path}: passed over for its ending; name the file itself if it holds posts")
+        echo(f"{path}: skipped because of its extension; name the file itself if it contains posts")
     if len(posts.unknown) > _SHOWN:
-        echo(f"and {len(posts.unknown) - _SHOWN:,} more files passed over for their endings")
+        echo(f"and {len(posts.unknown) - _SHOWN:,} more files skipped because of their extensions")
     for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
-        echo(f"left out (--strict stops here): {message}")
+        echo(f"skipped (--strict stops here): {message}")
 
 
 def echo(line: str) -> None:
-    """A line on standard error, in which nothing steers the terminal."""
+    """Print a line on standard error, without control characters."""
     from siamese_news.utils.terminal import clean
 
     typer.echo(clean(line), err=True)

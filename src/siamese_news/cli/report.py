@@ -11,7 +11,7 @@ from siamese_news.utils.exits import bad_input_exits
 
 def report(
     results: Annotated[
-        Path, typer.Option(help="What rank or filter wrote: .jsonl, .csv or .parquet.")
+        Path, typer.Option(help="Results file from rank or filter: .jsonl, .csv or .parquet.")
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
     force: ForceOption = False,
@@ -23,14 +23,14 @@ def report(
         typer.Option(help="Score to draw as the threshold (default: the threshold of the search)."),
     ] = None,
 ) -> None:
-    """Write the results of a search as one HTML page that opens anywhere, also offline.
+    """Write the results of a search as one self-contained HTML page.
 
-    Scores, near-duplicate clusters with the matched words marked, a timeline where the posts have
-    dates, and how it was made: command, versions, hashes.
+    The page shows scores, clusters of near-duplicates with the matched words highlighted, a
+    timeline if the posts have dates, and the command, versions and hashes behind them.
 
     Example: siamese-news report --results found.jsonl --out found.html --title "Harlow bridge"
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.errors import InputError

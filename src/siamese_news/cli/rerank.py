@@ -12,15 +12,18 @@ from siamese_news.utils.exits import bad_input_exits
 
 
 def rerank(
-    model: Annotated[Path, typer.Option(help="Ranker folder that task=rerank wrote.")],
+    model: Annotated[Path, typer.Option(help="Model folder from training with task=rerank.")],
     query: Annotated[str, typer.Option(help="Keywords.")],
-    posts: Annotated[Path, typer.Option(help="Posts: JSONL with an id and a text; may be .gz.")],
+    posts: Annotated[
+        Path, typer.Option(help="Posts: JSON lines with an id and a text; may be .gz.")
+    ],
     first_stage: Annotated[
-        Literal["none", "bm25"], typer.Option(help="bm25: rerank only its 1,000 best posts.")
+        Literal["none", "bm25"],
+        typer.Option(help="bm25: rerank only the 1,000 best posts by BM25."),
     ] = "none",
-    top: Annotated[int, typer.Option(min=1, help="Posts to list.")] = 100,
-    format: Annotated[Format, typer.Option(help="How to write the ranking.")] = "table",
-    out: Annotated[Path | None, typer.Option(help="File to write; else the terminal.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of posts to list.")] = 100,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "table",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     force: ForceOption = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
 ) -> None:
@@ -28,7 +31,7 @@ def rerank(
 
     Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
 
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     with bad_input_exits():
         from siamese_news.data.readers import open_posts

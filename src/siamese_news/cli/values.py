@@ -1,13 +1,13 @@
-"""Several values after one option, as a shell makes them of ``--posts dump/*.csv``."""
+"""Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-_WORKERS = "filter --workers N shares the work on one machine, filter --engine ray on several"
+_WORKERS = "use filter --workers N on one machine, or filter --engine ray on several"
 REMOVED = {
-    "--over-seeds": "it is now --one-story; filter always makes one list, so leave it out there",
+    "--over-seeds": "use --one-story; filter always writes one list and needs no option",
     "--shard": _WORKERS,
     "merge": _WORKERS,
 }
@@ -27,8 +27,8 @@ class Commands(TyperGroup):
 class ManyValues(TyperCommand):
     """A command whose list options take every value up to the next option.
 
-    ``--posts a b c`` is ``--posts a --posts b --posts c``. A value that belongs to no option stops
-    the command, with what each option took: a file that the shell put in the wrong place is never
+    ``--posts a b c`` is ``--posts a --posts b --posts c``. A value that does not belong to an
+    option stops the command and lists what each option took, so that a misplaced file is never
     read as something else.
     """
 
@@ -51,9 +51,10 @@ class ManyValues(TyperCommand):
             if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
+            listed = f" ({listed})" if listed else ""
             raise typer.BadParameter(
-                f"{', '.join(stray)}: belongs to no option{f' ({listed})' if listed else ''}; put "
-                "files right after --articles or --posts",
+                f"{', '.join(stray)}: does not belong to an option{listed}; put files right after "
+                "--articles or --posts",
                 ctx=ctx,
             )
         return super().parse_args(ctx, spread)

@@ -9,36 +9,39 @@ from siamese_news.utils.exits import bad_input_exits
 
 
 def desk(
-    project: Annotated[
-        Path, typer.Option(help="Folder of the project: a new one, or one to open again.")
-    ] = Path("siamese-news-project"),
+    project: Annotated[Path, typer.Option(help="Folder of a new or existing project.")] = Path(
+        "siamese-news-project"
+    ),
     articles: Annotated[
         list[str] | None,
-        typer.Option(help="Seed articles, as rank reads them. More can be added on the page."),
+        typer.Option(help="Seed articles, as for rank. More can be added on the page."),
     ] = None,
     posts: Annotated[
         list[str] | None,
-        typer.Option(help="Posts, as rank reads them. More can be added on the page."),
+        typer.Option(help="Posts, as for rank. More can be added on the page."),
     ] = None,
     negatives: Annotated[
         list[str] | None,
-        typer.Option("--not", help="Articles of a story that is not meant, as rank reads them."),
+        typer.Option("--not", help="Articles about a different story, as for rank."),
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Model folder, as rank reads it.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Else any that is free.")] = 0,
+    model: Annotated[Path | None, typer.Option(help="Model folder, as for rank.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port (default: any free one).")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address with its token; open nothing.")
+        bool,
+        typer.Option(
+            "--no-browser", help="Print the address with its token instead of opening a browser."
+        ),
     ] = False,
 ) -> None:
-    """Work through the whole question in the browser: search, label, decide, hand over.
+    """Search, label, certify and export in the browser.
 
-    Only this machine can open the page, and only with the token that is new every time.
+    The page can be opened only on this machine, with a token that changes every time.
 
     Example: siamese-news desk --project flood --articles flood/pages --posts flood/dumps
 
-    Exit codes: 0 ended, 1 the project cannot be written, 2 bad input (says what).
+    Exit codes: 0 success, 1 the project cannot be written, 2 bad input.
     """
-    with bad_input_exits("labels are on the disk; the same command opens the project again"):
+    with bad_input_exits("labels are saved; the same command reopens the project"):
         import uvicorn  # noqa: F401  before the project has a folder
 
         from siamese_news.desk.project import Project

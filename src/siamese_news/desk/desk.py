@@ -55,13 +55,13 @@ class Desk:
         with self._guard:
             if self._results is None or self._results[0] != str(path):
                 if not path.exists():
-                    raise InputError("there are no results yet; search first")
+                    raise InputError("no results yet; search first")
                 database = path.with_name("results.sqlite")
                 self._results = (str(path), Results(path, database))
             return self._results[1]
 
     def meta(self) -> dict[str, Any]:
-        """What the search wrote beside its results; empty where it has not."""
+        """The meta file of the search; empty if there is none."""
         path = self.project.results.with_name("results.parquet.meta.json")
         try:
             return dict(json.loads(path.read_text(encoding="utf-8")))

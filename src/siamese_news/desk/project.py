@@ -1,4 +1,4 @@
-"""The folder that a project is: everything the page knows lies in it, nothing in the process."""
+"""The folder of a project, which holds the whole state of the page."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNO
 _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
 _FORM = Query(threshold=0.1, about="event", map=True)
-_OPTIONS: dict[str, Any] = {  # an empty text stands for what is not asked
+_OPTIONS: dict[str, Any] = {  # an empty text means not set
     name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
     for name in (
         "threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about",
@@ -39,14 +39,14 @@ class Project:
     """A project's folder.
 
     Args:
-        folder: made where it is not there; one that holds other things is refused.
-        articles: seed articles that the command line named, beside those in the folder.
-        posts: dumps that the command line named, likewise.
-        negatives: articles of a story that is not meant, likewise.
+        folder: created if missing; a folder with other files is refused.
+        articles: seed articles from the command line, in addition to those in the folder.
+        posts: files of posts from the command line, likewise.
+        negatives: articles about a different story, likewise.
         model: folder of the model; None for the one shipped.
 
     Raises:
-        InputError: for a folder that is no project.
+        InputError: the folder is not a project.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Project:
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
-                    f"{folder}: holds other files and no project.json; expected a new folder or "
-                    "one that the page made: name another --project"
+                    f"{folder}: contains other files but no project.json; expected a new folder "
+                    "or an existing project: name another --project"
                 )
             (self.folder / ".private").mkdir(parents=True, exist_ok=True)
             self._write({"format": FORMAT, "search": 0, "options": dict(_OPTIONS)})
@@ -91,8 +91,8 @@ class Project:
             lock.acquire(timeout=0)
         except Timeout as error:
             raise InputError(
-                f"{self.folder}: is open in another siamese-news desk; use that page (several tabs "
-                "may be open), or end that one first"
+                f"{self.folder}: is open in another siamese-news desk; use that page (it can be "
+                "open in several tabs), or stop it first"
             ) from error
         try:
             yield
@@ -195,7 +195,7 @@ class Project:
             try:
                 os.link(file, path)  # unlike a rename this refuses a file that came in between
             except FileExistsError as error:
-                raise InputError(f"{name}: is there already; remove it first") from error
+                raise InputError(f"{name}: already exists; remove it first") from error
             if path.name != name:
                 names = self.config().get("names", {})
                 self.update(names={**names, f"{kind}/{path.name}": name})

@@ -71,7 +71,7 @@ def shares_in(text: str) -> list[str]:
     1 to 10, which is more likely a slip than a percentage, and is refused later.
 
     Raises:
-        InputError: for a comma that may stand inside a number or between two.
+        InputError: for a comma that may be inside a number or between two.
     """
     words = re.sub(r"\s+%", "%", text).replace(";", " ")
     # A comma separates after a %, and before a blank or a number with a point.

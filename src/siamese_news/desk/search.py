@@ -1,4 +1,4 @@
-"""The search in a process of its own, which outlives the server and goes on after a kill."""
+"""The search in its own process, which outlives the server and can be resumed."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Status:
     """Where the search is.
 
     Attributes:
-        state: ``none``, ``running``, ``stopped`` (can go on), ``failed`` or ``done``.
+        state: ``none``, ``running``, ``stopped`` (can be resumed), ``failed`` or ``done``.
         share: of the present pass, 0 to 1; None where that is not known yet.
         posts: read in the present pass.
         turn: number of the pass.
@@ -58,7 +58,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     named = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
-            raise InputError(f"there is no input: add {what} first")
+            raise InputError(f"add {what} first")
     asked: dict[str, Any] = {name: value or None for name, value in options.items()}
     for name in FIELDS:
         asked[name] = str(options[name]).strip()[:100] or None
@@ -72,7 +72,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
 
 
 def command_line(arguments: list[str]) -> str:
-    """As one types it."""
+    """As typed in a shell."""
     return shlex.join([PROGRAM, *arguments])
 
 
@@ -95,7 +95,7 @@ class Search:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self, options: dict[str, Any]) -> str:
-        """Begin a search, or go on with one that stopped; returns the command.
+        """Start a search or resume a stopped one; returns the command.
 
         Raises:
             InputError: while one is running, and for options that cannot be.
@@ -104,7 +104,7 @@ class Search:
             project = self._project
             status = self.status()
             if status.state == "running":
-                raise InputError("a search is running; wait for it or cancel it")
+                raise InputError("a search is running; wait for it to finish or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
             known["threshold"] = score_in(known["threshold"])
@@ -113,7 +113,7 @@ class Search:
             arguments = _arguments(query_of(project, known, folder / "results.parquet"))
             if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
                 if project.results.exists():
-                    # Labels and certificates rest on results: those of before stay as they are.
+                    # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
                     folder = project.folder / "searches" / str(number)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +136,7 @@ class Search:
             return line
 
     def cancel(self) -> None:
-        """Interrupt the search, as Ctrl-C does; what it found stays, and it can go on."""
+        """Interrupt the search like Ctrl-C; it can be resumed."""
         process = self._running()
         if process is not None:
             os.kill(process, signal.SIGINT)
@@ -249,7 +249,7 @@ def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         with path.open("rb") as stream:
             lines = stream.read(_LOOK).split(b"\n")
-            if stream.seek(0, os.SEEK_END) > _LOOK:  # remarks stand at both ends
+            if stream.seek(0, os.SEEK_END) > _LOOK:  # remarks are at both ends
                 stream.seek(max(_LOOK, stream.tell() - _LOOK))
                 lines = lines[:-1] + stream.read().split(b"\n")[1:]
     except OSError:

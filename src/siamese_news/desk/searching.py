@@ -46,7 +46,7 @@ class Searching:
         """Take a file of input away."""
         kind, name = request.path_params["kind"], request.path_params["name"]
         if self.desk.search.status().state == "running":
-            raise InputError("a search is reading the files; wait for it or cancel it")
+            raise InputError("a search is reading the files; wait for it to finish or cancel it")
         self.desk.project.remove_input(kind, name)
         return _inputs(self.desk, kind)
 
@@ -79,7 +79,7 @@ class Searching:
         return _inputs(self.desk, "articles")
 
     async def start(self, request: Request) -> Response:
-        """Begin a search, or go on with one."""
+        """Start or resume a search."""
         row = await body_of(request)
         return JSONResponse({"command": await run_in_threadpool(self.desk.search.start, row)})
 

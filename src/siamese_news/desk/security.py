@@ -89,7 +89,7 @@ class Guard:
         return found
 
     async def _let_in(self, send: Send) -> None:
-        """Keep the token in a cookie, and go where it does not stand in the address."""
+        """Keep the token in a cookie, and redirect to the address without it."""
         # Not a redirect: the browser came from elsewhere, and would not send a strict cookie on.
         page = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>siamese_news</title>'

@@ -63,14 +63,14 @@ def serve(project: Project, *, port: int, browser: bool, say: Callable[[str], No
 
 
 def _listening(port: int) -> socket.socket:
-    # With the protocol named, asyncio switches Nagle's algorithm off; else each answer takes 40 ms.
+    # If the protocol is named, asyncio disables Nagle's algorithm: responses are 40 ms faster.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # A server that was killed leaves its port waiting; nobody else can take it meanwhile.
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))
-        # Who comes before the server answers waits instead of being refused.
+        # Early connections wait for the server instead of being refused.
         listening.listen(128)
     except (OSError, OverflowError) as error:
         listening.close()
@@ -83,7 +83,7 @@ def _listening(port: int) -> socket.socket:
 def _opened(path: Path, address: str) -> bool:
     """Open the address by way of a file that only its owner can read.
 
-    The command line of a browser can be read by every user of the machine; the token must not stand
+    Every user of the machine can read the command line of a browser, so the token must not appear
     in it.
     """
     path.unlink(missing_ok=True)

@@ -21,10 +21,10 @@ async def receive(project: Project, kind: str, name: str, parts: AsyncIterable[b
     """Keep an uploaded file among a project's inputs.
 
     Raises:
-        InputError: for its name, one that is there already, one that is too large or empty.
+        InputError: a bad or existing name, a file that is too large or empty.
     """
     if project.input_path(kind, name).exists():
-        raise InputError(f"{name}: is there already; remove it first, or rename the new one")
+        raise InputError(f"{name}: already exists; remove it first, or rename the new one")
     async with _streamed(parts, project.private, CAPS[kind], name) as part:
         project.take_input(kind, name, part)
 

@@ -18,7 +18,7 @@ CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = '
     detail = 'none', prefix = '3 4 5 6', tokenize = 'unicode61 remove_diacritics 2');
 CREATE VIRTUAL TABLE pairs USING fts5(text, content = '', tokenize = 'ascii');
 """
-"""The indexes, beside a table ``posts`` with ``rank`` and ``text``."""
+"""The indexes, for a table ``posts`` with ``rank`` and ``text``."""
 
 _RUN = re.compile(rf"[\w{MARKS}]+")
 _SIGNS = re.compile(r"[^\w\s\x00-\u218f]+")  # emoji, arrows, marks of East Asian typography
@@ -52,8 +52,8 @@ def pairs_of(text: str) -> str:
     Those are runs with letters of scripts without blanks, and runs of emoji and the like.
 
     In hexadecimal, five digits a character: tokenisers of FTS5 split at the vowel signs of Thai.
-    The last character of a run stands alone as well: so each character begins a token, and no
-    phrase goes on into the next run.
+    The last character of a run is also a token of its own: so each character begins a token, and no
+    phrase continues into the next run.
     """
     plain = _plain(text)
     runs = [run for run in _RUN.findall(plain) if has_letter(run)] if east_asian(text) else []

@@ -1,4 +1,4 @@
-"""The posts of files: read with a progress bar, counted, and kept for the next pass."""
+"""Posts from files, with a progress bar."""
 
 import json
 import os
@@ -150,6 +150,6 @@ def empty_remarks(counts: Counts) -> list[str]:
     if counts.empty < max(1, counts.read * _MANY):
         return []
     return [
-        f"{counts.empty:,} of {counts.read:,} posts have an empty text, and score 0; is it in "
-        "another field? (--text-field)"
+        f"{counts.empty:,} of {counts.read:,} posts have no text and score 0; if the text is in "
+        "another field, name it with --text-field"
     ]

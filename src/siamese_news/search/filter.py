@@ -1,4 +1,4 @@
-"""Everything over a threshold: streamed to disk, resumed where it stopped, then best first."""
+"""All posts over a threshold: streamed to disk, resumable, then sorted."""
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from siamese_news.utils.files import atomic_write
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What came of it.
+    """The outcome of a filter.
 
     Attributes:
         scored: posts scored in the last pass.
@@ -137,7 +137,7 @@ def write_filtered(
     decided: Decided,
     remarks: Sequence[str] = (),
 ) -> list[str]:
-    """Write the results, best first, and what is known beside them; what a user should know.
+    """Write the results, best first, with their meta file; returns remarks for the user.
 
     Args:
         opened: what was asked; its `languages` have noted the pool's sample.

@@ -1,4 +1,4 @@
-"""What a notebook gives: lists, iterators, frames of libraries none of which is imported."""
+"""Input from Python: lists, iterators and data frames, without importing their libraries."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ def articles_of(inputs: Articles) -> list[Article]:
     """The articles; one without an id has its place, from 0.
 
     Raises:
-        InputError: for what is no article, and an id used twice.
+        InputError: an item is not an article, or an id is used twice.
     """
     articles = list(_RecordInputs(inputs, "articles", Article, _article))
     seen: set[str] = set()
@@ -47,7 +47,7 @@ def posts_of(inputs: Posts) -> Iterable[Post]:
     What can be iterated again can be so here; an iterator cannot.
 
     Raises:
-        InputError: for what holds no posts; while reading, for what is no post.
+        InputError: not a collection of posts; while reading, an item that is not a post.
     """
     converters: dict[tuple[str, ...], Convert] = {}
 
@@ -75,7 +75,7 @@ class _RecordInputs(Generic[Record]):
                 f"{name} is a {type(inputs).__name__}, which has not been read yet; expected what "
                 "its collect() gives"
             )
-        # One post is no pool: a text would be the name of a file, as often as not.
+        # A single text is rejected: it is often meant as the name of a file.
         if isinstance(inputs, str | bytes | Mapping | Article | Post) or not (
             isinstance(inputs, Iterable) or hasattr(inputs, "columns")
         ):

@@ -106,7 +106,7 @@ class SearchLanguages:
         return found
 
     def plain(self) -> dict[str, Any]:
-        """The languages, for a file beside the results."""
+        """The languages, for the meta file of the results."""
         return {"seeds": self.seeds, "pool": self.shares}
 
 

@@ -1,4 +1,4 @@
-"""A query that is open: its seeds are read and its model is loaded."""
+"""An open query: with its seeds read and its model loaded."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ class OpenQuery:
         self.window: Window = query.window()
 
     def scorer(self) -> Scorer:
-        """A scorer that has observed nothing."""
+        """A new scorer."""
         query, seeds = self.query, self.seeds
         return open_scorer(
             self.model,
@@ -103,7 +103,7 @@ class OpenQuery:
     ) -> None:
         """Write ``<out>.meta.json``: what the search knows beyond its results, and their hash.
 
-        Beside a pipe or a device there is no place for it, and nothing is written.
+        Nothing is written if the output is a pipe or a device.
 
         Args:
             kind: what the scores are.
@@ -143,6 +143,6 @@ def open_query(query: Query, seeds: Seeds) -> OpenQuery:
     """Load the model of a query; any process can do this.
 
     Raises:
-        InputError: no such folder, a library that is not installed, or a file that is no model.
+        InputError: the folder does not exist or is not a model, or its library is missing.
     """
     return OpenQuery(query, seeds, *open_named(query.model))

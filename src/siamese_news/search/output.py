@@ -41,7 +41,7 @@ def write_rows(
         columns: which, in this order; a table and a TREC run have their own.
         titles: of the articles, by id, for a table.
         terminal: whether a person reads the stream; a table is then coloured.
-        bom: begin a CSV with a byte order mark, by which Excel knows UTF-8.
+        bom: begin a CSV with a UTF-8 byte order mark, for Excel.
     """
     if format == "table":
         _table(stream, rows, {} if titles is None else titles, terminal)
@@ -114,7 +114,7 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
             cells += [str(row.get("cluster_size") or "")] if copies else []
             text = clean(row.get("text") or "")
             cells += [clean(row["post"]), text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"]
-            # Text, not str: brackets in a post are no markup.
+            # Text, not str: brackets in a post are not markup.
             table.add_row(*map(Text, cells))
         console.print(table)
 

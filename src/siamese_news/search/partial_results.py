@@ -1,4 +1,4 @@
-"""The unfinished output of a long search: it survives Ctrl-C, kill -9 and a power cut."""
+"""The unfinished output of a long search, which survives Ctrl-C, kill -9 and a power cut."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ _RECORD = 0.02  # how long one takes at most before there are fewer of them
 def output_lock(out: Path) -> Iterator[None]:
     """Hold an output file, so that no other run writes it; a pipe or a device is not held.
 
-    Folders that are made for it are gone again where nothing came into them.
+    Folders made for it are removed again if they stay empty.
 
     Raises:
         InputError: another run holds it.
@@ -55,7 +55,7 @@ def output_lock(out: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
         blocks: done, of the present pass.
@@ -77,13 +77,13 @@ class Progress:
 class PartialResults:
     """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, how far it is.
 
-    The state is written after the rows it speaks of are on the disk; rows after it are cut off on
-    resuming. It must be held with `output_lock`.
+    The state is written once the rows it counts are on the disk; later rows are cut off when the
+    run is resumed. The output must be held with `output_lock`.
 
     Args:
         out: the results' file.
-        job: what must be the same to go on: name -> plain value.
-        resume: go on where an earlier run of the same job stopped, if there was one.
+        job: what must be the same to resume: name -> plain value.
+        resume: continue an earlier run of the same job, if there was one.
 
     Raises:
         InputError: there is an unfinished run, and `resume` was not said or it is of another job.
@@ -95,7 +95,7 @@ class PartialResults:
         self._job = json.loads(json.dumps(dict(job)))
         self.progress = Progress()
         if self._state.exists():
-            self._go_on(resume)
+            self._continue(resume)
         # "a" would write at the end, wherever the state says that the end is.
         self._stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         try:
@@ -135,13 +135,13 @@ class PartialResults:
         self._took = self._saved - started
 
     def close(self) -> None:
-        """Leave the files for a later run, if there is anything to go on with."""
+        """Close the files, and keep them for a later run if anything was done."""
         if self._nothing:
             self.remove()
         self._stream.close()
 
     def remove(self) -> None:
-        """The results are written: nothing is left to go on with."""
+        """Remove the files once the results are written."""
         self._stream.close()
         self._state.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
@@ -150,13 +150,13 @@ class PartialResults:
     def _nothing(self) -> bool:
         return not self.progress.blocks and not self.progress.scorer
 
-    def _go_on(self, resume: bool) -> None:
+    def _continue(self, resume: bool) -> None:
         job, self.progress = self._read()
         if self._nothing:
             return
         if not resume:
             raise InputError(
-                f"{self.path}: an unfinished run left this; go on with --resume, or remove it "
+                f"{self.path}: left by an unfinished run; continue with --resume, or remove it "
                 f"and {self._state.name} to start over"
             )
         if said := difference(job, self._job):
@@ -188,7 +188,7 @@ class PartialResults:
 
 
 def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
-    """The first point in which an earlier job was another than this run's; empty for none."""
+    """The first difference between an earlier job and this run's; empty for none."""
     for name, value in mine.items():
         if job.get(name) != value:
             return f"{name} ({_short(job.get(name))}) than this run ({_short(value)})"

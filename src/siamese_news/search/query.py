@@ -1,4 +1,4 @@
-"""What is asked of a search: one record that commands, page, `Searcher` and workers pass on."""
+"""A search request: one record shared by the commands, the page, `Searcher` and the workers."""
 
 import hashlib
 import hmac
@@ -28,22 +28,23 @@ _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search as it was asked for.
+    """A search request.
 
     Attributes:
-        articles: what the user named: files, folders, globs.
-        posts: likewise.
-        negatives: likewise, articles of stories that are not meant: their score is subtracted.
+        articles: files, folders or globs.
+        posts: files, folders or globs.
+        negatives: files, folders or globs of articles about different stories, whose score is
+            subtracted.
         index: an index of posts instead of `posts`.
-        model: its folder; None is the one shipped.
+        model: its folder; None is the built-in one.
         top: posts of each list.
-        threshold: keep every post from this score on, instead of `top`.
+        threshold: keep every post with at least this score, instead of `top`.
         one_story: the seeds tell one story: one list, and the pool is judged for all of them at
             once. Otherwise each has its own, which does not depend on the others.
-        aggregate: how the scores over several seeds become one.
-        fusion: how words and vectors come together; None: as the model says.
-        expand: whether each article's best posts speak for it too; None: as the model says.
-        smooth: whether scores are smoothed over similar posts; None: as the model says.
+        aggregate: how the scores for several seeds are combined.
+        fusion: how words and vectors are combined; None: as set in the model.
+        expand: pseudo-relevance feedback from each article's best posts; None: as set in the model.
+        smooth: smooth scores over similar posts; None: as set in the model.
         after: only posts from this date on (UTC), or undated ones.
         before: only posts before this date, or undated ones.
         about: which posts are wanted.
@@ -54,19 +55,19 @@ class Query:
         long_window: allow .zst windows of up to 2 GiB.
         strict: stop at the first bad row or article.
         dated_only: leave out posts without a date.
-        dedupe: of near-duplicates only the best post.
-        map: add ``x`` and ``y``, a place on a map of the posts, for the best 2,000.
-        ids_only: write nothing of the posts' words: no text, no matched terms; no link either,
-            which may hold the author's name.
-        author: write the author as well.
-        key: secret with which the author is replaced by a name that means nothing to others.
+        dedupe: keep only the best of near-duplicates.
+        map: add map coordinates ``x`` and ``y`` for the best 2,000 posts.
+        ids_only: write no text, matched terms or link of the posts; a link may contain the
+            author's name.
+        author: write the author, too.
+        key: secret key for pseudonyms of the authors.
         format: of the results; None: by the ending of `out`.
         bom: begin a CSV with a byte order mark.
         threads: CPU threads; None: as many as torch takes.
         out: the file to write; None is the terminal.
 
     Raises:
-        InputError: a choice that does not exist, a number or date that is none.
+        InputError: an unknown choice, or an invalid number or date.
     """
 
     articles: Sequence[str] = ()
@@ -133,7 +134,7 @@ class Query:
         return (*names, *author, "x", "y") if self.map else (*names, *author)
 
     def author_of(self, post: "Post") -> str | None:
-        """The author as it is written: HMAC-SHA256 under the key, if there is one."""
+        """The author as written to the results: HMAC-SHA256 with the key, if there is one."""
         author = post.metadata.get("author")
         if not author or not (self.author or self.key):
             return None
@@ -151,10 +152,10 @@ class Query:
         ]  # fmt: skip
 
     def arguments(self, unsaid: "Query") -> list[str]:
-        """The options of a command line that ask for this.
+        """The command-line options for this query.
 
         Args:
-            unsaid: what the command asks for without options.
+            unsaid: the query of the command without options.
         """
         found: list[str] = []
         for one in fields(self):
@@ -175,7 +176,7 @@ class Query:
 
 
 FILTER = Query(one_story=True, about="event")
-"""What ``filter`` asks for without options."""
+"""The query of ``filter`` without options."""
 
 
 def read_key(path: Path) -> bytes:

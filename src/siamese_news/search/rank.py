@@ -123,7 +123,7 @@ def search(
         found.add(kept, scores, best, block.rows)
     if not found.seen:
         reason = "; no post lies within the dates" if window.counts() else ": expected at least one"
-        raise InputError(f"there is no post to rank{reason}")
+        raise InputError(f"no posts to rank{reason}")
     return Ranking(seeds, found, counts)
 
 
@@ -173,5 +173,5 @@ def write_scores(
                     columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
                 writer.write_table(pa.table(columns, schema=schema))
     if not scanned:
-        raise InputError("there is no post to rank: expected at least one")
+        raise InputError("no posts to rank: expected at least one")
     return scanned, counts

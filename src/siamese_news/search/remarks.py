@@ -17,7 +17,7 @@ WEAK = 0.02
 
 _NAMED = 3
 
-# What stands in the place of an article that is paid for, in the languages of many newspapers. None
+# What paywalls show instead of an article, in the languages of many newspapers. None
 # of 22,000 articles of nine data sets has one of these in fewer than `_STUB` words.
 _PAYWALL = re.compile(
     r"subscribe (?:now |today )?(?:to|for) (?:continue|keep|read|unlimited|full)"
@@ -40,9 +40,10 @@ _FOREIGN, _HEAD, _FEWEST, _MOST = 0.025, 150, 100, 200
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
     """Remarks on articles of which there is only a beginning, and an offer to subscribe."""
     return [
-        f"Article '{article.id}' looks like the beginning of one that is paid for "
-        f"({found[0]!r}, {words:,} words): the list rests on these words. Give its whole text, or "
-        "another article of the story."
+        f"Article '{article.id}' looks like the preview of a paywalled article "
+        f"({found[0]!r}, {words:,} words): the ranking is based on these words. Use its full "
+        f"text or "
+        "another article about the story."
         for article in articles
         if (words := len(article.full_text.split())) < _STUB
         and (found := _PAYWALL.search(article.full_text)) is not None
@@ -78,7 +79,9 @@ def foreign_remarks(
     else:
         more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
         told = f"{', '.join(foreign[:_NAMED])}{more}: has little in common with the other seeds"
-    return [f"{told}. Is it one story? A seed of another story brings in that story's posts."]
+    return [
+        f"{told}. Are they about one story? A seed about another story adds that story's posts."
+    ]
 
 
 def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:

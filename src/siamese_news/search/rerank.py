@@ -51,7 +51,7 @@ def rerank_posts(
             "expected keywords such as 'oscars snub affleck'"
         )
     if not posts:
-        raise InputError("there is no post to rerank; expected at least one")
+        raise InputError("no posts to rerank; expected at least one")
     tokens = [tokenizer(post.text) for post in posts]
     chosen = list(range(len(posts)))
     if first_stage == "bm25" and len(posts) > candidates:

@@ -1,4 +1,4 @@
-"""The search from Python: lists, data frames or any iterator of posts in, plain records out."""
+"""The search from Python: lists, data frames or iterators of posts in, plain records out."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ _SHOWN = 10
 
 
 class Records(list[dict[str, Any]]):
-    """Rows as a list of dicts, which a notebook shows as a table of the first ones."""
+    """Rows as a list of dicts, which a notebook shows as a table."""
 
     def __repr__(self) -> str:
         columns = ", ".join(self[0]) if self else "none"
@@ -85,7 +85,7 @@ class Searcher:
     ``siamese_news.search.searcher``, at the level INFO.
 
     Raises:
-        InputError: no such folder, a library that is not installed, or what is no model.
+        InputError: the folder does not exist or is not a model, or its library is missing.
 
     Example:
         >>> from siamese_news import Searcher
@@ -125,13 +125,13 @@ class Searcher:
         return f"Searcher({self._named!r})"
 
     def open_index(self, path: str | PathLike[str]) -> PostIndex:
-        """An index of posts that ``siamese-news index`` wrote: it takes the place of posts.
+        """Open an index from ``siamese-news index``, to search instead of posts.
 
         Args:
             path: its folder.
 
         Raises:
-            InputError: it was built with another model, is damaged or of another version.
+            InputError: it was built with another model, is damaged or has another version.
         """
         return open_index(path, self.model)
 
@@ -162,29 +162,28 @@ class Searcher:
             posts: any number of posts; an iterator is read once and kept on disk meanwhile. Or an
                 index of them (`open_index`).
             top: how many posts of each article.
-            negatives: articles of stories that are not meant: they push away.
+            negatives: articles about different stories; their score is subtracted.
             one_story: the seeds tell one story: one list for all, and the pool is judged for all
                 of them at once. Otherwise a list for each, which does not depend on the others.
-            aggregate: how the scores over several seeds become one.
+            aggregate: how the scores for several seeds are combined.
             about: which posts are wanted: about the ``event``, about this very ``article``, or
                 ``auto`` (`open_scorer`).
-            fusion: how words and vectors come together; None: as the model says (`open_scorer`).
-            expand: whether the best posts speak for the articles as well; None: as the model says.
+            fusion: how words and vectors are combined; None: as set in the model (`open_scorer`).
+            expand: pseudo-relevance feedback from the best posts; None: as set in the model.
             after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
             before: only posts before this date, or undated ones.
             dated_only: leave out posts without a date.
-            smooth: whether posts that are alike lend each other their scores; None: as the model
-                says.
-            dedupe: of near-duplicates only the best.
-            map: add a place on a map, ``x`` and ``y``, where posts alike lie together.
+            smooth: smooth scores over similar posts; None: as set in the model.
+            dedupe: keep only the best of near-duplicates.
+            map: add map coordinates ``x`` and ``y``, which place similar posts together.
 
         Returns:
             A record a row with the columns of ``siamese-news rank``, made for
             ``pandas.DataFrame(...)``.
 
         Raises:
-            InputError: no article, no post, an id twice, what is no text, dates that are none or
-                that no post has, or a fusion that needs words of a model that has vectors alone.
+            InputError: no article, no post, a duplicate id, a value that is not text, an invalid
+                date, posts without dates, or a fusion that the model does not support.
         """
         query = Query(
             top=top, one_story=one_story, aggregate=aggregate, about=about, fusion=fusion,
@@ -242,7 +241,7 @@ class Searcher:
             See `rank`; empty where no post reaches the threshold.
 
         Raises:
-            InputError: see `rank`; a threshold that is no finite number.
+            InputError: see `rank`; the threshold is not a finite number.
         """
         query = Query(
             threshold=threshold, one_story=True, aggregate=aggregate, about=about, fusion=fusion,
@@ -257,7 +256,7 @@ class Searcher:
         ):
             found = filter_posts(opened, scorer, pool, part)
             if not pool.searched(found.scored):
-                raise InputError("there is no post to filter: expected at least one")
+                raise InputError("no posts to filter: expected at least one")
             best = {"the seeds": found.scores.highest}
             self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
             encode = self.model.encode_posts if map else None
@@ -267,9 +266,9 @@ class Searcher:
 
     @one_thread_of_numpy
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
-        """Why posts have their scores, each for the article that it is nearest to.
+        """Explain the scores of posts, each for the closest article.
 
-        The scores are those of these posts alone, without a pool around them.
+        The scores are those of these posts alone, without a pool.
 
         Args:
             articles: the seeds.
@@ -297,12 +296,12 @@ class Searcher:
     def keywords(
         self, found: Iterable[Mapping[str, Any]], posts: Posts | Pool, *, limit: int = 20
     ) -> Records:
-        """The words that would have found these posts, for a search by keywords.
+        """Keywords that would have found these posts.
 
         Args:
             found: what `rank` or `filter` gave.
             posts: the pool they were found in.
-            limit: at most so many terms.
+            limit: maximum number of terms.
 
         Returns:
             A record a term, best first, as ``siamese-news keywords --format jsonl`` writes it.
@@ -321,7 +320,7 @@ class Searcher:
 
         Args:
             found: what `rank` or `filter` gave.
-            out: the page; a file that is there is replaced.
+            out: the page; an existing file is replaced.
             title: of the page; else the name of the file.
 
         Raises:

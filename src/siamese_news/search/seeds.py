@@ -1,4 +1,4 @@
-"""Several seed articles as one question: how their scores come together."""
+"""Several seed articles as one question: how their scores are combined."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Seed articles, those that push away, and how scores over several are one score.
+    """Seed articles, negative articles, and how several scores become one.
 
     ``max`` asks for a post near any of the seeds, ``mean`` for one near all of them; ``softmax`` is
     the mean weighted by ``exp(10 score)``, which lies between the two. The same rule makes one
@@ -30,7 +30,7 @@ class Seeds:
 
     Attributes:
         articles: the seeds.
-        negatives: articles of stories that are not meant.
+        negatives: articles about different stories; their score is subtracted.
         one_story: one list over all seeds; otherwise one list for each.
         aggregate: the rule.
         set_aside: why articles were left out, a reason each.
@@ -63,8 +63,8 @@ class Seeds:
         return [article.full_text for article in (*self.articles, *self.negatives)]
 
     def remarks(self) -> list[str]:
-        """What a reader of the results must know about the articles."""
-        found = [f"An article was set aside: {reason}" for reason in self.set_aside]
+        """What a reader of the results should know about the articles."""
+        found = [f"An article was skipped: {reason}" for reason in self.set_aside]
         return [*found, *stub_remarks([*self.articles, *self.negatives])]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:

@@ -1,4 +1,4 @@
-"""What the first pass over a pool has read, in a temporary file, for the passes after it."""
+"""A temporary file with what the first pass over a pool read, for later passes."""
 
 import os
 import pickle
@@ -43,8 +43,8 @@ Watch = Callable[[Iterable[Block], int], Iterable[Block]]
 class Spool:
     """Blocks in a temporary file: a pass over them reads no input and cuts no text into tokens.
 
-    A post takes about 150 bytes there. The file has no name, so nothing is left of it however the
-    process ends. Where the disk is full the spool is given up, and the input is read again.
+    A post takes about 150 bytes. The file has no name, so it disappears however the process ends.
+    If the disk is full, the spool is dropped and the input is read again.
 
     Args:
         folder: where the file is; None for the folder of temporary files.
@@ -109,7 +109,7 @@ class Spool:
         return self._index
 
     def reopen(self, index: list[list[int]]) -> None:
-        """Go on with a file that another process finished.
+        """Open a file that another process finished.
 
         Raises:
             InputError: it is not there, or too short.
@@ -119,7 +119,7 @@ class Spool:
         if index and size < index[-1][-1]:
             raise InputError(
                 f"{self._path}: has {size:,} bytes, expected {index[-1][-1]:,}; it was changed or "
-                "removed: start over in another --out"
+                "removed: start over with another --out"
             )
         self._file, self._index, self.complete = self._path.open("rb"), index, True
 
@@ -153,7 +153,7 @@ class Spool:
         return bytearray(ZstdDecompressor().decompress(self._file.read(end - start)))
 
     def posts(self, start: int, end: int) -> list[Post]:
-        """The posts of a block by where they stand."""
+        """The posts of a block, by their position in the file."""
         data = self._read(start, end)
         rows = pickle.loads(data) if self._path is None else orjson.loads(data)
         return [Post(*values) for values in rows]

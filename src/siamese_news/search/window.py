@@ -36,7 +36,7 @@ class Window:
         """From what a user types, such as ``2013-04-15``.
 
         Raises:
-            InputError: for what is no date, and for a window that holds no moment.
+            InputError: not a date, or `after` is not before `before`.
         """
         window = cls(_moment("--after", after), _moment("--before", before), dated_only)
         if window.after and window.before and window.after >= window.before:
@@ -63,7 +63,7 @@ class Window:
         if self.asked and self.undated and not self.dated:
             raise InputError(
                 f"--after, --before and --dated-only choose by date, but none of {self.undated:,} "
-                "posts has a date that can be read; name the right field with --date-field "
+                "posts has a readable date; name the right field with --date-field "
                 "(siamese-news doctor FILE shows what is read of a file), or leave the dates out"
             )
 
@@ -90,7 +90,7 @@ class Window:
         """Which of P posts lie within, by their dates in seconds since 1970.
 
         Args:
-            seconds: (P,); the least whole number of 64 bits stands for no date.
+            seconds: (P,); the smallest 64-bit integer means no date.
         """
         if not self.asked:
             return np.ones(len(seconds), bool)

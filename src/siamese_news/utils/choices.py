@@ -9,21 +9,21 @@ About = Literal["auto", "event", "article"]
 decides by the pool."""
 
 Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
-"""How words and vectors come together: by the model's weight, by reciprocal ranks, or one alone."""
+"""How words and vectors are combined: by the model's weight, by reciprocal ranks, or one alone."""
 
 Aggregate = Literal["max", "mean", "softmax"]
-"""How the scores over several seeds become one."""
+"""How the scores for several seeds are combined."""
 
 Format = Literal["table", "jsonl", "csv", "parquet", "trec"]
-"""How results are written."""
+"""File formats of results."""
 
 
 def check_choice(name: str, value: Any, choices: Any) -> None:
     """Check a value against a `Literal`.
 
     Args:
-        name: what the value is of.
-        value: what came.
+        name: of the option.
+        value: its value.
         choices: the `Literal`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How a command ends: with an exit code and a line, not with a traceback."""
+"""How a command exits: with a code and one line, not with a traceback."""
 
 import errno
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# What the machine may say while a file is written.
+# Errors of the system while a file is written.
 _UNWRITABLE = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM,
     errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EIO,
@@ -16,7 +16,7 @@ _UNWRITABLE = {
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM: everything is put away as after Ctrl-C."""
+    """SIGTERM: cleans up like Ctrl-C."""
 
 
 def _terminate(number: int, frame: Any) -> None:
@@ -31,7 +31,7 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
     SIGTERM.
 
     Args:
-        hint: what was left of the work where it was cut off.
+        hint: what remains of the work after an interruption.
     """
     import typer
 
@@ -60,8 +60,8 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
             raise
         name = error.filename or f"the terminal, or a file in {tempfile.gettempdir()}"
         typer.echo(
-            f"siamese-news: {name}: cannot be written ({error.strerror}); {hint}, and an older "
-            "output is as it was",
+            f"siamese-news: {name}: cannot be written ({error.strerror}); {hint}, and the "
+            "previous output is unchanged",
             err=True,
         )
         raise typer.Exit(1) from error

@@ -8,7 +8,7 @@ exact for linear encoders; what it leaves over for others is `Explained.rest`.
 Both heads compare directions, so a sentence that adds just its part of the article's vector is not
 missed: without it the others count more. What carries the score is what adds more than that, and
 the sentence with the greatest surplus is the one that an explanation names. Each sentence is then
-really taken out and the article scored anew: that tests the explanation and is no part of it.
+actually removed and the article scored again: this tests the explanation and is not part of it.
 """
 
 import re
@@ -34,7 +34,8 @@ def sentence_spans(article: Article) -> list[Span]:
     """(start, end) of each sentence in `Article.full_text`, in order, without white space around.
 
     The title is one sentence. A blank line ends a sentence; so does every line end in an article
-    without blank lines, which has a paragraph a line. Whatever is no white space is in a span.
+    without blank lines, where each line is a paragraph. Every character that is not white space
+    is in a span.
     """
     from nupunkt import sentence_spans as split
 

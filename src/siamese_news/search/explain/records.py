@@ -17,7 +17,7 @@ class Sentence:
     """A sentence of the article.
 
     Attributes:
-        text: as it stands there.
+        text: as in the article.
         tokens: how many the model reads of it, beyond its limits too.
         contribution: what it adds to the score.
         expected: what it would add if all of the article fitted the post alike; surplus is the

@@ -86,7 +86,7 @@ def build(
         with naming(path):
             manifest.segments = writer.finish()
         if not manifest.segments:
-            raise InputError("there is no post to index: expected at least one")
+            raise InputError("no posts to index: expected at least one")
         manifest.write(staged)
         sync(staged)
         if path.exists():
@@ -108,7 +108,7 @@ class IndexChange:
         path: its folder.
 
     Raises:
-        InputError: there is no index, or it is damaged, half there or of another version.
+        InputError: there is no index, or it is damaged, incomplete or has another version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -120,7 +120,7 @@ class IndexChange:
     def add(
         self, posts: Iterable[Post], model: Model, *, sources: Sequence[Source] = ()
     ) -> Changed:
-        """Add posts in segments of their own; one whose id is there already is left out.
+        """Add posts in segments of their own; posts with an existing id are skipped.
 
         Args:
             posts: whose ids are known to differ.

@@ -84,7 +84,7 @@ class Manifest:
         """Read it, and check that every file it names is there in its size.
 
         Raises:
-            InputError: there is no index, or it is half there, damaged or of another version.
+            InputError: there is no index, or it is incomplete, damaged or has another version.
         """
         path = folder / NAME
         with reading(folder):

@@ -186,7 +186,7 @@ def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
         model: the model that it was built with.
 
     Raises:
-        InputError: there is no index, it is damaged, half there or of another version, or the
+        InputError: there is no index, it is damaged, incomplete or has another version, or the
             model is another one or reads posts in another way than it did.
     """
     return PostIndex(Path(path), indexable(model))

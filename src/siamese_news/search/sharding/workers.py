@@ -21,8 +21,8 @@ from siamese_news.search.threads import use_threads
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
 
-# A part that is cut off is done anew, so it should not be too large; nor too small, for each reads
-# over what others have of its files.
+# An interrupted part is repeated, so it should not be too large; nor too small, because each part
+# skips over what others read of its files.
 _PART = 128 << 20
 _PARTS = 8  # of each worker, at most
 _END = 5.0  # seconds for a worker to end by itself
@@ -86,7 +86,7 @@ def run_together(
             return finish(opened, folder, stream)
         if again := merge(opened, folder, lambda reason: say(f"the posts are scored: {reason}")):
             some = ", ".join(str(index + 1) for index in again[:10])
-            say(f"ids of shards {some} are those of other shards as well: read anew without them")
+            say(f"shards {some} share post ids with other shards: reading them again without these")
 
 
 class Worker:
@@ -171,8 +171,8 @@ class LocalWorkers:
             code = process.exitcode
             how = f"was ended by signal {-code}" if (code or 0) < 0 else f"ended with exit {code}"
             raise InputError(
-                f"worker {number + 1} (process {process.pid}) {how} at shard {part + 1}; what is "
-                "done is kept: run the same command with --resume to continue"
+                f"worker {number + 1} (process {process.pid}) {how} at shard {part + 1}; finished "
+                "parts are kept: run the same command with --resume to continue"
             ) from None
         if failed:
             raise InputError(said)
@@ -189,7 +189,7 @@ def _serve(pipe: Connection, worker: Worker) -> None:
 
 
 def _end_with(parent: Any) -> None:
-    """A worker whose parent was killed is of no use."""
+    """End a worker whose parent was killed."""
     parent.join()
     os._exit(1)
 
@@ -230,7 +230,8 @@ class RayWorkers:
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
-                f"--address {address}: there is no Ray cluster ({error}); start one with ray start "
+                f"--address {address}: cannot connect to Ray ({error}); start a cluster with "
+                f"ray start "
                 "--head, or leave --address out"
             ) from error
         self._actor: Any = self._ray.remote(num_cpus=1)(_Actor)
