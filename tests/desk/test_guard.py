@@ -301,7 +301,10 @@ def test_filters_take_anything_as_words(served):
 
 def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    for folder, message in ((served.project, "is open in another"), (tmp_path, "but no project.json")):
+    for folder, message in (
+        (served.project, "is open in another"),
+        (tmp_path, "no project.json"),
+    ):
         said = subprocess.run(
             [sys.executable, "-m", "siamese_news", "desk", "--no-browser", "--project", folder],
             capture_output=True, text=True, timeout=60,

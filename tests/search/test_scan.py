@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search import scan, top
+from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.query import Query
-from siamese_news.search.rank import rank_posts
+from siamese_news.search.rank import TopPosts, rank_posts
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.top import TopPosts
 from siamese_news.search.window import Window
 
 A, B, C = (Article(name, f"story {name}") for name in "abc")
@@ -30,7 +29,7 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 @settings(deadline=None)
 def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top, "_SLACK", slack)
+        patch.setattr(rank, "_SLACK", slack)
         found = TopPosts(2, size)
         pairs = []
         for block in blocks:
@@ -155,8 +154,6 @@ class Once:
 
 
 def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
-    from siamese_news.search import rank
-
     monkeypatch.setattr(scan, "BLOCK", 2)
     scorer = Once()
     monkeypatch.setattr(rank, "open_scorer", lambda *_, **__: scorer)
