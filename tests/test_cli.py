@@ -436,9 +436,9 @@ def test_every_field_of_a_query_has_its_option():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["rank", "--over-seeds"], "--over-seeds was removed: it is now --one-story"),
-        (["filter", "--shard=1/8"], "--shard was removed: filter --workers N"),
-        (["merge", "x.csv"], "merge was removed: filter --workers N"),
+        (["rank", "--over-seeds"], "--over-seeds was removed: use --one-story"),
+        (["filter", "--shard=1/8"], "--shard was removed: use filter --workers N"),
+        (["merge", "x.csv"], "merge was removed: use filter --workers N"),
     ],
 )
 def test_what_was_removed_says_what_replaced_it(arguments, said):

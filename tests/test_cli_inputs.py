@@ -80,6 +80,14 @@ def test_no_command_writes_over_what_it_reads(files, command):
     assert dump.read_bytes() == before
 
 
+def test_the_key_of_the_pseudonyms_is_not_written_over(files):
+    key = files / "key.csv"
+    key.write_bytes(b"k" * 20)
+    done = process(*rank(files, "--out", key), "--pseudonymise", key, "--force")
+    assert done.returncode == 2 and "one of the input files" in done.stderr
+    assert key.read_bytes() == b"k" * 20
+
+
 def test_what_lies_beside_the_output_is_no_input_either(files):
     beside = files / "dump" / "b.meta.json"
     beside.write_text(lines([{"id": "9", "text": "x"}]))

@@ -185,7 +185,7 @@ def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
         ([STORY], {"text": "x"}, "posts is one dict"),
         ([STORY], 3, "posts is one int"),
         ([STORY], Post("1", "x"), "posts is one Post"),
-        ([], TEXTS, "there is no article"),
+        ([], TEXTS, "no seed article"),
         ([STORY], [], "no posts to"),
         ([STORY], ["x", 3], "posts, item 1 is a int"),
         ([STORY], [{"a": 1}], "posts, item 0: no field of it is a text"),
@@ -239,7 +239,7 @@ def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
     assert [row["post"] for row in found] == ["b"]
     kept = searcher.filter("flood", DATED, threshold=-1, before="2013-04-22")
     assert sorted(row["post"] for row in kept) == ["a", "b"]
-    with pytest.raises(InputError, match="none of 1 posts has a date"):
+    with pytest.raises(InputError, match="none of 1 posts has a readable date"):
         searcher.rank("flood", ["a post without a date"], after="2013")
 
 

@@ -18,7 +18,7 @@ from siamese_news.cli.options import (
     TextFieldOption,
     ThreadsOption,
 )
-from siamese_news.cli.outputs import ForceOption, claim_for
+from siamese_news.cli.outputs import ForceOption, check_query_output
 from siamese_news.cli.reading import echo, open_index_of, read_seeds
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
@@ -97,7 +97,7 @@ def explain(
             about=about, smooth=smooth, text_field=text_field, id_field=id_field,
             long_window=long_window, out=out,
         )  # fmt: skip
-        claim_for(query, force=force)
+        check_query_output(query, force=force)
         seeds, encoder = read_seeds(query), explainable(open_model(model))
         opened = OpenQuery(query, seeds, encoder)
         scorer, stop_words = opened.scorer(), opened.languages.stop_words(encoder)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.outputs import ForceOption, claim
+from siamese_news.cli.outputs import ForceOption, check_output
 from siamese_news.utils.exits import bad_input_exits
 
 
@@ -45,7 +45,7 @@ def feedback(
 
         if out.suffix.lower() != ".parquet":
             raise InputError(f"{out}: expected a name that ends with .parquet")
-        claim(out, [results, *labels], force=force)
+        check_output(out, [results, *labels], force=force)
         table = read_scored(results)
         verdicts = read_verdicts(labels)
         places = {post: place for place, post in enumerate(table.column("post").to_pylist())}

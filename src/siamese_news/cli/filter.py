@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from siamese_news.cli.options import asks
-from siamese_news.cli.outputs import ForceOption, claim_for, format_of
+from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found, say_posts
 from siamese_news.search.query import FILTER, Query
 from siamese_news.search.threads import use_threads
@@ -60,7 +60,7 @@ def filter(
     query = format_of(query, None)
     out = query.out
     assert out is not None
-    claim_for(query, force=force)
+    check_query_output(query, force=force)
     seeds = read_seeds(query)
     if address is not None and not ray:
         raise InputError("--address requires --engine ray")

@@ -16,7 +16,7 @@ from siamese_news.cli.options import (
     TextFieldOption,
     ThreadsOption,
 )
-from siamese_news.cli.outputs import ForceOption, claim, files_read
+from siamese_news.cli.outputs import ForceOption, check_output, files_read
 from siamese_news.cli.reading import echo, read_seeds, say_again, say_posts
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
@@ -71,7 +71,7 @@ def keywords(
         if (results is None) == (not articles):
             raise InputError("expected either --results or --articles, to know the accepted posts")
         read = files_read(posts=posts, articles=articles or [], model=model, others=[results])
-        claim(out, read, force=force)
+        check_output(out, read, force=force)
         query = Query(
             articles=articles or (), posts=posts, model=model, top=top, one_story=True,
             text_field=text_field, id_field=id_field, encoding=encoding, long_window=long_window,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from siamese_news.cli.outputs import check_output
 from siamese_news.search.query import Query, read_key
 from siamese_news.utils.choices import About, Aggregate, Format, Fusion
 from siamese_news.utils.exits import bad_input_exits
@@ -194,8 +195,9 @@ def asks(
         def run(*, timing: bool, **values: Any) -> None:
             asked = {name: values.pop(name) for name in options}
             said = {name: value for name, value in asked.items() if value is not None}
-            with bad_input_exits(hint), _told(timing):
+            with bad_input_exits(hint), _timed(timing):
                 if "key" in said:
+                    check_output(said.get("out"), [said["key"]], force=values["force"])
                     said["key"] = read_key(said["key"])
                 function(replace(unsaid, **said), **values)
 
@@ -216,7 +218,7 @@ def asks(
 
 
 @contextmanager
-def _told(timing: bool) -> Iterator[None]:
+def _timed(timing: bool) -> Iterator[None]:
     """Measure the stages of a command and say them at its end, if that is wanted."""
     if not timing:
         yield

@@ -46,7 +46,7 @@ def format_of(query: "Query", default: "Format | None") -> "Query":
     return replace(query, format=format or default)
 
 
-def claim(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
+def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
     """Check that an output and the files that go with it overwrite nothing of the user's.
 
     Unchanged results of an earlier search, and reports, may be replaced.
@@ -110,7 +110,7 @@ def files_read(
     model: Path | None = None,
     others: Iterable[Path | None] = (),
 ) -> list[Path | None]:
-    """The files behind what a user named; see `claim`."""
+    """The files behind what a user named; see `check_output`."""
     from siamese_news.data.articles import SUFFIXES as ARTICLES
     from siamese_news.data.readers.inputs import input_paths
     from siamese_news.data.readers.stream import SUFFIXES as POSTS
@@ -119,20 +119,19 @@ def files_read(
     return found if model is None else [*found, *model.rglob("*")]
 
 
-def claim_for(query: "Query", *, force: bool, others: Iterable[Path | None] = ()) -> None:
-    """`claim` the output of a search.
+def check_query_output(query: "Query", *, force: bool) -> None:
+    """Check the output of a search; see `check_output`.
 
     Args:
         query: the search.
-        force: replace another file as well.
-        others: what else is read.
+        force: replace an existing file.
     """
     index = query.index.rglob("*") if query.index else ()
     read = files_read(
         posts=query.posts, articles=[*query.articles, *query.negatives], model=query.model,
-        others=[*others, *(path for path in index if path.is_file())],
+        others=[path for path in index if path.is_file()],
     )  # fmt: skip
-    claim(query.out, read, force=force)
+    check_output(query.out, read, force=force)
 
 
 def rejected_file(out: Path | None) -> Path | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from siamese_news.cli.options import asks
-from siamese_news.cli.outputs import ForceOption, claim_for, format_of
+from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
@@ -61,7 +61,7 @@ def rank(
             "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
             "that ends with .parquet, and no --dedupe, --map or --author"
         )
-    claim_for(query, force=force)
+    check_query_output(query, force=force)
     seeds = read_seeds(query)
     with ExitStack() as held:
         if out is not None:

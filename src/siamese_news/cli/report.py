@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.outputs import ForceOption, claim
+from siamese_news.cli.outputs import ForceOption, check_output
 from siamese_news.utils.exits import bad_input_exits
 
 
@@ -38,7 +38,7 @@ def report(
 
         if out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
-        claim(out, [results], force=force)
+        check_output(out, [results], force=force)
         data = read_results(results, title=title, threshold=threshold)
         write_report(out, data)
         typer.echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds", err=True)

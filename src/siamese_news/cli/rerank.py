@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from siamese_news.cli.outputs import ForceOption, claim, files_read, write
+from siamese_news.cli.outputs import ForceOption, check_output, files_read, write
 from siamese_news.search.threads import use_threads
 from siamese_news.utils.choices import Format
 from siamese_news.utils.exits import bad_input_exits
@@ -39,7 +39,7 @@ def rerank(
         from siamese_news.search.rerank import rerank_posts
 
         use_threads(threads)
-        claim(out, files_read(posts=[str(posts)], model=model), force=force)
+        check_output(out, files_read(posts=[str(posts)], model=model), force=force)
         found = rerank_posts(
             TextRanker.load(model),
             query,

@@ -94,7 +94,7 @@ def score_in(value: Any) -> float:
     """A score, with a decimal point or comma.
 
     Raises:
-        InputError: for what no score can be; percentages are none.
+        InputError: not a score; percentages are not accepted.
     """
     try:
         number = float(str(value).strip().replace(",", "."))

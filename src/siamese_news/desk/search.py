@@ -50,10 +50,10 @@ class Status:
 
 
 def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
-    """What the page asks for, with names as they are in the project's folder.
+    """The query of the page's form, with paths relative to the project's folder.
 
     Raises:
-        InputError: where articles or posts are missing, and for options that cannot be.
+        InputError: articles or posts are missing, or an option is invalid.
     """
     named = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
@@ -83,7 +83,7 @@ def _arguments(query: Query) -> list[str]:
 class Search:
     """The search of a project: started, watched, stopped.
 
-    Everything is read from the project's folder, so a server that was started anew knows as much.
+    Everything is read from the project's folder, so the search survives a restart of the server.
 
     Args:
         project: whose search.
@@ -208,7 +208,7 @@ class Search:
         )
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of a search, so many seconds at most."""
+        """Wait for the end of a search, up to this many seconds."""
         end = time.monotonic() + seconds
         while self._running() is not None and time.monotonic() < end:
             time.sleep(0.05)

@@ -101,7 +101,7 @@ def wanted(words: list[str]) -> Wanted:
 
 
 def _plain(text: str) -> str:
-    """One form for what readers take for the same: widths, cases, composed signs."""
+    """Normalize width, case and composed characters."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

@@ -1,4 +1,4 @@
-"""The rows of a ranking: with clusters, terms, languages, and places on a map."""
+"""The rows of a ranking, with clusters, terms, languages and map coordinates."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -73,7 +73,7 @@ def ranking_rows(
 
     Args:
         ranking: the lists.
-        query: what is written of them; with `dedupe` ranks are counted anew.
+        query: which columns; with `dedupe`, ranks are renumbered.
         matched: the terms that carried the scores of posts.
         one_name: call the article of one list over several seeds ``all``, as TREC needs.
         bare: only what a TREC run has: no clusters unless they are needed, no terms.

@@ -65,10 +65,9 @@ class FilePool(StreamPool):
 
     Args:
         stream: the posts.
-        out: the output, on whose disk the first pass keeps what it read; None: the folder of
-            temporary files.
+        out: the output; the spool is on the same disk. None: the folder of temporary files.
         note: called with each post as it is read.
-        again: called after each pass that a scorer learned from, with what it learned.
+        again: called with what a scorer learned after each pass.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class FilePool(StreamPool):
                 yield post
 
     def _kept(self, blocks: Iterable[Block], posts: int) -> Iterator[Block]:
-        """A pass over so many posts that are not read again, with the same bar."""
+        """A pass over `posts` posts from the spool, with the same bar."""
         self._passes += 1
         done = 0
         with _shown(self._passes, posts) as show:
@@ -134,7 +133,7 @@ def files_read(stream: PostStream) -> list[Any]:
 
 
 def plain_counts(counts: Counts) -> dict[str, int]:
-    """What was read, in plain values."""
+    """Counts of what was read, as plain values."""
     duplicates = counts.reasons.get("duplicate id", 0)
     return {
         "read": counts.read,
@@ -146,7 +145,7 @@ def plain_counts(counts: Counts) -> dict[str, int]:
 
 
 def empty_remarks(counts: Counts) -> list[str]:
-    """How many posts have no words, where they are many."""
+    """A remark if many posts have no text."""
     if counts.empty < max(1, counts.read * _MANY):
         return []
     return [

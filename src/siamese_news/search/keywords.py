@@ -1,4 +1,4 @@
-"""The keyword list that would have found given posts, for those who must query an API by words."""
+"""Keywords that would have found given posts, for APIs that can only be searched by words."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -65,7 +65,7 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
     Args:
         pool: read twice.
         accepted: ids of the posts to find.
-        limit: at most so many terms.
+        limit: maximum number of terms.
 
     Raises:
         InputError: where the pool holds none of the accepted posts, or nothing else.

@@ -19,7 +19,7 @@ from siamese_news.text.languages import (
 
 _FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
-# Of the posts of an English pool at least so many have an English function word.
+# Minimum share of posts with an English function word in an English pool.
 _ENGLISH_POOL = 0.75
 # What platforms have written for languages that have another code.
 _CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "ku"}
@@ -125,6 +125,6 @@ def _reading(names: Sequence[str]) -> str:
 
 
 def _plainly_english(posts: Sequence[Post]) -> bool:
-    """Whether so many posts look English that the detector need not be loaded."""
+    """Whether enough posts look English to skip the language detector."""
     found = [metadata_text(post, "lang") == "en" or looks_english(post.text) for post in posts]
     return sum(found) >= _ENGLISH_POOL * len(posts)

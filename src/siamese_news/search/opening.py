@@ -28,7 +28,7 @@ class OpenQuery:
         which: the model: ``folder``, ``sha256`` and perhaps ``library`` (`open_named`).
 
     Attributes:
-        languages: of the seeds, and of the posts that it was told of (`SearchLanguages.note`).
+        languages: of the seeds, and of the posts added with (`SearchLanguages.note`).
         window: which posts by date, with what it counted.
     """
 
@@ -59,12 +59,12 @@ class OpenQuery:
         )
 
     def decided(self, scorer: Scorer) -> Decided:
-        """What a scorer that has observed the pool looks for."""
+        """What the search looks for, once the scorer has observed the pool."""
         least = 0.1 if self.query.threshold is None else self.query.threshold
         return Decided.of(scorer, self.seeds, self.query.about, least)
 
     def remarks(self, *more: str) -> list[str]:
-        """What a reader of the results should know, once the posts are read.
+        """Remarks for the reader of the results, once the posts are read.
 
         Args:
             more: of the posts and the results.
@@ -76,7 +76,7 @@ class OpenQuery:
         return [*foreign, *self.languages.remarks(), *more]
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
-        """What must be the same to continue an unfinished run, by the name that a message has.
+        """What must not change if an unfinished run is resumed, by the name used in messages.
 
         Args:
             posts: of the pool (`Pool.job`).
@@ -110,7 +110,7 @@ class OpenQuery:
             counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
             scores: of all posts that were scored.
             decided: what the search looked for.
-            remarks: what a reader of the results must know.
+            remarks: for the reader of the results.
         """
         out = self.query.out
         if out is None or is_stream(out):
@@ -140,7 +140,7 @@ class OpenQuery:
 
 
 def open_query(query: Query, seeds: Seeds) -> OpenQuery:
-    """Load the model of a query; any process can do this.
+    """Load the model of a query, in any process.
 
     Raises:
         InputError: the folder does not exist or is not a model, or its library is missing.

@@ -1,4 +1,4 @@
-"""Posts to search, wherever they are."""
+"""The interface to the posts that a search reads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Scored:
 
     Attributes:
         number: of the block, from 0.
-        posts: P posts, those within the window (of an index, those that can matter).
+        posts: P posts within the window (of an index, only those that can change the results).
         scores: (A, P).
         last: whether the block has no further part.
         rows: (P,) places of the posts in the pool; None where all posts come in its order.
@@ -36,39 +36,39 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which posts can matter.
+    """Which posts can still change the results.
 
     Attributes:
-        at_most: (A, P) at most and (A, P) at least the scores for the articles -> (lists, P) at
-            most those of the lists.
-        least: (lists,) the scores in millionths below which a post has no place in a list now.
+        at_most: (A, P) upper and (A, P) lower bounds of the scores for the articles -> (lists, P)
+            upper bounds for the lists.
+        least: (lists,) lowest scores in millionths that a list accepts now.
     """
 
     at_most: Callable[[Floats, Floats], Floats]
     least: Callable[[], NDArray[np.int64]]
 
     def floors(self) -> Floats:
-        """(lists, 1) the scores that are below all that a list can take now."""
+        """(lists, 1) scores below everything that a list accepts now."""
         return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 @runtime_checkable
 class Pool(Protocol):
-    """Posts to search: a stream of them, or an index. Nobody who searches asks which."""
+    """Posts to search: a stream or an index. A search does not need to know which."""
 
     def __iter__(self) -> Iterator[Post]:
         """The posts, in their order."""
 
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """The passes in which a scorer observes the pool; none where it learns nothing.
+        """Let a scorer observe the pool, in as many passes as it needs.
 
         Args:
             scorer: of any model; the iteration must be read to its end before it scores.
-            window: which posts by date; it counts anew in each pass over the posts.
-            done: blocks of the first of these passes that the scorer knows.
+            window: which posts by date; its counts restart with each pass.
+            done: blocks of the first pass that the scorer has observed already.
 
         Yields:
-            After each block how many blocks of its pass are done; 0 after the end of a pass.
+            After each block, the number of finished blocks in this pass; 0 at the end of a pass.
         """
 
     def parts(
@@ -86,32 +86,32 @@ class Pool(Protocol):
             scorer: one that has observed the posts.
             articles: how many it has.
             window: which posts by date.
-            wanted: which posts can matter, by bounds on their scores: an index gives only these.
-                None for all.
-            done: blocks that are left out.
+            wanted: which posts can still change the results: an index gives only these. None for
+                all.
+            done: blocks to skip.
 
         Yields:
-            The blocks. One of which the window leaves nothing does not come, and one with very many
-            scores comes in parts.
+            The blocks. Blocks without posts in the window are skipped, and blocks with very many
+            scores are divided.
         """
 
     def sample(self) -> list[Post]:
-        """Fewer than 1,000 posts, from which the pool's languages are told."""
+        """Fewer than 1,000 posts, to detect the languages of the pool."""
 
     def counts(self) -> dict[str, int]:
         """How many posts were read, rejected and so on."""
 
     def searched(self, scored: int) -> int:
-        """How many posts were searched, of which so many were scored."""
+        """How many posts were searched, given how many were scored."""
 
     def summary(self, scored: int) -> list[str]:
-        """What was read and how fast, in words."""
+        """Lines about what was read and how fast."""
 
     def remarks(self) -> list[str]:
-        """What a reader of the results should know."""
+        """Remarks for the reader of the results."""
 
     def job(self) -> list[Any]:
-        """What must be the same to continue an interrupted search, in plain values.
+        """Plain values that must not change if an interrupted search is resumed.
 
-        Nothing where the posts come through a pipe, which cannot be checked.
+        Empty if posts come through a pipe, which cannot be checked.
         """

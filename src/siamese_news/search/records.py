@@ -1,4 +1,4 @@
-"""What a search finds, and what it keeps of the posts that pass."""
+"""Small records that the whole search shares."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from zlib import crc32
 from siamese_news.data.records import Article, Post
 
 SAMPLE = 999
-"""Posts of a pool from which its languages are told."""
+"""Number of posts from which the languages of a pool are detected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ def metadata_text(post: Post, name: str) -> str | None:
 class Sample:
     """The `SAMPLE` posts whose ids have the smallest checksums.
 
-    It does not matter in which order the posts come, and the samples of two parts of a pool make
-    one of the whole.
+    The order of the posts does not matter, and the samples of two parts of a pool can be combined.
     """
 
     def __init__(self, posts: Iterable[Post] = ()) -> None:

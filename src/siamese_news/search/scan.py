@@ -21,13 +21,13 @@ _CELLS = 1 << 24
 
 
 class StreamPool:
-    """Posts that are read one after the other; see `Pool`.
+    """A stream of posts; see `Pool`.
 
     Args:
-        posts: whose ids are known to differ. They are iterated once for each pass, or only once if
-            the disk has room for the spool.
-        spool: keeps what the first pass has read; None is a new one in a temporary file.
-        again: called after each pass that a scorer learned from, with what it learned.
+        posts: with unique ids. They are iterated once per pass, or only once if the disk has room
+            for the spool.
+        spool: keeps what the first pass read; None for a new one in a temporary file.
+        again: called with what a scorer learned after each pass.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class StreamPool:
                 yield Scored(block.number, some, scores, last=start + rows >= count)
 
     def close(self) -> None:
-        """Give up what the first pass has kept."""
+        """Drop the spool."""
         self._spool.close()
 
     def sample(self) -> list[Post]:
@@ -91,7 +91,7 @@ class StreamPool:
         return self._sample.posts
 
     def counts(self) -> dict[str, int]:
-        """See `Pool`; who gives the posts knows."""
+        """See `Pool`; unknown here."""
         return {}
 
     def searched(self, scored: int) -> int:
@@ -175,24 +175,24 @@ class ReplayablePosts:
 
 
 class CountedPosts:
-    """Posts that say how many came.
+    """Posts, with a report of how many have been read.
 
     Args:
         posts: the posts.
-        told: called with how many came so far, after each `BLOCK` of them and at the end; None is a
-            line on standard error.
+        report: called with the number of posts so far, after each `BLOCK` of them and at the end;
+            None is a line on standard error.
     """
 
-    def __init__(self, posts: Iterable[Post], told: Callable[[int], None] | None = None) -> None:
-        self._posts, self._told = posts, told
+    def __init__(self, posts: Iterable[Post], report: Callable[[int], None] | None = None) -> None:
+        self._posts, self._report = posts, report
 
     def __iter__(self) -> Iterator[Post]:
-        if self._told is not None:
+        if self._report is not None:
             count = 0
             for block in blocks(self._posts):
                 yield from block
                 count += len(block)
-                self._told(count)
+                self._report(count)
             return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

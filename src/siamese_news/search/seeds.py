@@ -44,7 +44,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         if not self.articles:
-            raise InputError("there is no article to rank posts for; give at least one")
+            raise InputError("no seed article; expected at least one")
         shared = {a.full_text for a in self.articles} & {a.full_text for a in self.negatives}
         for article in self.negatives:
             if article.full_text in shared:

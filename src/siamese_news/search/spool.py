@@ -48,7 +48,7 @@ class Spool:
 
     Args:
         folder: where the file is; None for the folder of temporary files.
-        watch: told of a pass over the blocks.
+        watch: wraps a pass over the blocks, to report progress.
         path: a file with a name instead, for other processes; a full disk is an error then.
 
     Attributes:

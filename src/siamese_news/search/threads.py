@@ -1,4 +1,4 @@
-"""How many threads compute.
+"""Limits on the number of threads.
 
 The products of numpy in a search are small. OpenBLAS spreads them over all cores all the same, and
 its threads turn over idle between them: a search took half as much time of the processor again, and

@@ -1,4 +1,4 @@
-"""Which posts by their date."""
+"""Selection of posts by date."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from siamese_news.errors import InputError
 
 @dataclass(slots=True)
 class Window:
-    """Posts from one moment on and before another; those without a date stay unless told.
+    """Posts from one moment to another; undated posts are kept unless `dated_only` is set.
 
     Attributes:
         after: first moment, as `iso_date` writes it; None for no bound.
@@ -46,7 +46,7 @@ class Window:
         return window
 
     def start(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.outside = self.undated = self.dated = 0
 
     @property

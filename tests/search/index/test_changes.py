@@ -72,7 +72,7 @@ def test_a_day_in_the_life_of_an_index(index):
     old, new = posts(150), posts(80, seed=1)
     write(index / "new.jsonl", [*old[:10], *new])
     done = run("index", "--posts", index / "new.jsonl", "--out", ask[1], "--add")
-    assert "230 posts (80 added, 10 there already)" in done.stderr
+    assert "230 posts (80 added, 10 already there)" in done.stderr
     assert answer(index, *ask) == scan(index, [*old, *new])
 
     gone = {"p0-3", "p0-149", "p1-0"}

@@ -88,7 +88,7 @@ def explain(
         InputError: there is no post.
     """
     if not posts:
-        raise InputError("there is no post to explain; expected at least one")
+        raise InputError("no posts to explain; expected at least one")
     learned = scorer.state() if scorer is not None else b""
 
     def opened(articles: Sequence[str]) -> Scorer:
@@ -142,7 +142,7 @@ def explain_nearest(
         InputError: there is no post.
     """
     if not posts:
-        raise InputError("there is no post to explain; expected at least one")
+        raise InputError("no posts to explain; expected at least one")
     best = scorer.scores([post.text for post in posts]).argmax(axis=0)
     found: dict[int, Explained] = {}
     for number, article in enumerate(articles):

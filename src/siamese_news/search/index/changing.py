@@ -188,7 +188,7 @@ class IndexChange:
         return Changed(self._posts(), deleted=len(found), missing=missing)
 
     def compact(self) -> Changed:
-        """Write all segments anew, together, without the deleted posts, and remove the old files.
+        """Rewrite all segments without the deleted posts, and remove the old files.
 
         Raises:
             InputError: no post would be left.

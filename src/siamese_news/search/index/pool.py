@@ -323,5 +323,5 @@ def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
     places = rows + posts.firsts[number]
-    # An index is one block: it is asked anew rather than gone on with.
+    # An index is one block: an interrupted search starts again.
     return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=places)

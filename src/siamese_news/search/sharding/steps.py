@@ -156,7 +156,7 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
     Args:
         opened: what is asked.
         folder: of all parts.
-        say: told what was learned.
+        say: prints what was learned.
 
     Returns:
         The parts that must be read again first, for an id of theirs is another part's.
@@ -227,8 +227,8 @@ def finish(
             scores.update(part["histogram"])
             scored, kept = scored + part["scored"], kept + part["kept"]
     found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
-    told, remarks = plain_counts(counts), stream.remarks()
-    remarks = write_filtered(opened, rows, scorer.kind, found, told, decided, remarks)
+    read, remarks = plain_counts(counts), stream.remarks()
+    remarks = write_filtered(opened, rows, scorer.kind, found, read, decided, remarks)
     _write_rejected(folder, stream, opened.query.out)
     folder.remove()
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]
@@ -256,7 +256,7 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
 def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
     """The parts with an id that comes earlier in another part; they are told which ids these are.
 
-    Such a part has observed a post too many, so it has to be read anew.
+    Such a part has observed a post twice, so it has to be read again.
     """
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in range(shards)]
     suspects: dict[int, list[tuple[int, int, int]]] = {}
@@ -291,7 +291,7 @@ def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
 
 
 def _ranges(keys: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Ranges of hashes, from and up to, with so many in them that memory stays small."""
+    """Ranges of hashes, from and up to, small enough to fit in memory."""
     parts = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
     bounds = [(1 << 62) * part // parts for part in range(parts + 1)]
     return pairwise(bounds)

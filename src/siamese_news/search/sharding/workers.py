@@ -64,7 +64,7 @@ def run_together(
         folder: of all parts; those that are done stay so.
         stream: the files of posts.
         workers: who does the steps.
-        say: told of every part, and what was learned.
+        say: prints a line.
 
     Returns:
         See `finish`.
@@ -209,7 +209,7 @@ class RayWorkers:
     """So many actors, each with the model loaded once and one CPU.
 
     Every machine of the cluster must see the posts and the folder of the output under one path. A
-    part whose actor dies is done by another one; what is done stays done when the driver dies.
+    part whose actor dies is repeated by another one; finished parts are kept if the driver dies.
 
     Args:
         count: how many.
