@@ -94,6 +94,7 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
         (lambda: Query(aggregate="median"), "aggregate is 'median'; expected one of max, mean"),
         (lambda: Query(fusion="both"), "fusion is 'both'"),
         (lambda: Query(about="all"), "about is 'all'"),
+        (lambda: Query(aggregate=None), "aggregate is None"),
         (lambda: Query(top=0), "top is 0"),
         (lambda: Query(threshold=float("inf")), "threshold is inf"),
         (lambda: Query(after="soon"), "--after is 'soon'"),

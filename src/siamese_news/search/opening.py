@@ -28,7 +28,7 @@ class OpenQuery:
         which: the model: ``folder``, ``sha256`` and perhaps ``library`` (`open_named`).
 
     Attributes:
-        languages: of the seeds, and of the posts added with (`SearchLanguages.note`).
+        languages: of the seeds, and of posts passed to `SearchLanguages.note`.
         window: which posts by date, with what it counted.
     """
 

@@ -104,7 +104,8 @@ class Query:
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
-            if (value := getattr(self, name)) is not None:
+            value = getattr(self, name)
+            if value is not None or name in ("about", "aggregate"):
                 check_choice(name, value, choices)
         if isinstance(self.top, bool) or not isinstance(self.top, Integral) or self.top < 1:
             raise InputError(f"top is {self.top!r}; expected a whole number from 1 on")
