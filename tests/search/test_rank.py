@@ -50,7 +50,7 @@ def test_equal_to_a_plain_sort(tiny_model, texts, data):
 @pytest.mark.parametrize(
     ("articles", "posts", "top", "message"),
     [
-        ([], [Post("p", "x")], 1, "no article"),
+        ([], [Post("p", "x")], 1, "no seed article"),
         (ARTICLES, [], 1, "no post"),
         (ARTICLES, [Post("p", "x"), Post("p", "y")], 1, "'p' occurs twice"),
         (ARTICLES, [Post("p", "x")], 0, "top is 0"),

@@ -79,7 +79,7 @@ def test_a_day_in_the_life_of_an_index(index):
     (index / "ids.txt").write_text("p0-149\np1-0\nnobody\n")
     change = ["--delete", "p0-3", "--delete-from", index / "ids.txt"]
     done = run("index", "--out", ask[1], *change)
-    assert "227 posts (3 deleted, 1 not there)" in done.stderr and "'nobody'" in done.stderr
+    assert "227 posts (3 deleted, 1 not found)" in done.stderr and "'nobody'" in done.stderr
     left = [row for row in [*old, *new] if row["id"] not in gone]
     assert answer(index, *ask) == scan(index, left)
     assert run("index", "--out", ask[1], "--delete", "p0-3", exit=2)
