@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
-from siamese_news.model.external import ExternalModel, library_of
-from siamese_news.model.loading import open_model
+from siamese_news.model.loading import ExternalModel, library_of, open_model
 from siamese_news.scoring import CosineScorer, MixtureScorer, observe_all, open_scorer
 from siamese_news.search.searcher import Searcher
 

@@ -97,7 +97,7 @@ def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
     rng = np.random.default_rng(0)
     lengths = (0, 1, 3, 70, 2, 0, 30)
     texts = [rng.choice([0, 1, 4, 8, 9 + 2**40, 9 + 2**50], size) for size in lengths]
-    monkeypatch.setattr("siamese_news.model.encoding.WORD_BLOCK", 100)  # several blocks
+    monkeypatch.setattr("siamese_news.model.siamese.WORD_BLOCK", 100)  # several blocks
     vectors = model.encode_ids(texts, "post", batch_tokens=64)
     with torch.no_grad():
         alone = [model(pad([ids]))[0] for ids in texts]

@@ -12,7 +12,7 @@ Example:
 
 from typing import TYPE_CHECKING, Any
 
-from siamese_news.utils.lazy import lazy_attribute
+from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Article, Post

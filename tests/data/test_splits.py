@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from siamese_news.data import Article, Collection, Post, read_ast, read_collection
 from siamese_news.data.leaks import leak_report, leak_table, leaks, same_text_key
-from siamese_news.data.pairs import relevant_pairs
-from siamese_news.data.splits import SPLITS, pool_qrels, resplit
+from siamese_news.data.splits import SPLITS, pool_qrels, relevant_pairs, resplit
 from siamese_news.errors import InputError
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
+from siamese_news.rerankers.matches import text_trigrams, word_trigrams
 from siamese_news.rerankers.mphcnn import _match
-from siamese_news.rerankers.trigrams import text_trigrams, word_trigrams
 
 OPTIONS = {
     "input_dim": 5, "levels": 2, "filters": 4, "word_width": 2, "trigram_width": 4,

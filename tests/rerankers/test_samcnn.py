@@ -5,12 +5,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity
 
-from siamese_news.rerankers.aggregate import Aggregate
-from siamese_news.rerankers.conv import ConvEncoder
-from siamese_news.rerankers.head import PredictionHead
+from siamese_news.rerankers.conv import ConvEncoder, window_max, window_valid
 from siamese_news.rerankers.pair import Pair
-from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt
-from siamese_news.rerankers.windows import window_max, window_valid
+from siamese_news.rerankers.samcnn import Aggregate, BiCNN, Combined, PAtt, PredictionHead, QAtt
 
 RANKERS = [BiCNN, QAtt, PAtt, Combined]
 OPTIONS = {

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.token_ids import ChunkIds, TokenIds
-from siamese_news.text.truncation import truncate, truncated
+from siamese_news.text.token_ids import ChunkIds, TokenIds, truncate, truncated
 
 ids = st.lists(st.lists(st.integers(0, 2**63 - 1), max_size=6), max_size=8)
 

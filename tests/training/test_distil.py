@@ -16,8 +16,14 @@ from siamese_news.text.content_words import content_words
 from siamese_news.train import train
 from siamese_news.training.distill import run as distil
 from siamese_news.training.distill import teacher
-from siamese_news.training.distill.lists import Bags, Lists, ListsToRank, list_loader
-from siamese_news.training.distill.student import Student, StudentModule
+from siamese_news.training.distill.student import (
+    Bags,
+    Lists,
+    ListsToRank,
+    Student,
+    StudentModule,
+    list_loader,
+)
 
 
 def _hashed_words(texts, **_):

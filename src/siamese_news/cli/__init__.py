@@ -7,6 +7,7 @@ import typer
 from siamese_news.cli.annotate import annotate
 from siamese_news.cli.audit import audit
 from siamese_news.cli.certify import certify
+from siamese_news.cli.common import ManyValues
 from siamese_news.cli.desk import desk
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
@@ -20,7 +21,6 @@ from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
 from siamese_news.cli.sharding import merge
 from siamese_news.cli.simulate import simulate
-from siamese_news.cli.values import ManyValues
 
 app = typer.Typer(
     help="News articles in, the social media posts about them out.",

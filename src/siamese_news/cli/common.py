@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from siamese_news.cli.options import Format
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import AnyModel
     from siamese_news.model.siamese import Model
     from siamese_news.search.export import ExportOptions
+
 
 # What the machine may say while a file is written.
 _UNWRITABLE = {
@@ -142,3 +144,65 @@ def export_options(
     from siamese_news.search.export import ExportOptions, read_key
 
     return ExportOptions(ids_only, author, read_key(pseudonymise) if pseudonymise else None, map)
+
+
+class ManyValues(TyperCommand):
+    """A command whose list options take every value up to the next option.
+
+    ``--posts a b c`` is ``--posts a --posts b --posts c``. A value that belongs to no option stops
+    the command, with what each option took: a file that the shell put in the wrong place is never
+    read as something else.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Spread the values over their options, then parse as usual."""
+        lists: dict[str, str] = {}
+        others: set[str] = set()
+        for parameter in self.params:
+            if getattr(parameter, "multiple", False):
+                lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
+            elif parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False):
+                others.update(parameter.opts)
+        spread, taken, stray = _spread(args, lists, others)
+        if stray:
+            known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
+            if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
+                super().parse_args(ctx, spread)  # names the option that does not exist
+            listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
+            raise typer.BadParameter(
+                f"{', '.join(stray)}: belongs to no option{f' ({listed})' if listed else ''}; put "
+                "files right after --articles or --posts",
+                ctx=ctx,
+            )
+        return super().parse_args(ctx, spread)
+
+
+def _spread(
+    args: list[str], lists: dict[str, str], others: set[str]
+) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """The arguments with each list option named before each value, what each took, and strays."""
+    spread: list[str] = []
+    taken: dict[str, list[str]] = {}
+    stray: list[str] = []
+    current: str | None = None  # the list option that takes what comes
+    wanted = False  # the value of another option is to come
+    bare = False  # a list option is named and has no value yet
+    for word in args:
+        name, equals, value = word.partition("=")
+        if wanted:
+            spread.append(word)
+            wanted = False
+        elif word.startswith("-") and word != "-":
+            current = lists.get(name)
+            if current is not None and equals:
+                taken.setdefault(current, []).append(value)
+            bare = current is not None and not equals
+            wanted = name in others and not equals
+            spread.append(word)
+        elif current is not None:
+            spread += [word] if bare else [current, word]
+            bare = False
+            taken.setdefault(current, []).append(word)
+        else:
+            stray.append(word)
+    return spread, taken, stray

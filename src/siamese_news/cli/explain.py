@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits, own_model
+from siamese_news.cli.inputs import read_seeds
 from siamese_news.cli.options import (
     About,
     AboutOption,
@@ -24,7 +25,6 @@ from siamese_news.cli.options import (
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import index_files, open_index_of
 from siamese_news.cli.progress import Watched
-from siamese_news.cli.seeds import read_seeds
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits, export_options, format_of
+from siamese_news.cli.inputs import read_seeds, say_dates, say_decided
 from siamese_news.cli.options import (
     About,
     AfterOption,
@@ -39,8 +40,7 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates, say_decided
-from siamese_news.cli.seeds import read_seeds
+from siamese_news.cli.progress import TimingOption, told
 from siamese_news.cli.sharding import (
     AddressOption,
     Engine,
@@ -51,7 +51,6 @@ from siamese_news.cli.sharding import (
     filter_shard,
     filter_together,
 )
-from siamese_news.cli.timing import TimingOption, told
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:

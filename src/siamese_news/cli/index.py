@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from siamese_news.cli.common import bad_input_exits, load_model
+from siamese_news.cli.inputs import say_empty, say_posts
 from siamese_news.cli.options import (
     DateFieldOption,
     EncodingOption,
@@ -17,7 +18,6 @@ from siamese_news.cli.options import (
     ThreadsOption,
 )
 from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_empty, say_posts
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits, load_model
+from siamese_news.cli.inputs import read_seeds, say_posts
 from siamese_news.cli.options import (
     Aggregate,
     EncodingOption,
@@ -21,8 +22,6 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_posts
-from siamese_news.cli.seeds import read_seeds
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _ids(results: Path) -> set[str]:
     """The ids in a file of results, which may hold no text."""
     from siamese_news.data.readers import open_posts
     from siamese_news.errors import InputError
-    from siamese_news.utils.spreadsheet import unguarded
+    from siamese_news.utils.terminal import unguarded
 
     try:
         stream = open_posts([results], id_field="post", text_field="post")

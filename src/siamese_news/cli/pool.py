@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from siamese_news.cli.inputs import say_empty, say_posts
 from siamese_news.cli.outputs import rejected_file, spool_beside
 from siamese_news.cli.progress import Watched
-from siamese_news.cli.say import say_empty, say_posts
 
 if TYPE_CHECKING:
     from siamese_news.data.readers.stream import PostStream

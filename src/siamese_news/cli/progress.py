@@ -1,10 +1,11 @@
-"""Posts that say how far they are."""
+"""How far a command is, and what share of the time went into what."""
 
 import json
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
     from siamese_news.data.records import Post
     from siamese_news.search.spool import Block
+
 
 PROGRESS = "SIAMESE_NEWS_PROGRESS"
 """Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch."""
@@ -113,3 +115,36 @@ class Watched:
             "skipped": counts.skipped,
             **({"unreadable": counts.unreadable} if counts.unreadable else {}),
         }
+
+
+STAGES = ("reading", "encoding", "scoring")
+
+TimingOption = Annotated[
+    bool,
+    typer.Option(
+        "--timing",
+        help="Say at the end what share of the time went into reading, encoding (text to words and "
+        "vectors) and scoring.",
+    ),
+]
+
+
+@contextmanager
+def told(timing: bool) -> Iterator[None]:
+    """Measure the stages of a command, and say them at its end.
+
+    Args:
+        timing: whether it is wanted.
+    """
+    if not timing:
+        yield
+        return
+    from siamese_news.utils.stopwatch import stopwatch
+
+    with stopwatch() as watch:
+        yield
+    total = watch.total()
+    shares = {stage: watch.seconds.get(stage, 0.0) for stage in STAGES}
+    shares["the rest (starting, writing)"] = total - sum(shares.values())
+    parts = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in shares.items())
+    typer.echo(f"time: {parts} of {total:,.1f} s", err=True)

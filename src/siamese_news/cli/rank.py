@@ -13,6 +13,7 @@ from siamese_news.cli.common import (
     format_of,
     load_model,
 )
+from siamese_news.cli.inputs import read_seeds, say_dates, say_decided
 from siamese_news.cli.options import (
     About,
     AboutOption,
@@ -46,9 +47,7 @@ from siamese_news.cli.options import (
 )
 from siamese_news.cli.outputs import ForceOption, claim, files_read
 from siamese_news.cli.pool import Pool, index_files
-from siamese_news.cli.say import say_dates, say_decided
-from siamese_news.cli.seeds import read_seeds
-from siamese_news.cli.timing import TimingOption, told
+from siamese_news.cli.progress import TimingOption, told
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.common import bad_input_exits
-from siamese_news.cli.say import say_dates, say_decided, say_empty, say_posts
+from siamese_news.cli.inputs import say_dates, say_decided, say_empty, say_posts
 from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from siamese_news.data.pairs import relevant_pairs
 from siamese_news.data.records import Collection
-from siamese_news.data.splits import SplitBy, resplit
+from siamese_news.data.splits import SplitBy, relevant_pairs, resplit
 from siamese_news.errors import InputError
 
 _LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")

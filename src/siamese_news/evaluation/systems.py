@@ -9,9 +9,8 @@ from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_blocks
-from siamese_news.metrics.blocks import Blocks, blocks_of
-from siamese_news.model.external import ExternalModel
-from siamese_news.model.loading import AnyModel
+from siamese_news.metrics.relevance import Blocks, blocks_of
+from siamese_news.model.loading import AnyModel, ExternalModel
 from siamese_news.scoring import About
 from siamese_news.text.content_words import words_of
 

@@ -6,7 +6,7 @@ from typing import Any
 from zlib import crc32
 
 from siamese_news.data.records import Article, Post
-from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.model.siamese import Model
 from siamese_news.search.output import metadata_text
 from siamese_news.text.languages import (

@@ -7,8 +7,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from siamese_news.data.records import Post
-from siamese_news.utils.spreadsheet import guarded
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, guarded
 
 if TYPE_CHECKING:
     # The ranking brings torch, which those who only write results do not need.

@@ -14,8 +14,7 @@ from typing import Any
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.external import ExternalModel
-from siamese_news.model.loading import AnyModel, explainable, open_model
+from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import About, Fusion, Scorer, open_scorer
 from siamese_news.search.explain.explainer import explain_nearest

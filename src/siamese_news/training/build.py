@@ -24,8 +24,7 @@ from siamese_news.text import (
     remove_top_components,
     unit_length,
 )
-from siamese_news.text.content_words import content_words
-from siamese_news.text.idf import smoothed_idf
+from siamese_news.text.content_words import content_words, smoothed_idf
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The Lightning trainer of a configuration, on one device or on several."""
+"""The Lightning trainer of a configuration, its checkpoints and its early stopping."""
 
 import logging
 import sys
@@ -7,15 +7,58 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import Callback, RichProgressBar
+import torch
+from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
 from pytorch_lightning.plugins.environments import SLURMEnvironment
+from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
 from siamese_news.training.build import make
-from siamese_news.training.checkpoints import WholeCheckpoints
 from siamese_news.training.launch import OWNED, launched_processes
 from siamese_news.utils.extras import absent
+from siamese_news.utils.files import atomic_write
+
+
+class Patience(EarlyStopping):
+    """`EarlyStopping`, also of a run that goes on from a checkpoint.
+
+    Lightning restores how often nothing was gained, but would train another epoch where a run was
+    cut off after its last one, while its figures were computed.
+    """
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop before the first batch if the run that goes on had come to its end."""
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
+
+
+class WholeCheckpoints(TorchCheckpointIO):
+    """Writes a checkpoint beside its place, and renames it when all of it is on the disk.
+
+    Lightning writes it into the machine's folder of temporary files first. Where that is another
+    disk, the move is a copy, and a process that is killed meanwhile leaves half a checkpoint in the
+    place of the last one that was whole.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
+    ) -> None:
+        """Save a checkpoint.
+
+        Args:
+            checkpoint: what Lightning keeps.
+            path: a local file.
+            storage_options: none are known.
+
+        Raises:
+            TypeError: options were given.
+        """
+        if storage_options is not None:
+            raise TypeError(f"storage_options={storage_options!r}: expected none")
+        with atomic_write(Path(path), "wb") as stream:
+            torch.save(checkpoint, stream)
+
 
 log = logging.getLogger(__name__)
 

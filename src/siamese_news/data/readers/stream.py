@@ -10,8 +10,7 @@ from siamese_news.data.readers.detected import Choice, Detected
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.inputs import Input, find_inputs
-from siamese_news.data.readers.own import as_written
+from siamese_news.data.readers.inputs import Input, as_written, find_inputs
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
 from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
 from siamese_news.data.readers.shares import Share, owners

@@ -16,8 +16,7 @@ from siamese_news.model.siamese import Model, Side
 from siamese_news.model.term_factors import heads
 from siamese_news.text import PAD
 from siamese_news.training.distributed import on_first_process
-from siamese_news.training.linking.lexical_loss import TermVectors
-from siamese_news.training.linking.objective import Mined, SiameseObjective
+from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
 
 SIDES: tuple[Side, Side] = ("article", "post")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]

@@ -18,7 +18,6 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.training.build import build_text, make
-from siamese_news.training.patience import Patience
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
     RerankDataModule,
@@ -29,12 +28,12 @@ from siamese_news.training.rerank.data import (
     RerankCollection,
     make_fold,
     read_reranking,
+    words_of_collection,
 )
 from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
-from siamese_news.training.rerank.words import words_of_collection
-from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
+from siamese_news.training.trainer import Patience, fit, refuse_several_devices, trainer_of
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
