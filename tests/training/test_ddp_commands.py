@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -166,6 +167,32 @@ def test_one_step_is_the_same_on_several_devices(tmp_path, more):
                 torch.testing.assert_close(other["after"][key], value, rtol=0, atol=1e-10)
         assert moved > 3, name
         assert one["after"]["model.embedding.matrix"].dtype == torch.float64
+
+
+@pytest.mark.slow
+def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
+    launcher = [
+        "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1",
+        f"--master-port={free_port()}",
+    ]  # fmt: skip
+    endless = [
+        "trainer=ddp_nodes",
+        "trainer.devices=2",
+        "trainer.num_nodes=1",
+        "task.epochs=100000",
+    ]
+    process = start(tmp_path, *launcher, *TRAIN, *SMALL, *endless, "hydra.run.dir=run")
+    wait_for(tmp_path / "run" / "checkpoints" / "last.ckpt", process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (second,) = (
+        int(child)
+        for child in children
+        if b"LOCAL_RANK=1" in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+    )
+    os.kill(second, signal.SIGKILL)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert re.search(r"rank\s*: 1 \(local_rank: 1\)\s+exitcode\s*: -9", said), said[-3000:]
 
 
 @pytest.mark.parametrize("killed", [0, 1])

@@ -67,13 +67,6 @@ def test_another_process_neither_logs_to_a_file_nor_writes_the_configuration(mon
     assert sys.argv == ["train", "hydra.output_subdir=null", "hydra/job_logging=stdout"]
 
 
-@pytest.mark.parametrize("argument", ["task.optimizer.name=adam", "+task.optimizer.decay=0.5"])
-def test_a_renamed_option_is_answered_with_the_new_one(monkeypatch, argument):
-    monkeypatch.setattr(sys, "argv", ["train", argument])
-    with pytest.raises(InputError, match="was replaced by task[/.]"):
-        launch.prepare_command()
-
-
 def test_processes_that_the_trainer_does_not_expect_are_refused(monkeypatch):
     for name, value in TORCHRUN.items():
         monkeypatch.setenv(name, value)

@@ -1,6 +1,5 @@
 """Results of systems on an evaluation set, the published ones, and files that can be checked."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from siamese_news.metrics.relevance import Blocks, cosine_blocks
 from siamese_news.model.loading import AnyModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring import About, observe_all, open_scorer
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -189,9 +188,7 @@ def write_results(
         },
         "p": dict(tests or {}),
     }
-    with atomic_write(folder / "evaluation.json") as stream:
-        json.dump(document, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
+    write_json(folder / "evaluation.json", document)
     text = results_markdown(results, about, published=published, tests=tests)
     with atomic_write(folder / "evaluation.md") as stream:
         stream.write(text)

@@ -262,8 +262,7 @@ class TextRanker(nn.Module):
                 embedding=embedding,
                 ranker=config["ranker"],
                 exact_match=config["exact_match"],
-                # Older model folders lack this option.
-                link_match=config.get("link_match", False),
+                link_match=config["link_match"],
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
 from siamese_news.training.launch import is_first_process
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
 # What changes no result: names, what is shown and logged, and which device computes it.
@@ -70,10 +70,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
         row = link.run(plain, out)
     if row is not None:
-        with atomic_write(out / ROW) as stream:
-            document = {**row, "overrides": overrides, "config": plain}
-            json.dump(document, stream, indent=2, ensure_ascii=False)
-            stream.write("\n")
+        write_json(out / ROW, {**row, "overrides": overrides, "config": plain})
     return row
 
 
@@ -122,8 +119,8 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: does not say of which configuration it is the result (an earlier version "
-            "wrote it); choose another folder, or delete this one and run the job again"
+            f"{path}: does not say of which configuration it is the result; choose another folder, "
+            "or delete this one and run the job again"
         )
     return row
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -166,21 +166,33 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
             sys.modules["wandb"].finish()
 
 
-def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:
-    """Stop a task that trains on one device where the trainer has several.
+def begin(config: Mapping[str, Any]) -> None:
+    """What every task begins with: its devices are checked, the seed and the threads set.
 
     Args:
-        options: an option of ``conf/trainer``.
-        task: its name.
+        config: the resolved configuration.
 
     Raises:
-        InputError: the trainer has several devices.
+        InputError: a task that trains on one device, which only ``link`` does not, has several.
     """
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
-    processes = make_trainer(options, **quiet).world_size
-    if processes > 1:
-        raise InputError(
-            f"task={task} trains on one device, but trainer.devices={options['devices']} and "
-            f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
-            "trainer=cpu or trainer=gpu, and start one command for each device"
-        )
+    options, task = config["trainer"], config["task"]["name"]
+    if task != "link":
+        quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
+        processes = make_trainer(options, **quiet).world_size
+        if processes > 1:
+            raise InputError(
+                f"task={task} trains on one device, but trainer.devices={options['devices']} and "
+                f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
+                "trainer=cpu or trainer=gpu, and start one command for each device"
+            )
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if options["threads"]:
+        torch.set_num_threads(options["threads"])
+
+
+def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:
+    """Put the selected weights into a fitted module, and the module on the CPU."""
+    if best.best_model_path:  # there is none after trainer.fast_dev_run
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
+    module.to("cpu")

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 
 from siamese_news.data.leaks import same_text_key
 from siamese_news.data.sources import open_posts_of
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import evaluate_model, figures, write_results
 from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
@@ -25,9 +23,8 @@ from siamese_news.training.build import build_text
 from siamese_news.training.distill.student import ListsToRank, Student, StudentModule, list_loader
 from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.module import ranking_figures
-from siamese_news.training.linking.run import remember_training
-from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
+from siamese_news.training.linking.run import measure, remember_training
+from siamese_news.training.trainer import begin, fit, trainer_of
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -63,10 +60,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         One row of the comparison table.
     """
     task = config["task"]
-    refuse_several_devices(config["trainer"], "distil")
-    pl.seed_everything(config["seed"], workers=True, verbose=False)
-    if config["trainer"]["threads"]:
-        torch.set_num_threads(config["trainer"]["threads"])
+    begin(config)
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
     corpus = read_corpus(data, task)
@@ -128,12 +122,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     }
     model.save(out / "model", card=shipped_card(config, row))
     model = Model.load(out / "model")  # the saved model is the one that is evaluated
-    if data.dev is not None:
-        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
-    if data.test is not None:
-        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
-        row |= figures(result)
-        write_results(out / "evaluation", [result], published=config["published"])
+    row |= measure(model, row["encoder"], data, config, out)
     model.save(out / "model", card=shipped_card(config, row))
     return row
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.plugins.environments import SLURMEnvironment
@@ -21,13 +20,17 @@ from siamese_news.evaluation.results import evaluate_model, figures, model_card,
 from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
 from siamese_news.training.build import add_terms, build_model, build_text, fingerprint, make
-from siamese_news.training.distributed import leave_group
+from siamese_news.training.distributed import (
+    RankMonitor,
+    Requeued,
+    RequeueOnSignal,
+    leave_group,
+    requeue,
+)
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import LinkModule, ranking_figures
-from siamese_news.training.rank_monitor import RankMonitor
-from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
-from siamese_news.training.trainer import Patience, fit, trainer_of
+from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
 
 log = logging.getLogger(__name__)
 # Hide messages about devices, tips and life cycles; warnings are shown.
@@ -52,9 +55,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         to run the job again.
     """
     task = config["task"]
-    pl.seed_everything(config["seed"], workers=True, verbose=False)
-    if config["trainer"]["threads"]:
-        torch.set_num_threads(config["trainer"]["threads"])
+    begin(config)
     started = time.monotonic()
     start: Model | None = None
     if config["init"]:
@@ -108,16 +109,25 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "epochs": epochs,
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
-    if data.dev is not None:
-        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
-    if data.test is not None:
-        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
-        row |= figures(result)
-        write_results(out / "evaluation", [result], published=config["published"])
+    row |= measure(model, row["encoder"], data, config, out)
     model.save(out / "model", card=model_card(config, row, model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}
         log.info("%s", verdict)
+    return row
+
+
+def measure(
+    model: Model, name: str, data: LinkDataModule, config: Mapping[str, Any], out: Path
+) -> dict[str, Any]:
+    """The figures of a trained model on dev and test; ``out/evaluation`` has those of the test."""
+    row: dict[str, Any] = {}
+    if data.dev is not None:
+        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
+    if data.test is not None:
+        result = evaluate_model(model, name, data.test, bootstrap=config["task"]["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
     return row
 
 
@@ -175,10 +185,7 @@ def _fit(
         return None
     if not is_first_process():
         return None
-    if best.best_model_path:
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")
+    take_best(module, best)
     if not (folder / "last.ckpt").is_file():
         return trainer.current_epoch
     # Under ddp_spawn the trainer of this process has counted no epoch.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 
@@ -33,8 +32,8 @@ from siamese_news.training.rerank.data import (
 from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
-from siamese_news.training.trainer import Patience, fit, refuse_several_devices, trainer_of
-from siamese_news.utils.files import atomic_write
+from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
+from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -60,16 +59,13 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         One row of the comparison table.
     """
     task = config["task"]
-    refuse_several_devices(config["trainer"], "rerank")
+    begin(config)
     if task["select"] not in SELECT:
         raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
     if task["interpolation"] not in SCALES:
         raise InputError(
             f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
         )
-    pl.seed_everything(config["seed"], workers=True, verbose=False)
-    if config["trainer"]["threads"]:
-        torch.set_num_threads(config["trainer"]["threads"])
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
@@ -126,7 +122,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         end = suffix.replace(" ", "")
         write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
     model.save(out / "model", card=_card(config, row))
-    _write_json(
+    write_json(
         out / "topics.json",
         {
             "provenance": provenance(),
@@ -203,13 +199,10 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
-    _write_json(folder / _BEGUN, _same_on_resume(config))
+    write_json(folder / _BEGUN, _same_on_resume(config))
     go_on = f"the same command goes on from {last}"
     fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
-    if best.best_model_path:  # there is none after trainer.fast_dev_run
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")
+    take_best(module, best)
     return trainer.current_epoch
 
 
@@ -238,12 +231,6 @@ def _check_same(path: Path, config: Mapping[str, Any]) -> None:
                 f"{path.parent}: holds unfinished training with another `{key}`; "
                 "delete the folder, or take another one for the new settings"
             )
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with atomic_write(path) as stream:
-        json.dump(value, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
 
 
 def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
