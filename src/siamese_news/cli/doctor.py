@@ -78,10 +78,12 @@ def _say(line: str, indent: int = 0) -> None:
 def _installed() -> None:
     import platform
     from importlib import metadata
+    from typing import get_args
 
     import torch
 
     from siamese_news.utils.extras import absent, extras
+    from siamese_news.utils.plugins import Kind, added, package_of
 
     version = metadata.version("siamese-news")
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
@@ -89,6 +91,9 @@ def _installed() -> None:
         f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
         f"torch {torch.__version__} ({device}, {torch.get_num_threads()} threads)"
     )
+    for kind in get_args(Kind):
+        for name, point in added(kind).items():
+            _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in extras().items():
         state, missing = "installed", absent(packages)
         if missing:

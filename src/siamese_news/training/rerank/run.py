@@ -16,7 +16,8 @@ from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
-from siamese_news.training.build import build_text, make
+from siamese_news.rerankers import RANKERS
+from siamese_news.training.build import build_text, class_of, make
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
     RerankDataModule,
@@ -35,6 +36,7 @@ from siamese_news.training.rerank.results import combine
 from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
@@ -162,7 +164,7 @@ def _build(
         **options,
     )
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
-    ranker["class"] = str(config["ranker"]["_target_"]).rpartition(".")[2]
+    ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
         vocabulary=vocabulary, embedding=embedding, ranker=ranker,
         exact_match=task["exact_match"], link_match=task["link_match"], tokenizer=task["tokenizer"],
