@@ -53,9 +53,12 @@ def test_which_end_is_kept(tiny_model):
     np.testing.assert_allclose(last, tiny_model.encode_posts(["fire"]), atol=1e-6)
 
 
-def test_a_bare_string_is_refused(tiny_model):
-    with pytest.raises(InputError, match="one string"):
-        tiny_model.encode_posts("flood")
+def test_one_text_is_a_list_of_one(tiny_model):
+    for encode in (tiny_model.encode, tiny_model.encode_posts, tiny_model.encode_articles):
+        np.testing.assert_array_equal(encode("flood"), encode(["flood"]))
+
+
+def test_what_is_no_text_is_refused(tiny_model):
     with pytest.raises(InputError, match="item 1 is float"):
         tiny_model.encode_posts(["flood", float("nan")])
 

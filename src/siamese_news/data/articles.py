@@ -142,7 +142,7 @@ class EmptyArticle(InputError):
 
 
 def read_articles(
-    sources: Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
+    sources: str | Path | Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
 ) -> list[Article]:
     """Read articles, in the order given; each file may be plain, ``.gz`` or ``.zst``.
 
@@ -161,14 +161,23 @@ def read_articles(
     that has a title alone is used by its title.
 
     Args:
-        sources: files, folders (read by name), globs, ``-``.
+        sources: files, folders (read by name), globs, ``-``, or one of them.
         set_aside: called with the reason for each article that has neither title nor text, which
             is then left out; None makes it an error.
 
     Raises:
         InputError: for unreadable files and records, another kind of file, an id used twice, no
             article at all, none that is not empty, and without `set_aside` the first that is.
+
+    Example:
+        >>> import siamese_news
+        >>> from pathlib import Path
+        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
+        >>> articles = siamese_news.read_articles(stories / "queries.jsonl")
+        >>> len(articles), articles[0].title[:40]
+        (48, 'River Asker bursts banks at Harlow Bridg')
     """
+    sources = [sources] if isinstance(sources, str | Path) else sources
     articles: list[Article] = []
     seen: dict[str, str] = {}
     empty = 0

@@ -85,14 +85,16 @@ class ExternalModel:
             digest.update(f"{content}  {path.relative_to(self.folder).as_posix()}\n".encode())
         return digest.hexdigest()
 
-    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_articles(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""
+        texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, "encode_articles")
         cut = [" ".join(text.split()[:ARTICLE_WORDS]) for text in texts]
         return self._unit_vectors(cut, "encode_query")
 
-    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_posts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (P, D) float32 of posts, read as documents; zeros stay zeros."""
+        texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, "encode_posts")
         return self._unit_vectors(texts, "encode_document")
 

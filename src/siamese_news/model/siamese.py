@@ -250,9 +250,26 @@ class Model(nn.Module):
             texts = texts.where(texts.flat < len(self.vocabulary))
         return truncated(texts, self.limits, side)
 
+    def encode(
+        self, texts: str | Sequence[str], side: Side = "post", precision: Precision = "float32"
+    ) -> np.ndarray:
+        """Unit vectors (B, D) float32 of texts; see `encode_posts`.
+
+        Args:
+            texts: the texts, or one.
+            side: what they are: each side has its own limit of tokens.
+            precision: see `encode_posts`.
+
+        Example:
+            >>> from siamese_news import Model
+            >>> Model.pretrained().encode("the river is in my cellar").shape
+            (1, 64)
+        """
+        return self._encode(texts, side, 4096, precision)
+
     def encode_articles(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         *,
         batch_tokens: int = 8192,
         precision: Precision = "float32",
@@ -262,7 +279,7 @@ class Model(nn.Module):
 
     def encode_posts(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         *,
         batch_tokens: int = 4096,
         precision: Precision = "float32",
@@ -273,7 +290,7 @@ class Model(nn.Module):
         float32 a result does not depend on the order or the number of texts (beyond 1e-6).
 
         Args:
-            texts: the texts.
+            texts: the texts, or one.
             batch_tokens: how many tokens, padding included, go through the encoder at once.
             precision: ``"bfloat16"`` runs the matrix products in bfloat16.
 
@@ -281,14 +298,15 @@ class Model(nn.Module):
             (B, D) float32.
 
         Raises:
-            InputError: `texts` is a single string or holds something that is not text.
+            InputError: `texts` holds something that is not text.
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
     @timed("encoding")
     def _encode(
-        self, texts: Sequence[str], side: Side, batch_tokens: int, precision: Precision
+        self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:
+        texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         for start in range(0, len(texts), BLOCK):

@@ -200,7 +200,7 @@ class PostStream:
 
 
 def open_posts(
-    sources: Sequence[str | Path],
+    sources: str | Path | Sequence[str | Path],
     *,
     text_field: str | None = None,
     id_field: str | None = None,
@@ -219,7 +219,7 @@ def open_posts(
     lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
 
     Args:
-        sources: files, folders, globs, ``-``; a folder's files are read in the order of their
+        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the order of their
             names.
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
@@ -235,7 +235,16 @@ def open_posts(
     Raises:
         InputError: for what is not there or is no file of posts, and where no field fits. While
             reading: for the first bad row if `strict`, and where nothing at all could be used.
+
+    Example:
+        >>> import siamese_news
+        >>> from pathlib import Path
+        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
+        >>> posts = siamese_news.open_posts(stories / "corpus.jsonl")
+        >>> posts.detected[0].format, len(list(posts)) > 100
+        ('BEIR corpus', True)
     """
+    sources = [sources] if isinstance(sources, str | Path) else sources
     if not sources:
         raise InputError("no posts came, expected at least one file, folder, glob or -")
     own: list[Path] = []
