@@ -219,8 +219,8 @@ def open_posts(
     lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
 
     Args:
-        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the order of their
-            names.
+        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
+            order of their names.
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
