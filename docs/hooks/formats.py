@@ -12,9 +12,13 @@ END = "<!-- end -->\n"
 _COLUMNS = ("what", "recognised by", "text", "id")
 _OTHERS = (
     ("BEIR", "`_id`, `text`", "title + text", "_id"),
-    ("any other JSON, CSV, TSV, Parquet, Excel", "the names of its fields", "text and the like",
-     "id, tweet_id, uri and the like"),
-)  # fmt: skip
+    (
+        "any other JSON, CSV, TSV, Parquet, Excel",
+        "the names of its fields",
+        "text and the like",
+        "id, tweet_id, uri and the like",
+    ),
+)
 
 
 def formats_table() -> str:

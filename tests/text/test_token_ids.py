@@ -28,9 +28,10 @@ def test_it_is_a_sequence_of_the_texts(texts, start, stop):
 @given(ids, st.data())
 def test_some_ids_of_each_text(texts, data):
     joined = TokenIds.of([np.array(text, np.int64) for text in texts])
-    limits = {"post_tokens": data.draw(st.integers(1, 7)), "keep": data.draw(st.sampled_from(
-        ["first", "last"]
-    ))}  # fmt: skip
+    limits = {
+        "post_tokens": data.draw(st.integers(1, 7)),
+        "keep": data.draw(st.sampled_from(["first", "last"])),
+    }
     kept = [[i for i in text if i % 3] for text in texts]
     odd = joined.where(joined.flat % 3 != 0)
     assert [text.tolist() for text in odd] == kept

@@ -10,9 +10,12 @@ from siamese_news.training import launch
 from siamese_news.training.trainer import make_trainer
 
 SLURM = {
-    "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "8", "SLURM_PROCID": "0",
+    "SLURM_JOB_ID": "4711",
+    "SLURM_STEP_ID": "3",
+    "SLURM_NTASKS": "8",
+    "SLURM_PROCID": "0",
     "SLURM_JOB_NAME": "train",
-}  # fmt: skip
+}
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0"}
 LIGHTNING = {"LOCAL_RANK": "0", "NODE_RANK": "0", "WORLD_SIZE": "8"}
 

@@ -13,9 +13,12 @@ from .test_rerank import folder  # noqa: F401
 
 DOCS = Path(__file__).parents[2] / "docs"
 SMALL = [
-    "vectors.max_words=5000", "task.bootstrap=0", "task.epochs=1", "data.limits.article_tokens=60",
+    "vectors.max_words=5000",
+    "task.bootstrap=0",
+    "task.epochs=1",
+    "data.limits.article_tokens=60",
     "logger=none",
-]  # fmt: skip
+]
 
 
 def run(*arguments, path, cwd, code=0):
@@ -82,9 +85,15 @@ def test_a_format_of_another_package_is_detected(tmp_path):
 def test_a_reranker_of_another_package_trains_and_ranks(folder, tmp_path):  # noqa: F811
     package = installed("add-a-reranker.md", tmp_path)
     options = [
-        "task=rerank", "ranker=mean", "ranker.scale=3.0", "fold=2013", "task.collection=small",
-        f"vectors.source={tmp_path / 'vectors.txt'}", "task.epochs=1", "logger=none",
-    ]  # fmt: skip
+        "task=rerank",
+        "ranker=mean",
+        "ranker.scale=3.0",
+        "fold=2013",
+        "task.collection=small",
+        f"vectors.source={tmp_path / 'vectors.txt'}",
+        "task.epochs=1",
+        "logger=none",
+    ]
     run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
     config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["ranker"]
     assert config["package"] == "news-mean-ranker" and config["scale"] == 3.0

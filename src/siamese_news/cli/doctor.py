@@ -12,8 +12,18 @@ if TYPE_CHECKING:
 
 ROWS = 10_000
 _ARTICLES = (
-    ".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf", ".rss", ".atom", ".xml",
-)  # fmt: skip
+    ".txt",
+    ".text",
+    ".md",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".docx",
+    ".pdf",
+    ".rss",
+    ".atom",
+    ".xml",
+)
 _SHOWN = 3
 _WIDTH = 100
 
@@ -52,9 +62,12 @@ def doctor(
     failed = False
     checks: list[Any] = [] if model is None else [partial(_model, model)]
     options = {
-        "text_field": text_field, "id_field": id_field, "date_field": date_field,
-        "encoding": encoding, "long_window": long_window,
-    }  # fmt: skip
+        "text_field": text_field,
+        "id_field": id_field,
+        "date_field": date_field,
+        "encoding": encoding,
+        "long_window": long_window,
+    }
     checks += [partial(_file, name, options) for name in files or []]
     for check in checks:
         try:

@@ -97,9 +97,13 @@ def index(
                 return
             if posts is not None:
                 fields = {
-                    "text_field": text_field, "id_field": id_field, "date_field": date_field,
-                    "encoding": encoding, "long_window": long_window, "strict": strict,
-                }  # fmt: skip
+                    "text_field": text_field,
+                    "id_field": id_field,
+                    "date_field": date_field,
+                    "encoding": encoding,
+                    "long_window": long_window,
+                    "strict": strict,
+                }
                 _say(out, _posts(out, posts, model, add=add, force=force, fields=fields))
                 return
             if deleting:
@@ -166,9 +170,11 @@ def _say(out: Path, changed: "Changed") -> None:
     from siamese_news.utils.terminal import clean
 
     done = {
-        "added": changed.added, "there already": changed.present, "deleted": changed.deleted,
+        "added": changed.added,
+        "there already": changed.present,
+        "deleted": changed.deleted,
         "not there": len(changed.missing),
-    }  # fmt: skip
+    }
     said = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
     typer.echo(f"{out}: {changed.posts:,} posts{f' ({said})' if said else ''}", err=True)
     for id in changed.missing[:10]:

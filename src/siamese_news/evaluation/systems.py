@@ -175,9 +175,14 @@ def minilm() -> ModelSystem:
 # The lead peers and the share of MiniLM in their mixtures.
 _MIXTURES = {"tfidf_600_lead_minilm_10": 0.1, "tfidf_600_lead_minilm_30": 0.3}
 PEERS = (
-    "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead", "tfidf_600_lead", "minilm",
+    "bm25",
+    "tfidf_pool",
+    "tfidf_background",
+    "tfidf_background_lead",
+    "tfidf_600_lead",
+    "minilm",
     *_MIXTURES,
-)  # fmt: skip
+)
 
 
 def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> System:

@@ -135,12 +135,17 @@ class TextRanker(nn.Module):
                 assert batch.links is not None
                 features.append(link_features(query_words, batch.post_ids, batch.links, idf))
         return Pair(
-            query=query, query_mask=query_mask, post=post, post_mask=post_mask,
+            query=query,
+            query_mask=query_mask,
+            post=post,
+            post_mask=post_mask,
             group=None if len(query) == 1 else batch.group,
-            query_weights=weights, features=torch.cat(features, dim=1) if features else None,
-            query_trigrams=batch.query_trigrams, post_trigrams=batch.post_trigrams,
+            query_weights=weights,
+            features=torch.cat(features, dim=1) if features else None,
+            query_trigrams=batch.query_trigrams,
+            post_trigrams=batch.post_trigrams,
             url_trigrams=batch.url_trigrams,
-        )  # fmt: skip
+        )
 
     def forward(self, batch: IdBatch) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant)."""

@@ -85,9 +85,12 @@ class _WindowMax(torch.autograd.Function):
         for start in range(0, rows, step):
             part = slice(start, start + step)
             _scan(
-                projected[part], weights[part], valid[part], best[part],
+                projected[part],
+                weights[part],
+                valid[part],
+                best[part],
                 None if winner is None else winner[part],
-            )  # fmt: skip
+            )
         empty = ~valid.any(dim=1)
         if bool(empty.any()):
             best[empty] = 0

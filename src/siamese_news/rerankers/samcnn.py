@@ -170,13 +170,20 @@ class SamCNN(nn.Module):
         """
         super().__init__()
         self.encoder = ConvEncoder(
-            input_dim=input_dim, output_dim=hidden, filters=filters, widths=widths,
-            padding=padding, dropout=dropout,
-        )  # fmt: skip
+            input_dim=input_dim,
+            output_dim=hidden,
+            filters=filters,
+            widths=widths,
+            padding=padding,
+            dropout=dropout,
+        )
         self.head = PredictionHead(
-            input_dim=hidden * (2 + self.contexts), hidden=head_hidden, order=head_order,
-            dropout=head_dropout, features=features,
-        )  # fmt: skip
+            input_dim=hidden * (2 + self.contexts),
+            hidden=head_hidden,
+            order=head_order,
+            dropout=head_dropout,
+            features=features,
+        )
 
     def encode(self, pair: Pair) -> Tensor:
         """What the head reads: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
@@ -248,10 +255,17 @@ class _Attentive(SamCNN):
             ValueError: for another similarity.
         """
         super().__init__(
-            input_dim=input_dim, filters=filters, widths=widths, padding=padding,
-            dropout=dropout, hidden=hidden, head_hidden=head_hidden, head_order=head_order,
-            head_dropout=head_dropout, features=features,
-        )  # fmt: skip
+            input_dim=input_dim,
+            filters=filters,
+            widths=widths,
+            padding=padding,
+            dropout=dropout,
+            hidden=hidden,
+            head_hidden=head_hidden,
+            head_order=head_order,
+            head_dropout=head_dropout,
+            features=features,
+        )
         if similarity not in ("cosine", "clamped", "dot"):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine', 'clamped' or 'dot'")
         self.similarity = similarity
@@ -263,10 +277,13 @@ class _Attentive(SamCNN):
         first = general.kernels[0]
         assert isinstance(first, nn.Linear)
         return ConvEncoder(
-            input_dim=first.in_features, output_dim=general.output_dim, filters=general.filters,
-            widths=general.widths, padding="full" if general.full else "none",
+            input_dim=first.in_features,
+            output_dim=general.output_dim,
+            filters=general.filters,
+            widths=general.widths,
+            padding="full" if general.full else "none",
             dropout=general.dropout.p,
-        )  # fmt: skip
+        )
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""

@@ -16,10 +16,18 @@ from siamese_news.utils.files import atomic_write, write_json
 ROW = "row.json"
 # What changes no result: names, what is shown and logged, and which device computes it.
 _SAME_RESULT = (
-    "labels", "published", "resume", "logger", "trainer.accelerator", "trainer.threads",
-    "trainer.enable_model_summary", "trainer.enable_progress_bar", "trainer.log_every_n_steps",
-    "trainer.profiler", "trainer.detect_anomaly",
-)  # fmt: skip
+    "labels",
+    "published",
+    "resume",
+    "logger",
+    "trainer.accelerator",
+    "trainer.threads",
+    "trainer.enable_model_summary",
+    "trainer.enable_progress_bar",
+    "trainer.log_every_n_steps",
+    "trainer.profiler",
+    "trainer.detect_anomaly",
+)
 # What may differ as well where resume= goes on with a run.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message

@@ -17,20 +17,39 @@ from siamese_news.utils.plugins import Kind, added, load, package_of
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # Examples of values for keys that the files of conf/ leave null.
 _NULL = {
-    "chunks_per_epoch": 4, "collection_words": 2, "gradient_clip": 1.0, "gradient_clip_val": 1.0,
-    "lead": 20.0, "max_words": 100000, "monitor": "dev/map", "negatives": 4, "output_dim": 300,
-    "patience": 5, "project_to": 100, "remove_components": 3, "scale": 1.0, "threads": 2,
+    "chunks_per_epoch": 4,
+    "collection_words": 2,
+    "gradient_clip": 1.0,
+    "gradient_clip_val": 1.0,
+    "lead": 20.0,
+    "max_words": 100000,
+    "monitor": "dev/map",
+    "negatives": 4,
+    "output_dim": 300,
+    "patience": 5,
+    "project_to": 100,
+    "remove_components": 3,
+    "scale": 1.0,
+    "threads": 2,
     "unknown_range": 0.05,
-}  # fmt: skip
+}
 # Keys that take values of several types, which their users check.
 _SEVERAL = {
-    "model", "trainer.deterministic", "trainer.devices", "trainer.fast_dev_run",
-    "trainer.precision", "trainer.profiler",
-}  # fmt: skip
+    "model",
+    "trainer.deterministic",
+    "trainer.devices",
+    "trainer.fast_dev_run",
+    "trainer.precision",
+    "trainer.profiler",
+}
 _EXPECTED = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list",
     dict: "a mapping",
-}  # fmt: skip
+}
 
 
 def add_installed() -> None:

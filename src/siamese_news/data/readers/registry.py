@@ -26,9 +26,15 @@ def _installed() -> Iterator[Format]:
 
 FORMATS: tuple[Format, ...] = (
     *_installed(),
-    *twitter.FORMATS, *bluesky.FORMATS, *fediverse.FORMATS, *reddit.FORMATS, *telegram.FORMATS,
-    *videos.FORMATS, *meta.FORMATS, *tools.FORMATS,
-)  # fmt: skip
+    *twitter.FORMATS,
+    *bluesky.FORMATS,
+    *fediverse.FORMATS,
+    *reddit.FORMATS,
+    *telegram.FORMATS,
+    *videos.FORMATS,
+    *meta.FORMATS,
+    *tools.FORMATS,
+)
 """Where a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # of so many records one must have the shape

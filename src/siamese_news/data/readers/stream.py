@@ -21,8 +21,17 @@ from siamese_news.utils.files import unpack
 from siamese_news.utils.terminal import clean
 
 SUFFIXES = (
-    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".js",
-)  # fmt: skip
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".parquet",
+    ".pq",
+    ".xlsx",
+    ".js",
+)
 
 
 class PostStream:

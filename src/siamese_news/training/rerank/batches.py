@@ -41,10 +41,15 @@ def encode_collection(collection: RerankCollection, model: TextRanker) -> Encode
     if model.link_match:
         links = ([model.known(text.split()) for text in collection.queries.values()], urls)
     return EncodedPosts(
-        queries, posts, query_trigrams, post_trigrams, model.encode_links(urls), links,
+        queries,
+        posts,
+        query_trigrams,
+        post_trigrams,
+        model.encode_links(urls),
+        links,
         {query: row for row, query in enumerate(collection.queries)},
         {post: row for row, post in enumerate(collection.posts)},
-    )  # fmt: skip
+    )
 
 
 class Pairs(IterableDataset[IdBatch]):
@@ -177,9 +182,14 @@ class RerankDataModule(pl.LightningDataModule):
         super().__init__()
         self.collection, self.encoded, self.fold = collection, encoded, fold
         self.train = Pairs(
-            collection, encoded, fold.train, batch_size=batch_size, shuffle=True,
-            negatives=negatives, seed=seed,
-        )  # fmt: skip
+            collection,
+            encoded,
+            fold.train,
+            batch_size=batch_size,
+            shuffle=True,
+            negatives=negatives,
+            seed=seed,
+        )
         self.dev = Pairs(collection, encoded, fold.dev, batch_size=256, shuffle=False)
 
     def test_pairs(self) -> Pairs:

@@ -71,20 +71,29 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
-        collection, int(config["fold"]), share=task["validation_share"],
+        collection,
+        int(config["fold"]),
+        share=task["validation_share"],
         seed=task["validation_seed"],
-    )  # fmt: skip
+    )
     model, encoded = _build(config, collection, fold)
     data = RerankDataModule(
-        collection=collection, encoded=encoded, fold=fold, batch_size=task["batch_size"],
-        negatives=task["negatives"], seed=config["seed"],
-    )  # fmt: skip
-    module = RerankModule(
-        model=model, dev=data.dev, qrels=collection.qrels,
-        optimizer=make(task["optimizer"], "task.optimizer"),
-        schedule=make(task["schedule"], "task.schedule"), positive_weight=task["positive_weight"],
+        collection=collection,
+        encoded=encoded,
+        fold=fold,
+        batch_size=task["batch_size"],
+        negatives=task["negatives"],
         seed=config["seed"],
-    )  # fmt: skip
+    )
+    module = RerankModule(
+        model=model,
+        dev=data.dev,
+        qrels=collection.qrels,
+        optimizer=make(task["optimizer"], "task.optimizer"),
+        schedule=make(task["schedule"], "task.schedule"),
+        positive_weight=task["positive_weight"],
+        seed=config["seed"],
+    )
     prepared = time.monotonic()
     epochs = _fit(module, data, config, out)
     trained = time.monotonic()
@@ -96,9 +105,15 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
     scale = SCALES[task["interpolation"]][0]
     results = combine(
-        collection, fold, scale(dev_run), scale(test_run), first=first,
-        scale=task["interpolation"], neighbours=task["neighbours"], plain=test_run,
-    )  # fmt: skip
+        collection,
+        fold,
+        scale(dev_run),
+        scale(test_run),
+        first=first,
+        scale=task["interpolation"],
+        neighbours=task["neighbours"],
+        plain=test_run,
+    )
     dev = means(
         evaluate_run(dev_run, {query: collection.qrels.get(query, {}) for query in fold.dev})
     )
@@ -143,9 +158,12 @@ def _build(
     _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
     if task["collection_words"]:
         vocabulary, matrix = words_of_collection(
-            collection, vocabulary, matrix, least=task["collection_words"],
+            collection,
+            vocabulary,
+            matrix,
+            least=task["collection_words"],
             unknown_range=task["unknown_range"],
-        )  # fmt: skip
+        )
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
     frequencies = vocabulary.document_frequencies(
         collection.posts[post].split() for post in train_posts
@@ -166,10 +184,14 @@ def _build(
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
     ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
-        vocabulary=vocabulary, embedding=embedding, ranker=ranker,
-        exact_match=task["exact_match"], link_match=task["link_match"], tokenizer=task["tokenizer"],
+        vocabulary=vocabulary,
+        embedding=embedding,
+        ranker=ranker,
+        exact_match=task["exact_match"],
+        link_match=task["link_match"],
+        tokenizer=task["tokenizer"],
         embedding_config=options,
-    )  # fmt: skip
+    )
     return model, encode_collection(collection, model)
 
 
@@ -183,9 +205,12 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     )
     # Saved at the end of an epoch, after `best`, whose state it holds, to resume from.
     newest = ModelCheckpoint(
-        dirpath=folder, filename="last", save_on_train_epoch_end=True, every_n_epochs=1,
+        dirpath=folder,
+        filename="last",
+        save_on_train_epoch_end=True,
+        every_n_epochs=1,
         enable_version_counter=False,
-    )  # fmt: skip
+    )
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
