@@ -33,7 +33,7 @@ from siamese_news.model import Model
 from siamese_news.model.term_factors import heads
 from siamese_news.training.build import add_terms, build_model, build_text, plain_config
 from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.lexical_loss import TermVectors
+from siamese_news.training.linking.objective import TermVectors
 from siamese_news.utils.files import atomic_write
 
 CONFIG = (

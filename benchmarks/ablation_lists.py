@@ -33,9 +33,8 @@ from siamese_news.data.collate import pad
 from siamese_news.encoders import BagEncoder, Encoder, StarEncoder, TokenEmbedding, lead_weights
 from siamese_news.model import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
-from siamese_news.training.distill.lists import Lists, list_loader
 from siamese_news.training.distill.run import read_corpus, training_lists
-from siamese_news.training.distill.student import StudentModule
+from siamese_news.training.distill.student import Lists, StudentModule, list_loader
 from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.trainer import make_trainer

@@ -18,8 +18,7 @@ from benchmarks.dev_collections import big_pools, labelled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.pools import Pool, Score, evaluate_pools
 from siamese_news.lexical_head import TermOptions
-from siamese_news.model.external import ExternalModel
-from siamese_news.model.loading import AnyModel, open_model
+from siamese_news.model.loading import AnyModel, ExternalModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

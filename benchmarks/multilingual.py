@@ -18,8 +18,7 @@ import numpy as np
 from benchmarks.languages import figures_of
 from siamese_news import __version__
 from siamese_news.data.sources import open_source
-from siamese_news.model.external import ARTICLE_WORDS, ExternalModel
-from siamese_news.model.loading import open_model
+from siamese_news.model.loading import ARTICLE_WORDS, ExternalModel, open_model
 from siamese_news.utils.files import atomic_write
 
 LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "ru", "ar")

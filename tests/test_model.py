@@ -53,9 +53,12 @@ def test_which_end_is_kept(tiny_model):
     np.testing.assert_allclose(last, tiny_model.encode_posts(["fire"]), atol=1e-6)
 
 
-def test_a_bare_string_is_refused(tiny_model):
-    with pytest.raises(InputError, match="one string"):
-        tiny_model.encode_posts("flood")
+def test_one_text_is_a_list_of_one(tiny_model):
+    for encode in (tiny_model.encode, tiny_model.encode_posts, tiny_model.encode_articles):
+        np.testing.assert_array_equal(encode("flood"), encode(["flood"]))
+
+
+def test_what_is_no_text_is_refused(tiny_model):
     with pytest.raises(InputError, match="item 1 is float"):
         tiny_model.encode_posts(["flood", float("nan")])
 
@@ -97,7 +100,7 @@ def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
     rng = np.random.default_rng(0)
     lengths = (0, 1, 3, 70, 2, 0, 30)
     texts = [rng.choice([0, 1, 4, 8, 9 + 2**40, 9 + 2**50], size) for size in lengths]
-    monkeypatch.setattr("siamese_news.model.encoding.WORD_BLOCK", 100)  # several blocks
+    monkeypatch.setattr("siamese_news.model.siamese.WORD_BLOCK", 100)  # several blocks
     vectors = model.encode_ids(texts, "post", batch_tokens=64)
     with torch.no_grad():
         alone = [model(pad([ids]))[0] for ids in texts]

@@ -64,7 +64,7 @@ def test_other_seeds_change_nothing(seeds, tmp_path):
     # … and the same from Python, one seed alone.
     articles, posts = read_articles([str(seeds[3])]), list(open_posts([str(POSTS)]))
     records = Searcher().rank(articles, posts, top=len(posts))
-    same({seeds[3].stem: {r["post"]: r["score"] for r in records}}, whole, seeds[3].stem)
+    same({seeds[3].stem: {r["post_id"]: r["score"] for r in records}}, whole, seeds[3].stem)
     # A seed without a word, or without one in common, has a list all the same.
     assert set(whole["zz-none"].values()) == {0.0}
 
@@ -143,7 +143,7 @@ def test_filter_takes_the_event_and_both_say_what_the_other_choice_would_keep(tm
     assert parts[0] == plain[0] and parts[2]["choice"] == plain[2]["choice"]
     articles, posts = read_articles([str(seed)]), open_posts([str(pool)])
     same = Searcher(folder).filter(articles, posts, threshold=0.1)
-    assert [row["post"] for row in same] == [row["post"] for row in plain[0]]
+    assert [row["post_id"] for row in same] == [row["post"] for row in plain[0]]
 
 
 @pytest.mark.parametrize("dies", [2, 5, 9])

@@ -11,7 +11,7 @@ from benchmarks.leaderboard.rows import Board, Row, option
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.model import Model
-from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text

@@ -22,9 +22,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "siamese_news"
 # What programs may build on, though its modules are imported one by one.
 ROOMS = (
-    "errors", "model.loading", "search", "decide", "evaluation", "training.linking",
+    "errors",
+    "model.loading",
+    "search",
+    "decide",
+    "evaluation",
+    "training.linking",
     "training.rerank",
-)  # fmt: skip
+)
 # Blocks of code, headings and links are left as they are.
 _NOT_PROSE = re.compile(r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M)
 _NAME = re.compile(r"(?<!`)`(\w+)`(?!`)")

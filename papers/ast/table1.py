@@ -7,7 +7,7 @@ from papers.ast.sweep import ENCODERS, splits, sweep_jobs
 from papers.ast.table2 import REMARK, finished, mean
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Results
-from siamese_news.evaluation.published import AST_R_PRECISION, THRESHOLDS
+from siamese_news.evaluation.results import AST_R_PRECISION, THRESHOLDS
 
 
 def _published() -> list[Mapping[str, Any]]:

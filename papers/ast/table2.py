@@ -16,7 +16,7 @@ from papers.ast.sweep import (
 from papers.ast.ten_epochs import ten_epochs_jobs, ten_epochs_table
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
-from siamese_news.evaluation.published import AST_METRICS, AST_R_PRECISION
+from siamese_news.evaluation.results import AST_METRICS, AST_R_PRECISION
 
 REMARK = (
     "The published figures were measured on the authors' own data, which is not public, so they "

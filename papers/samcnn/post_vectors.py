@@ -19,8 +19,13 @@ from siamese_news.training.rerank.data import RerankCollection
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
 #: Collections that are no test, whose posts are read as well.
 OTHERS = (
-    "events-dev", "politifact-dev", "facebook-teasers", "webis-clickbait", "fnc1", "reuters",
-)  # fmt: skip
+    "events-dev",
+    "politifact-dev",
+    "facebook-teasers",
+    "webis-clickbait",
+    "fnc1",
+    "reuters",
+)
 SIZE, EPOCHS = 100, 10
 LEAST = 2  # a word that occurs once joins no two texts
 
@@ -65,9 +70,16 @@ def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np
 
     # One thread: with more, the same seed gives other vectors.
     model = FastText(
-        sentences=posts, vector_size=SIZE, window=5, min_count=LEAST, sg=1, epochs=EPOCHS,
-        bucket=200_000, seed=0, workers=1,
-    )  # fmt: skip
+        sentences=posts,
+        vector_size=SIZE,
+        window=5,
+        min_count=LEAST,
+        sg=1,
+        epochs=EPOCHS,
+        bucket=200_000,
+        seed=0,
+        workers=1,
+    )
     return np.stack([model.wv[word] for word in words]).astype(np.float32)
 
 

@@ -94,9 +94,14 @@ def _training(
 ) -> Callable[[Path, Results], Mapping[str, Any]]:
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         return train(
-            setting, folder, experiment=experiment, ranker=ranker, year=year, seed=seed,
+            setting,
+            folder,
+            experiment=experiment,
+            ranker=ranker,
+            year=year,
+            seed=seed,
             options=() if more is None else more(setting, folder.parent),
-        )  # fmt: skip
+        )
 
     return run
 
@@ -198,9 +203,14 @@ def peer_figures(collection: RerankCollection) -> dict[str, Any]:
             systems[title][str(year)] = _rounded(evaluate_run(tested, qrels))
         if strong := there.get("MP-HCNN"):
             mixed = combine(
-                collection, fold, strong, {query: strong[query] for query in fold.test},
-                first=there["QL"], scale="probability", neighbours=0,
-            )  # fmt: skip
+                collection,
+                fold,
+                strong,
+                {query: strong[query] for query in fold.test},
+                first=there["QL"],
+                scale="probability",
+                neighbours=0,
+            )
             figures = _rounded(mixed.topics[" +QL"])
             systems.setdefault("MP-HCNN +QL", {})[str(year)] = figures
             weights[str(year)] = mixed.tuned["weight"]

@@ -17,14 +17,29 @@ JOB = "speed"
 TURNS = 7
 BATCH = 300  # the paper's
 PATT: dict[str, Any] = {
-    "filters": 250, "widths": [2], "padding": "full", "dropout": 0.5, "hidden": 200,
-    "head_hidden": 100, "head_order": "relu-norm", "head_dropout": 0.5,
-}  # fmt: skip
+    "filters": 250,
+    "widths": [2],
+    "padding": "full",
+    "dropout": 0.5,
+    "hidden": 200,
+    "head_hidden": 100,
+    "head_order": "relu-norm",
+    "head_dropout": 0.5,
+}
 MP: dict[str, Any] = {
-    "levels": 4, "filters": 256, "word_width": 2, "trigram_width": 4, "trigram_dim": 100,
-    "buckets": 16384, "max_query_words": 10, "max_query_trigrams": 60, "weighted_levels": 2,
-    "url": False, "dropout": 0.1, "hidden": [150, 50],
-}  # fmt: skip
+    "levels": 4,
+    "filters": 256,
+    "word_width": 2,
+    "trigram_width": 4,
+    "trigram_dim": 100,
+    "buckets": 16384,
+    "max_query_words": 10,
+    "max_query_trigrams": 60,
+    "weighted_levels": 2,
+    "url": False,
+    "dropout": 0.1,
+    "hidden": [150, 50],
+}
 
 
 def make_pair(posts: int, query_words: int, post_words: int = 15, size: int = 100) -> Pair:

@@ -12,9 +12,11 @@ Example:
 
 from typing import TYPE_CHECKING, Any
 
-from siamese_news.utils.lazy import lazy_attribute
+from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
+    from siamese_news.data.articles import read_articles
+    from siamese_news.data.readers import open_posts
     from siamese_news.data.records import Article, Post
     from siamese_news.encoders import StarEncoder, build_encoder
     from siamese_news.errors import InputError
@@ -34,10 +36,15 @@ __all__ = [
     "__version__",
     "build_encoder",
     "open_model",
+    "open_posts",
     "open_scorer",
+    "read_articles",
 ]
 
+_SEARCH = ("Searcher", "open_posts", "read_articles")
 _HOMES = {
+    "data.articles": ("read_articles",),
+    "data.readers": ("open_posts",),
     "data.records": ("Article", "Post"),
     "encoders": ("StarEncoder", "build_encoder"),
     "errors": ("InputError",),
@@ -50,7 +57,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """A name of `__all__`, on first use."""
-    return lazy_attribute(__name__, _HOMES, name, "search" if name == "Searcher" else "model")
+    return lazy_attribute(__name__, _HOMES, name, "search" if name in _SEARCH else "model")
 
 
 def __dir__() -> list[str]:

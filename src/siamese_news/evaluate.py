@@ -42,7 +42,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 
     import numpy as np
 
-    from siamese_news.data.pairs import same_event_qrels
+    from siamese_news.data.splits import same_event_qrels
     from siamese_news.evaluation.results import evaluate_system, figures, write_results
     from siamese_news.metrics import randomisation_test
     from siamese_news.training.linking.datamodule import LinkDataModule

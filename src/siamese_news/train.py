@@ -27,7 +27,7 @@ with entry_point("train", COMMAND, __name__):
         launched_processes,
         prepare_command,
     )
-    from siamese_news.training.options import plain_options
+    from siamese_news.training.options import add_installed, plain_options
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +112,7 @@ def main() -> None:
     """Entry point."""
     try:
         prepare_command()
+        add_installed()
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siamese_news.baselines.neighbours import Neighbours
+from siamese_news.baselines.tfidf import Neighbours
 
 POSTS = [["flood", "town"], ["flood", "town", "bridge"], ["mayor", "vote"], ["vote"], [], ["the"]]
 

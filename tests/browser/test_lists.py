@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from siamese_news.search.report import read_results
-from siamese_news.utils.spreadsheet import guarded
+from siamese_news.utils.terminal import guarded
 
 pytestmark = pytest.mark.slow
 WORDS = (

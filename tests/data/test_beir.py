@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from siamese_news.data import bundled, read_collection
-from siamese_news.data.pairs import relevant_pairs, same_event_qrels
+from siamese_news.data.splits import relevant_pairs, same_event_qrels
 from siamese_news.errors import InputError
 
 

@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.articles import read_articles
-from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.jsonl import post_of, read_jsonl
 from siamese_news.data.lines import read_lines
-from siamese_news.data.posts import post_of
 from siamese_news.errors import InputError
 
 GOOD = '{"_id": "1", "text": "a post"}\n'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.data.groups import conflicts_of, share
+from siamese_news.data.collate import conflicts_of, share
 from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
 from siamese_news.errors import InputError
 

@@ -7,10 +7,9 @@ from omegaconf import OmegaConf
 
 import siamese_news
 from siamese_news.data.collate import GroupDataset, collate, pad
-from siamese_news.data.options import check_options
 from siamese_news.data.sources import evaluation_set, open_source
-from siamese_news.data.training_set import training_set
 from siamese_news.errors import InputError
+from siamese_news.training.linking.datamodule import check_options, training_set
 
 CONF = Path(siamese_news.__file__).parents[2] / "conf" / "data"
 FILES = sorted(CONF.glob("*.yaml"))

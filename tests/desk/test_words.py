@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siamese_news.desk.word_index import TABLES, pairs_of, split, wanted
-from siamese_news.text.characters import MARKS
+from siamese_news.text.spaceless import MARKS
 
 TEXTS = [
     "洪水警報が東京2024で出た", "ดินถล่มที่เชียงใหม่วันนี้", "서울에 홍수가 났다", "ﾄｳｷｮｳ タワー",

@@ -8,9 +8,14 @@ from siamese_news.data.trec import read_qrels, read_run
 from siamese_news.metrics import bootstrap_interval, evaluate_run, means, randomisation_test
 
 NAMES = {
-    "AP": ir.AP, "RR": ir.RR, "Rprec": ir.Rprec, "nDCG@10": ir.nDCG @ 10,
-    "P@10": ir.P @ 10, "P@30": ir.P @ 30, "R@100": ir.R @ 100,
-}  # fmt: skip
+    "AP": ir.AP,
+    "RR": ir.RR,
+    "Rprec": ir.Rprec,
+    "nDCG@10": ir.nDCG @ 10,
+    "P@10": ir.P @ 10,
+    "P@30": ir.P @ 30,
+    "R@100": ir.R @ 100,
+}
 posts = st.sampled_from([str(i) for i in range(8, 30)])
 scores = st.sampled_from([0.0, 0.5, 1.5, -3.0, 100.000001, 100.000002])
 runs = st.dictionaries(st.sampled_from("123"), st.dictionaries(posts, scores, min_size=1))

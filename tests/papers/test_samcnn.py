@@ -98,9 +98,16 @@ def model_of(collection):
     words = sorted({word for text in collection.posts.values() for word in text.split()})
     torch.manual_seed(0)
     options = {
-        "class": "PAtt", "filters": 6, "widths": [2], "padding": "full", "dropout": 0.5,
-        "hidden": 5, "head_hidden": 4, "head_order": "relu-norm", "head_dropout": 0.5,
-    }  # fmt: skip
+        "class": "PAtt",
+        "filters": 6,
+        "widths": [2],
+        "padding": "full",
+        "dropout": 0.5,
+        "hidden": 5,
+        "head_hidden": 4,
+        "head_order": "relu-norm",
+        "head_dropout": 0.5,
+    }
     return TextRanker(
         vocabulary=Vocabulary(words, unknown="hash"),
         embedding=TokenEmbedding(torch.randn(len(words), 8), trainable=False),

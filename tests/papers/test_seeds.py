@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from papers import choose
+from papers.ast import figure4, table3
 from papers.samcnn import published as samcnn
-from siamese_news.evaluation import published as ast
+from siamese_news.evaluation import results as ast
 
 # How the captions of the papers begin.
 CAPTIONS = {
@@ -123,10 +124,10 @@ def test_the_reprint_of_ast_has_the_same_figures_under_the_same_numbers(texts):
 
 def test_the_case_study_of_ast(texts):
     scores = [float(row[-1]) for row in above(texts["ast"], "Table 3:") if row[-1][:2] == "0."]
-    assert scores == [*ast.AST_MOST_SIMILAR, *ast.AST_LEAST_SIMILAR]
+    assert scores == [*table3.AST_MOST_SIMILAR, *table3.AST_LEAST_SIMILAR]
     text = plain(texts["ast"])
-    assert f"{ast.AST_RELEVANT} were relevant while only {ast.AST_IRRELEVANT}" in text
-    assert rf"\geq {ast.AST_THRESHOLD}" in text
+    assert f"{figure4.AST_RELEVANT} were relevant while only {figure4.AST_IRRELEVANT}" in text
+    assert rf"\geq {figure4.AST_THRESHOLD}" in text
 
 
 def test_the_collection_and_settings_of_samcnn(texts):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
-from siamese_news.text.links import first_link, link_matches
+from siamese_news.text.patterns import first_link, link_matches
 
 TEXT = st.lists(st.integers(0, 4), max_size=6)
 

@@ -4,14 +4,24 @@ import pytest
 import torch
 
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
+from siamese_news.rerankers.matches import text_trigrams, word_trigrams
 from siamese_news.rerankers.mphcnn import _match
-from siamese_news.rerankers.trigrams import text_trigrams, word_trigrams
 
 OPTIONS = {
-    "input_dim": 5, "levels": 2, "filters": 4, "word_width": 2, "trigram_width": 4,
-    "trigram_dim": 3, "buckets": 11, "max_query_words": 3, "max_query_trigrams": 6,
-    "weighted_levels": 2, "url": True, "dropout": 0.0, "hidden": [7, 3],
-}  # fmt: skip
+    "input_dim": 5,
+    "levels": 2,
+    "filters": 4,
+    "word_width": 2,
+    "trigram_width": 4,
+    "trigram_dim": 3,
+    "buckets": 11,
+    "max_query_words": 3,
+    "max_query_trigrams": 6,
+    "weighted_levels": 2,
+    "url": True,
+    "dropout": 0.0,
+    "hidden": [7, 3],
+}
 LENGTHS = [(2, 3), (1, 5), (3, 1)]
 
 
@@ -43,11 +53,16 @@ def make_pair(lengths=LENGTHS, *, left=0, right=0, seed=1, fill=torch.nan, **mor
         )
         weights = torch.nn.functional.pad(base, (left, right), value=5.0)
     return Pair(
-        query=query, query_mask=query_mask, post=post, post_mask=post_mask, query_weights=weights,
+        query=query,
+        query_mask=query_mask,
+        post=post,
+        post_mask=post_mask,
+        query_weights=weights,
         query_trigrams=trigrams([2 * q for q, _ in lengths]),
         post_trigrams=trigrams([3 * p for _, p in lengths]),
-        url_trigrams=trigrams([p for _, p in lengths]), **more,
-    )  # fmt: skip
+        url_trigrams=trigrams([p for _, p in lengths]),
+        **more,
+    )
 
 
 def make(**options):
@@ -153,8 +168,9 @@ def test_trigrams_of_a_word():
     assert len(word_trigrams("oscars", 1000)) == 6
     assert len(word_trigrams("a", 1000)) == 1
     assert text_trigrams(["a", "oscars"], 1000) == [
-        *word_trigrams("a", 1000), *word_trigrams("oscars", 1000),
-    ]  # fmt: skip
+        *word_trigrams("a", 1000),
+        *word_trigrams("oscars", 1000),
+    ]
     # Fixed values: ids must not depend on the process.
     assert word_trigrams("abc", 16384) == word_trigrams("abc", 16384)
 

@@ -5,18 +5,22 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity
 
-from siamese_news.rerankers.aggregate import Aggregate
-from siamese_news.rerankers.conv import ConvEncoder
-from siamese_news.rerankers.head import PredictionHead
+from siamese_news.rerankers.conv import ConvEncoder, window_max, window_valid
 from siamese_news.rerankers.pair import Pair
-from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt
-from siamese_news.rerankers.windows import window_max, window_valid
+from siamese_news.rerankers.samcnn import Aggregate, BiCNN, Combined, PAtt, PredictionHead, QAtt
 
 RANKERS = [BiCNN, QAtt, PAtt, Combined]
 OPTIONS = {
-    "input_dim": 6, "filters": 5, "widths": [2], "padding": "full", "dropout": 0.0, "hidden": 4,
-    "head_hidden": 3, "head_order": "relu-norm", "head_dropout": 0.0,
-}  # fmt: skip
+    "input_dim": 6,
+    "filters": 5,
+    "widths": [2],
+    "padding": "full",
+    "dropout": 0.0,
+    "hidden": 4,
+    "head_hidden": 3,
+    "head_order": "relu-norm",
+    "head_dropout": 0.0,
+}
 
 
 def make(ranker, **options):
@@ -138,17 +142,24 @@ def test_one_query_for_all_posts_equals_one_per_post_and_groups(ranker):
     model = make(ranker).eval()
     pair, *_ = make_pair(((2, 3), (2, 4), (2, 2)))
     rows = Pair(
-        query=pair.query[:1].expand(3, -1, -1), query_mask=pair.query_mask[:1].expand(3, -1),
-        post=pair.post, post_mask=pair.post_mask,
-    )  # fmt: skip
-    one = Pair(
-        query=pair.query[:1], query_mask=pair.query_mask[:1], post=pair.post,
+        query=pair.query[:1].expand(3, -1, -1),
+        query_mask=pair.query_mask[:1].expand(3, -1),
+        post=pair.post,
         post_mask=pair.post_mask,
-    )  # fmt: skip
+    )
+    one = Pair(
+        query=pair.query[:1],
+        query_mask=pair.query_mask[:1],
+        post=pair.post,
+        post_mask=pair.post_mask,
+    )
     grouped = Pair(
-        query=pair.query[:2], query_mask=pair.query_mask[:2], post=pair.post,
-        post_mask=pair.post_mask, group=torch.zeros(3, dtype=torch.int64),
-    )  # fmt: skip
+        query=pair.query[:2],
+        query_mask=pair.query_mask[:2],
+        post=pair.post,
+        post_mask=pair.post_mask,
+        group=torch.zeros(3, dtype=torch.int64),
+    )
     torch.testing.assert_close(model(one), model(rows))
     torch.testing.assert_close(model(grouped), model(rows))
 
@@ -273,6 +284,8 @@ def test_errors_name_what_came():
         make(BiCNN, features=2)(make_pair()[0])
     with pytest.raises(ValueError, match="without `group`"):
         Pair(
-            query=torch.zeros(2, 1, 6), query_mask=torch.ones(2, 1, dtype=torch.bool),
-            post=torch.zeros(3, 1, 6), post_mask=torch.ones(3, 1, dtype=torch.bool),
-        )  # fmt: skip
+            query=torch.zeros(2, 1, 6),
+            query_mask=torch.ones(2, 1, dtype=torch.bool),
+            post=torch.zeros(3, 1, 6),
+            post_mask=torch.ones(3, 1, dtype=torch.bool),
+        )

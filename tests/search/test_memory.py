@@ -41,7 +41,7 @@ QUERIES = {
     ),
     "rank, reciprocal": lambda s, posts: s.rank([STORY], posts, fusion="reciprocal"),
     "filter": lambda s, posts: s.filter([STORY], posts, threshold=0.01, dedupe=True),
-    "keywords": lambda s, posts: s.keywords([{"post": "1"}, {"post": "2"}], posts),
+    "keywords": lambda s, posts: s.keywords([{"post_id": "1"}, {"post_id": "2"}], posts),
 }
 
 

@@ -35,9 +35,18 @@ def searcher(tiny_model):
 def test_a_list_of_texts(searcher):
     rows = searcher.rank([STORY], TEXTS, top=2)
     assert [row["rank"] for row in rows] == [1, 2]
-    assert {row["post"] for row in rows} == {"1", "2"}
+    assert {row["post_id"] for row in rows} == {"1", "2"}
     assert rows[0]["text"] in TEXTS[1:3]
-    assert list(pandas.DataFrame(rows).columns) == list(rows[0])
+    assert list(rows.to_pandas().columns) == list(rows[0])
+
+
+def test_one_post_is_a_list_of_one_and_empty_posts_are_left_out(searcher, caplog):
+    caplog.set_level("INFO", "siamese_news.search.searcher")
+    (row,) = searcher.rank(STORY, TEXTS[1])
+    assert row["text"] == TEXTS[1]
+    assert searcher.rank(STORY, {"id": "7", "text": TEXTS[1]})[0]["post_id"] == "7"
+    assert {row["text"] for row in searcher.rank(STORY, [*TEXTS, "", " "])} == {*TEXTS} - {""}
+    assert "posts with an empty text are left out" in caplog.text
 
 
 FORMS = {
@@ -68,7 +77,11 @@ def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
         names = [str(tmp_path / x) if (tmp_path / x).exists() else x for x in common]
         done = CliRunner().invoke(app, [command, *names, *more, "--out", str(out)])
         assert done.exit_code == 0, done.output
-        assert found == [json.loads(line) for line in out.read_text().splitlines()]
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        assert found == [
+            {{"article": "article_id", "post": "post_id"}.get(k, k): v for k, v in row.items()}
+            for row in rows
+        ]
         assert 0 < len(found) < 4
 
 
@@ -76,7 +89,7 @@ def test_a_file_is_read_by_its_reader(searcher, tmp_path):
     path = tmp_path / "posts.csv"
     path.write_text("id,text\na,flood in the town\nb,vote\n")
     rows = searcher.rank([Article("s", "the river", title="Flood")], open_posts([path]))
-    assert {(row["article"], row["post"]) for row in rows} == {("s", "a"), ("s", "b")}
+    assert {(row["article_id"], row["post_id"]) for row in rows} == {("s", "a"), ("s", "b")}
 
 
 @pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame])
@@ -112,11 +125,11 @@ def test_articles_in_every_form():
 def test_several_seeds_and_negative_ones(searcher):
     both = searcher.rank([STORY, "The vote of the mayor"], TEXTS, one_story=True, top=4)
     assert len(both) == 4
-    assert {row["article"] for row in both} == {"0", "1"}
+    assert {row["article_id"] for row in both} == {"0", "1"}
     pushed = searcher.rank([STORY], TEXTS, negatives=["The vote of the mayor"])
     plain = searcher.rank([STORY], TEXTS)
-    of = {row["post"]: row["score"] for row in plain}
-    assert next(r["score"] for r in pushed if r["post"] == "0") < of["0"]
+    of = {row["post_id"]: row["score"] for row in plain}
+    assert next(r["score"] for r in pushed if r["post_id"] == "0") < of["0"]
 
 
 def test_either_head_and_feedback_as_asked():
@@ -128,8 +141,8 @@ def test_either_head_and_feedback_as_asked():
     def scores(**options):
         rows = Searcher().rank([story], posts, **options)
         kept = Searcher().filter([story], posts, threshold=-1, **options)
-        found = {row["post"]: row["score"] for row in rows}
-        assert found == {row["post"]: row["score"] for row in kept[: len(rows)]}
+        found = {row["post_id"]: row["score"] for row in rows}
+        assert found == {row["post_id"]: row["score"] for row in kept[: len(rows)]}
         return found
 
     plain, expanded = scores(expand=False), scores()
@@ -163,7 +176,7 @@ def test_a_map_is_two_columns(searcher):
 
 def test_explanations_are_plain(searcher):
     (row,) = searcher.explain([STORY], TEXTS[1:2])
-    assert row["post"] == "0" and row["sentences"]
+    assert row["post_id"] == "0" and row["sentences"]
     json.dumps(row)
 
 
@@ -181,10 +194,11 @@ def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("articles", "posts", "message"),
     [
-        ([STORY], "posts.jsonl", "posts is one str; expected a list"),
-        ([STORY], {"text": "x"}, "posts is one dict"),
-        ([STORY], 3, "posts is one int"),
-        ([STORY], Post("1", "x"), "posts is one Post"),
+        ([STORY], "posts.jsonl", "posts is 'posts.jsonl', a path rather than a text"),
+        ("story.txt", ["x"], "articles is 'story.txt', a path rather than a text"),
+        ([STORY], "tests", "posts is 'tests', a path"),
+        ([STORY], 3, "posts is of type int"),
+        ([STORY], Article("1", "x"), "posts is of type Article"),
         ([], TEXTS, "no seed article"),
         ([STORY], [], "no posts to"),
         ([STORY], ["x", 3], "posts, item 1 is a int"),
@@ -236,9 +250,9 @@ DATED = [
 def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
     searcher = Searcher(tiny_model)
     found = searcher.rank("flood in the town", DATED, after="2013-04-16", before="2013-04-22")
-    assert [row["post"] for row in found] == ["b"]
+    assert [row["post_id"] for row in found] == ["b"]
     kept = searcher.filter("flood", DATED, threshold=-1, before="2013-04-22")
-    assert sorted(row["post"] for row in kept) == ["a", "b"]
+    assert sorted(row["post_id"] for row in kept) == ["a", "b"]
     with pytest.raises(InputError, match="none of 1 posts has a readable date"):
         searcher.rank("flood", ["a post without a date"], after="2013")
 

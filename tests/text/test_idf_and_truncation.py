@@ -7,8 +7,8 @@ import pytest
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from siamese_news.text.idf import smoothed_idf
-from siamese_news.text.truncation import truncate
+from siamese_news.text.content_words import smoothed_idf
+from siamese_news.text.token_ids import truncate
 
 
 def test_the_idf_is_scikit_learns_and_the_same_for_arrays_tensors_and_numbers():

@@ -40,7 +40,7 @@ def test_remove_top_components_against_pca(k: int) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(0).normal(size=(100, 7)).astype(np.float32)
     whole, unit = remove_top_components(matrix, 2), unit_length(matrix)
-    monkeypatch.setattr("siamese_news.text.postprocess._BLOCK", 13)
+    monkeypatch.setattr("siamese_news.text.vectors._BLOCK", 13)
     np.testing.assert_allclose(remove_top_components(matrix, 2), whole, atol=1e-6)
     np.testing.assert_array_equal(unit_length(matrix), unit)
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.token_ids import ChunkIds, TokenIds
-from siamese_news.text.truncation import truncate, truncated
+from siamese_news.text.token_ids import ChunkIds, TokenIds, truncate, truncated
 
 ids = st.lists(st.lists(st.integers(0, 2**63 - 1), max_size=6), max_size=8)
 
@@ -29,9 +28,10 @@ def test_it_is_a_sequence_of_the_texts(texts, start, stop):
 @given(ids, st.data())
 def test_some_ids_of_each_text(texts, data):
     joined = TokenIds.of([np.array(text, np.int64) for text in texts])
-    limits = {"post_tokens": data.draw(st.integers(1, 7)), "keep": data.draw(st.sampled_from(
-        ["first", "last"]
-    ))}  # fmt: skip
+    limits = {
+        "post_tokens": data.draw(st.integers(1, 7)),
+        "keep": data.draw(st.sampled_from(["first", "last"])),
+    }
     kept = [[i for i in text if i % 3] for text in texts]
     odd = joined.where(joined.flat % 3 != 0)
     assert [text.tolist() for text in odd] == kept

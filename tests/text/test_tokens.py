@@ -153,20 +153,62 @@ def test_a_text_must_be_a_string(text: object) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "\x00", "\ud800", "\u200d\ufe0f\u200b", "\u202e", "#", "@", "&", "&;", "&#0;",
-        "&#xD800;", "\u0301", "_", "&#x20;",
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "\u200d\ufe0f\u200b",
+        "\u202e",
+        "#",
+        "@",
+        "&",
+        "&;",
+        "&#0;",
+        "&#xD800;",
+        "\u0301",
+        "_",
+        "&#x20;",
     ],
-)  # fmt: skip
+)
 def test_texts_of_next_to_nothing(text: str) -> None:
     assert all(token.isprintable() and token for token in KNOWING(text))
 
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", "ab.", "a.", "a-", "a'", "#a", "@", "a@", "1.", "1-", "_", "😂", "👩\u200d", "&", "&a;",
-     ".", "-", "a\u0301", "\u0301", "http", "www.", "\x00", "\ud83d", "!?", "'s", "n't",
-     "a_", "aaab", "http:)", "www.)"],
-)  # fmt: skip
+    [
+        "a",
+        "ab.",
+        "a.",
+        "a-",
+        "a'",
+        "#a",
+        "@",
+        "a@",
+        "1.",
+        "1-",
+        "_",
+        "😂",
+        "👩\u200d",
+        "&",
+        "&a;",
+        ".",
+        "-",
+        "a\u0301",
+        "\u0301",
+        "http",
+        "www.",
+        "\x00",
+        "\ud83d",
+        "!?",
+        "'s",
+        "n't",
+        "a_",
+        "aaab",
+        "http:)",
+        "www.)",
+    ],
+)
 def test_a_million_characters_end(unit: str) -> None:
     # Quadratic time would take hours here.
     text = unit * (1_000_000 // len(unit))
@@ -289,7 +331,7 @@ AGAINST_NLTK = [
     ("“quoted”", '" quoted "', "curly quotes are made straight"),
     ("so…", "so ...", "an ellipsis is three dots"),
     ("a_b", None, "same: nothing known, nothing split"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "ours", "why"), AGAINST_NLTK)

@@ -333,7 +333,13 @@ def test_configurations() -> None:
     for name in names:
         options = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
         assert list(options) == [
-            "source", "max_words", "trainable", "unit_length", "remove_components", "project_to",
-            "unknown", "dropout",
-        ]  # fmt: skip
+            "source",
+            "max_words",
+            "trainable",
+            "unit_length",
+            "remove_components",
+            "project_to",
+            "unknown",
+            "dropout",
+        ]
         assert options["unknown"] == "drop" and options["trainable"] is False

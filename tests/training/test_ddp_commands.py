@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,10 +20,16 @@ pytestmark = [
 ]
 TRAIN = ["-m", "siamese_news.train"]
 SMALL = [
-    "encoder=bag_idf", "encoder.output_dim=16", "vectors.max_words=5000", "task.epochs=1",
-    "task.bootstrap=0", "task.patience=null", "trainer.threads=1", "data.limits.article_tokens=60",
+    "encoder=bag_idf",
+    "encoder.output_dim=16",
+    "vectors.max_words=5000",
+    "task.epochs=1",
+    "task.bootstrap=0",
+    "task.patience=null",
+    "trainer.threads=1",
+    "data.limits.article_tokens=60",
     "trainer.accelerator=cpu",
-]  # fmt: skip
+]
 LIMIT = 540  # seconds; a run takes some ten on a free core
 
 
@@ -133,10 +140,16 @@ def test_the_figures_on_four_devices_and_on_two_nodes_that_torchrun_starts(tmp_p
     nodes = []
     for node in (0, 1):
         launcher = [
-            "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2",
-            f"--node-rank={node}", "--master-addr=127.0.0.1", f"--master-port={port}",
-            "--log-dir", str(tmp_path / "launcher"),
-        ]  # fmt: skip
+            "-m",
+            "torch.distributed.run",
+            "--nnodes=2",
+            "--nproc-per-node=2",
+            f"--node-rank={node}",
+            "--master-addr=127.0.0.1",
+            f"--master-port={port}",
+            "--log-dir",
+            str(tmp_path / "launcher"),
+        ]
         options = ["trainer=ddp_nodes", "trainer.devices=2"]
         nodes.append(start(tmp_path, *launcher, *TRAIN, *SMALL, *options))
         time.sleep(1.1)  # the nodes' clocks do not agree
@@ -166,6 +179,35 @@ def test_one_step_is_the_same_on_several_devices(tmp_path, more):
                 torch.testing.assert_close(other["after"][key], value, rtol=0, atol=1e-10)
         assert moved > 3, name
         assert one["after"]["model.embedding.matrix"].dtype == torch.float64
+
+
+@pytest.mark.slow
+def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
+    launcher = [
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node=2",
+        "--master-addr=127.0.0.1",
+        f"--master-port={free_port()}",
+    ]
+    endless = [
+        "trainer=ddp_nodes",
+        "trainer.devices=2",
+        "trainer.num_nodes=1",
+        "task.epochs=100000",
+    ]
+    process = start(tmp_path, *launcher, *TRAIN, *SMALL, *endless, "hydra.run.dir=run")
+    wait_for(tmp_path / "run" / "checkpoints" / "last.ckpt", process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (second,) = (
+        int(child)
+        for child in children
+        if b"LOCAL_RANK=1" in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+    )
+    os.kill(second, signal.SIGKILL)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert re.search(r"rank\s*: 1 \(local_rank: 1\)\s+exitcode\s*: -9", said), said[-3000:]
 
 
 @pytest.mark.parametrize("killed", [0, 1])
@@ -208,19 +250,32 @@ def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
 
     def job(**more):
         common = {
-            "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "train",
-            "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_NNODES": "1",
-            "SLURM_NODEID": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(),
-            "PATH": f"{stub.parent}:{os.environ['PATH']}", **more,
-        }  # fmt: skip
+            "SLURM_JOB_ID": "4711",
+            "SLURM_STEP_ID": "0",
+            "SLURM_JOB_NAME": "train",
+            "SLURM_NTASKS": "2",
+            "SLURM_NTASKS_PER_NODE": "2",
+            "SLURM_NNODES": "1",
+            "SLURM_NODEID": "0",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": free_port(),
+            "PATH": f"{stub.parent}:{os.environ['PATH']}",
+            **more,
+        }
         options = ["trainer=ddp_nodes", "trainer.devices=2", "trainer.num_nodes=1"]
         return [
             start(
-                tmp_path, *TRAIN, *SMALL, *options, f"task.epochs={epochs}",
-                SLURM_PROCID=str(rank), SLURM_LOCALID=str(rank), **common,
+                tmp_path,
+                *TRAIN,
+                *SMALL,
+                *options,
+                f"task.epochs={epochs}",
+                SLURM_PROCID=str(rank),
+                SLURM_LOCALID=str(rank),
+                **common,
             )
             for rank in (0, 1)
-        ]  # fmt: skip
+        ]
 
     ranks = job()
     wait_for(tmp_path / "outputs" / "slurm-4711.0" / "checkpoints" / "last.ckpt", ranks[0])

@@ -16,8 +16,14 @@ from siamese_news.text.content_words import content_words
 from siamese_news.train import train
 from siamese_news.training.distill import run as distil
 from siamese_news.training.distill import teacher
-from siamese_news.training.distill.lists import Bags, Lists, ListsToRank, list_loader
-from siamese_news.training.distill.student import Student, StudentModule
+from siamese_news.training.distill.student import (
+    Bags,
+    Lists,
+    ListsToRank,
+    Student,
+    StudentModule,
+    list_loader,
+)
 
 
 def _hashed_words(texts, **_):
@@ -38,10 +44,16 @@ def run(monkeypatch):
 
     def go(out, *overrides):
         options = [
-            "task=distil", "task.unlabelled=[]", "task.dim=16",
-            "task.min_texts=2", "task.epochs=20", "task.batch=16", "task.bootstrap=0",
-            "vectors.max_words=20000", "trainer.threads=1",
-        ]  # fmt: skip
+            "task=distil",
+            "task.unlabelled=[]",
+            "task.dim=16",
+            "task.min_texts=2",
+            "task.epochs=20",
+            "task.batch=16",
+            "task.bootstrap=0",
+            "vectors.max_words=20000",
+            "trainer.threads=1",
+        ]
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
             return train(compose("train", overrides=[*options, *overrides]), out)
 
@@ -71,9 +83,12 @@ def _head(texts, words=50):
     for ids in texts:
         counts[np.unique(ids)] += 1
     return TermHead(
-        torch.from_numpy(counts), empty_bigram_counters(), texts=len(texts), typical=[2.0, 1.0],
+        torch.from_numpy(counts),
+        empty_bigram_counters(),
+        texts=len(texts),
+        typical=[2.0, 1.0],
         options=TermOptions(),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -148,9 +163,13 @@ def test_the_student_learns_what_its_teacher_says():
 
     before = agreement()
     trainer = pl.Trainer(
-        max_epochs=300, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False, accelerator="cpu",
-    )  # fmt: skip
+        max_epochs=300,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        accelerator="cpu",
+    )
     batches = list_loader(lists, batch=20, candidates=10, seed=0)
     trainer.fit(StudentModule(student, lr=0.02, steps=900, temperature=0.1), batches)
     assert agreement() > 0.95 > before + 0.3
@@ -170,8 +189,9 @@ def test_the_loss_is_the_divergence_both_ways_and_the_cosine_with_the_teacher():
     assert [float(one), float(other)] == pytest.approx([5, 5])
     expected = 0.0
     for scores, wanted, share in (
-        (x @ y.T * one, targets / 0.2, 1 / 2), ((x @ y.T * other).T, targets.T / 0.2, 0.5 / 3),
-    ):  # fmt: skip
+        (x @ y.T * one, targets / 0.2, 1 / 2),
+        ((x @ y.T * other).T, targets.T / 0.2, 0.5 / 3),
+    ):
         for row, target in zip(scores, wanted, strict=True):
             p, q = target.softmax(0), row.softmax(0)
             expected += share * sum(a * (a / b).log() for a, b in zip(p, q, strict=True))

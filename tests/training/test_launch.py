@@ -10,9 +10,12 @@ from siamese_news.training import launch
 from siamese_news.training.trainer import make_trainer
 
 SLURM = {
-    "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "8", "SLURM_PROCID": "0",
+    "SLURM_JOB_ID": "4711",
+    "SLURM_STEP_ID": "3",
+    "SLURM_NTASKS": "8",
+    "SLURM_PROCID": "0",
     "SLURM_JOB_NAME": "train",
-}  # fmt: skip
+}
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0"}
 LIGHTNING = {"LOCAL_RANK": "0", "NODE_RANK": "0", "WORLD_SIZE": "8"}
 
@@ -65,13 +68,6 @@ def test_another_process_neither_logs_to_a_file_nor_writes_the_configuration(mon
     monkeypatch.setattr(sys, "argv", ["train", "hydra.output_subdir=null"])
     launch.prepare_command()
     assert sys.argv == ["train", "hydra.output_subdir=null", "hydra/job_logging=stdout"]
-
-
-@pytest.mark.parametrize("argument", ["task.optimizer.name=adam", "+task.optimizer.decay=0.5"])
-def test_a_renamed_option_is_answered_with_the_new_one(monkeypatch, argument):
-    monkeypatch.setattr(sys, "argv", ["train", argument])
-    with pytest.raises(InputError, match="was replaced by task[/.]"):
-        launch.prepare_command()
 
 
 def test_processes_that_the_trainer_does_not_expect_are_refused(monkeypatch):

@@ -22,8 +22,8 @@ from siamese_news.lexical_head import (
 from siamese_news.model.term_factors import TextHeads, heads
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
-from siamese_news.training.linking.lexical_loss import TermVectors
 from siamese_news.training.linking.module import first_rows
+from siamese_news.training.linking.objective import TermVectors
 
 COUNTS = torch.tensor([50, 20, 40, 5, 30, 2, 0])
 # 7 … 2^61 are hashed words

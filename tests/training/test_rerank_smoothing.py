@@ -3,7 +3,7 @@
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.training.rerank.smoothing import Pools, tune_share
+from siamese_news.training.rerank.results import Pools, tune_share
 
 
 def test_the_share_is_tuned_where_a_relevant_post_looks_like_a_good_one():

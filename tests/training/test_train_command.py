@@ -15,10 +15,16 @@ import torch
 import siamese_news.data
 
 SMALL = (
-    "trainer.threads=1", "trainer.accelerator=cpu", "vectors.max_words=5000", "task.bootstrap=0",
-    "data.limits.article_tokens=60", "encoder=bag_idf", "encoder.output_dim=16",
-    "task.patience=null", "hydra.run.dir=out",
-)  # fmt: skip
+    "trainer.threads=1",
+    "trainer.accelerator=cpu",
+    "vectors.max_words=5000",
+    "task.bootstrap=0",
+    "data.limits.article_tokens=60",
+    "encoder=bag_idf",
+    "encoder.output_dim=16",
+    "task.patience=null",
+    "hydra.run.dir=out",
+)
 LIMIT = 540  # seconds; a run takes some ten on a free core
 
 
@@ -93,12 +99,17 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     small = [each for each in SMALL if not each.startswith("encoder")]
     options = [
-        "trainer.max_epochs=3", "trainer.limit_train_batches=2",
-        "trainer.enable_progress_bar=false", "logger=csv", "callbacks=lr_monitor",
+        "trainer.max_epochs=3",
+        "trainer.limit_train_batches=2",
+        "trainer.enable_progress_bar=false",
+        "logger=csv",
+        "callbacks=lr_monitor",
         "+callbacks.seen._target_=mine.Seen",
-        "+callbacks.seen.file=seen.txt", "~encoder", "+encoder._target_=mine.MyEncoder",
+        "+callbacks.seen.file=seen.txt",
+        "~encoder",
+        "+encoder._target_=mine.MyEncoder",
         "+encoder.width=9",
-    ]  # fmt: skip
+    ]
     process = start(tmp_path, "siamese_news.train", *small, *options)
     said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, said

@@ -1,4 +1,4 @@
-"""BM25 over our own tokens, computed by bm25s."""
+"""BM25 over our own tokens, computed by bm25s, and the tables of counts under it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from siamese_news.baselines.counts import count_matrix
 from siamese_news.errors import InputError
 
 
@@ -85,3 +84,29 @@ class BM25:
 
 def _idf(frequencies: np.ndarray, texts: int) -> np.ndarray:
     return np.log1p((texts - frequencies + 0.5) / (frequencies + 0.5))
+
+
+def count_matrix(
+    texts: Iterable[Sequence[str]], vocabulary: dict[str, int], *, grow: bool = False
+) -> sparse.csr_matrix:
+    """Count tokens: (B, V) CSR float64.
+
+    Args:
+        texts: B token lists.
+        vocabulary: token -> column; other tokens are left out.
+        grow: add new tokens to `vocabulary` instead.
+    """
+    columns: list[int] = []
+    ends = [0]
+    for tokens in texts:
+        if grow:
+            columns.extend(vocabulary.setdefault(token, len(vocabulary)) for token in tokens)
+        else:
+            columns.extend(vocabulary[token] for token in tokens if token in vocabulary)
+        ends.append(len(columns))
+    matrix = sparse.csr_matrix(
+        (np.ones(len(columns)), np.array(columns, dtype=np.int64), np.array(ends)),
+        shape=(len(ends) - 1, len(vocabulary)),
+    )
+    matrix.sum_duplicates()
+    return matrix

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from siamese_news.baselines.counts import count_matrix
+from siamese_news.baselines.bm25 import count_matrix
 from siamese_news.errors import InputError
 
 

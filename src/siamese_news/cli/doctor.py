@@ -12,8 +12,18 @@ if TYPE_CHECKING:
 
 ROWS = 10_000
 _ARTICLES = (
-    ".txt", ".text", ".md", ".html", ".htm", ".xhtml", ".docx", ".pdf", ".rss", ".atom", ".xml",
-)  # fmt: skip
+    ".txt",
+    ".text",
+    ".md",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".docx",
+    ".pdf",
+    ".rss",
+    ".atom",
+    ".xml",
+)
 _SHOWN = 3
 _WIDTH = 100
 
@@ -52,9 +62,12 @@ def doctor(
     failed = False
     checks: list[Any] = [] if model is None else [partial(_model, model)]
     options = {
-        "text_field": text_field, "id_field": id_field, "date_field": date_field,
-        "encoding": encoding, "long_window": long_window,
-    }  # fmt: skip
+        "text_field": text_field,
+        "id_field": id_field,
+        "date_field": date_field,
+        "encoding": encoding,
+        "long_window": long_window,
+    }
     checks += [partial(_file, name, options) for name in files or []]
     for check in checks:
         try:
@@ -78,10 +91,12 @@ def _say(line: str, indent: int = 0) -> None:
 def _installed() -> None:
     import platform
     from importlib import metadata
+    from typing import get_args
 
     import torch
 
     from siamese_news.utils.extras import absent, extras
+    from siamese_news.utils.plugins import Kind, added, package_of
 
     version = metadata.version("siamese-news")
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
@@ -89,6 +104,9 @@ def _installed() -> None:
         f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
         f"torch {torch.__version__} ({device}, {torch.get_num_threads()} threads)"
     )
+    for kind in get_args(Kind):
+        for name, point in added(kind).items():
+            _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in extras().items():
         state, missing = "installed", absent(packages)
         if missing:

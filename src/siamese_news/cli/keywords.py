@@ -95,7 +95,7 @@ def _ids(results: Path) -> set[str]:
     """The ids in a file of results, which may hold no text."""
     from siamese_news.data.readers import open_posts
     from siamese_news.errors import InputError
-    from siamese_news.utils.spreadsheet import unguarded
+    from siamese_news.utils.terminal import unguarded
 
     try:
         stream = open_posts([results], id_field="post", text_field="post")

@@ -2,15 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from siamese_news.utils.lazy import lazy_attribute
+from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
     from siamese_news.data.articles import read_articles
-    from siamese_news.data.ast_format import read_ast
     from siamese_news.data.beir import bundled, read_collection
     from siamese_news.data.readers import PostStream, open_posts
     from siamese_news.data.records import Article, Collection, Post, Qrels
-    from siamese_news.data.sources import EvaluationSet
+    from siamese_news.data.sources import EvaluationSet, read_ast
 
 __all__ = [
     "Article",
@@ -29,11 +28,10 @@ __all__ = [
 # The records need nothing; readers need what the extra "search" brings.
 _HOMES = {
     "articles": ("read_articles",),
-    "ast_format": ("read_ast",),
     "beir": ("bundled", "read_collection"),
     "readers": ("PostStream", "open_posts"),
     "records": ("Article", "Collection", "Post", "Qrels"),
-    "sources": ("EvaluationSet",),
+    "sources": ("EvaluationSet", "read_ast"),
 }
 
 

@@ -5,18 +5,122 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
+from siamese_news.data.readers.fediverse import without_html
 from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
 from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Article, check_id, clean_text
-from siamese_news.data.webpages import read_feed, read_page
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
+
+
+def read_page(data: bytes, where: str) -> dict[str, Any]:
+    """The article's ``text`` and ``title``; ``created_at``, ``author``, ``url``, ``lang`` if known.
+
+    Args:
+        data: HTML in any encoding.
+        where: what messages start with.
+
+    Raises:
+        InputError: where trafilatura is not installed or finds no article.
+    """
+    try:
+        import trafilatura
+    except ImportError as error:
+        raise InputError(
+            f"{where}: a web page needs trafilatura, which is not installed; run "
+            "pip install 'siamese-news[web]', or save the text of the article as .txt"
+        ) from error
+    page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
+    found: dict[str, Any] = {}
+    if page is not None:
+        found = page if isinstance(page, dict) else page.as_dict()
+    text = clean_text(found.get("text") or "").strip()
+    if not text:
+        raise InputError(
+            f"{where}: no article was found in the page; save its text as .txt instead"
+        )
+    title = clean_text(found.get("title") or "").strip()
+    # The heading is part of the text as well.
+    if title and text.startswith(f"{title}\n"):
+        text = text.removeprefix(title).strip()
+    return {
+        "text": text,
+        "title": title,
+        "created_at": found.get("date"),
+        "author": found.get("author"),
+        "url": found.get("url"),
+        "lang": found.get("language"),
+    }
+
+
+def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
+    """What an RSS or Atom feed has of each article: ``text``, ``title``, ``url`` and the like.
+
+    Args:
+        data: the XML.
+        where: what messages start with.
+
+    Raises:
+        InputError: it is not XML, defines entities, or has no article.
+    """
+    try:
+        root = ElementTree.fromstring(data, ElementTree.XMLParser(target=_WithoutEntities()))
+    except _Entities as error:
+        raise InputError(
+            f"{where}: the XML has a DOCTYPE, which feeds do not need; remove it"
+        ) from error
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise InputError(f"{where}: not XML that can be read ({error}); get it again") from error
+    found = [_entry(item) for item in root.iter() if _name(item) in ("item", "entry")]
+    if not found:
+        raise InputError(
+            f"{where}: is XML without the items of an RSS or Atom feed; save the text of the "
+            "article as .txt"
+        )
+    return found
+
+
+class _Entities(Exception):
+    """The XML has a DOCTYPE, which can define entities."""
+
+
+class _WithoutEntities(ElementTree.TreeBuilder):
+    def doctype(self, *_: Any) -> None:
+        raise _Entities
+
+
+def _name(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2].lower()
+
+
+def _entry(item: ElementTree.Element) -> dict[str, Any]:
+    """The fields of one article; the longest of its texts counts."""
+    texts: dict[str, list[str]] = {}
+    for part in item:
+        text = "".join(part.itertext()).strip() or part.get("href", "")
+        if text and part.get("rel", "alternate") == "alternate":
+            texts.setdefault(_name(part), []).append(text)
+
+    def first(*names: str) -> str | None:
+        return next((texts[name][0] for name in names if name in texts), None)
+
+    bodies = ("encoded", "content", "description", "summary")
+    body = max((text for name in bodies for text in texts.get(name, ())), key=len, default="")
+    return {
+        "title": without_html(first("title") or ""),
+        "text": without_html(body),
+        "url": first("link", "guid", "id"),
+        "created_at": first("pubdate", "published", "date", "updated"),
+        "author": first("creator", "author"),
+    }
+
 
 _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")
@@ -38,7 +142,7 @@ class EmptyArticle(InputError):
 
 
 def read_articles(
-    sources: Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
+    sources: str | Path | Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
 ) -> list[Article]:
     """Read articles, in the order given; each file may be plain, ``.gz`` or ``.zst``.
 
@@ -57,14 +161,23 @@ def read_articles(
     that has a title alone is used by its title.
 
     Args:
-        sources: files, folders (read by name), globs, ``-``.
+        sources: files, folders (read by name), globs, ``-``, or one of them.
         set_aside: called with the reason for each article that has neither title nor text, which
             is then left out; None makes it an error.
 
     Raises:
         InputError: for unreadable files and records, another kind of file, an id used twice, no
             article at all, none that is not empty, and without `set_aside` the first that is.
+
+    Example:
+        >>> import siamese_news
+        >>> from pathlib import Path
+        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
+        >>> articles = siamese_news.read_articles(stories / "queries.jsonl")
+        >>> len(articles), articles[0].title[:40]
+        (48, 'River Asker bursts banks at Harlow Bridg')
     """
+    sources = [sources] if isinstance(sources, str | Path) else sources
     articles: list[Article] = []
     seen: dict[str, str] = {}
     empty = 0

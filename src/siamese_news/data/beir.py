@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.data.articles import article_of
-from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.jsonl import post_of, read_jsonl
 from siamese_news.data.lines import read_lines
-from siamese_news.data.posts import post_of
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
 

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from siamese_news.data.pairs import relevant_pairs
 from siamese_news.data.records import Collection
-from siamese_news.data.splits import SplitBy, resplit
-from siamese_news.errors import InputError
+from siamese_news.data.splits import relevant_pairs
 
 _LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")
 _RETWEET = re.compile(r"^\s*rt\b")
@@ -68,41 +66,6 @@ def leaks(collection: Collection, *, train: str = "train", test: str = "test") -
         "article_texts": _leak(article_texts(known), article_texts(asked)),
         "post_texts": _leak(post_texts(known), post_texts(asked)),
     }
-
-
-def leak_report(
-    collection: Collection,
-    *,
-    by: Sequence[SplitBy] = ("given", "pair", "article", "event"),
-    fractions: Sequence[float] = (0.8, 0.1, 0.1),
-    seed: int = 0,
-) -> dict[str, dict[str, Leak]]:
-    """`leaks` of the collection under each way of splitting; ways it does not allow are left out.
-
-    (No ``given`` without the files' own train and test; no ``event`` without events.)
-    """
-    report: dict[str, dict[str, Leak]] = {}
-    for way in by:
-        try:
-            report[way] = leaks(resplit(collection, by=way, fractions=fractions, seed=seed))
-        except InputError:
-            continue
-    return report
-
-
-def leak_table(report: dict[str, dict[str, Leak]]) -> str:
-    """The report as a small Markdown table: one row per way of splitting."""
-    if not report:
-        return "no split with both train and test pairs"
-    columns = list(next(iter(report.values())))
-    rows = [["split by", *(column.replace("_", " ") for column in columns)]]
-    rows += [[way, *(str(counts[column]) for column in columns)] for way, counts in report.items()]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    ]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
 def _leak(known: Iterable[object], asked: Sequence[object]) -> Leak:

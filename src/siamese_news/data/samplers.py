@@ -1,6 +1,6 @@
 """Batches of articles with their posts: deterministic, rank-aware, resumable.
 
-A batch is a list of groups (`siamese_news.data.groups`). Both samplers are pure functions of
+A batch is a list of groups (`siamese_news.data.collate`). Both samplers are pure functions of
 (seed, epoch, rank, world): any worker or restart makes the same batches.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Sampler
 
-from siamese_news.data.groups import Batch, conflicts_of, share
+from siamese_news.data.collate import Batch, conflicts_of, share
 from siamese_news.errors import InputError
 
 

@@ -1,16 +1,70 @@
 """Named sources of data, and the evaluation sets cut from them."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.ast_format import read_ast
 from siamese_news.data.beir import bundled, read_collection, read_corpus
-from siamese_news.data.pairs import relevant_pairs
-from siamese_news.data.records import Article, Collection, Post, Qrels
+from siamese_news.data.jsonl import read_jsonl, text_of
+from siamese_news.data.records import Article, Collection, Post, Qrels, check_id
+from siamese_news.data.splits import relevant_pairs
 from siamese_news.errors import InputError
+
+_STARTS_WITH_WORD = re.compile(r"\w")
+SPLIT = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class AstFile:
+    """What a file held, and how many of its rows were dropped."""
+
+    collection: Collection
+    rows: int
+    dropped: int
+
+
+def read_ast(path: str | Path) -> AstFile:
+    """Read the JSON lines of the AST paper's authors into a collection with the split ``train``.
+
+    Each line is one pair with the fields ``url`` (the label), ``article`` and ``text``. As in the
+    authors' reader, a row whose article or tweet does not begin with a word character (a mention, a
+    hashtag, a quotation mark) is dropped.
+
+    An article's id is its url (white space percent-encoded); where rows with one url differ in
+    the article, the first one counts. A post's id is ``line-<number>``.
+
+    Raises:
+        InputError: for unreadable files and records, and where no row is left.
+    """
+    articles: dict[str, Article] = {}
+    posts: dict[str, Post] = {}
+    qrels: Qrels = {}
+    rows = dropped = 0
+    for number, record in read_jsonl(path):
+        where = f"{path}:{number}"
+        url = re.sub(r"\s+", "%20", text_of(record, ["url"], where).strip())
+        article_id = check_id(url, f"{where}: field 'url'")
+        article = text_of(record, ["article"], where)
+        text = text_of(record, ["text"], where)
+        rows += 1
+        if not (_STARTS_WITH_WORD.match(article) and _STARTS_WITH_WORD.match(text)):
+            dropped += 1
+            continue
+        articles.setdefault(article_id, Article(id=article_id, text=article))
+        post_id = f"line-{number}"
+        posts[post_id] = Post(id=post_id, text=text)
+        qrels.setdefault(article_id, {})[post_id] = 1
+    if not posts:
+        raise InputError(
+            f"{path}: all {rows} rows have an article or a text that does not begin with a word "
+            "character; expected pairs of plain text in the fields 'article' and 'text'"
+        )
+    name = Path(path).name.split(".")[0]
+    return AstFile(Collection(name, articles, posts, {SPLIT: qrels}), rows, dropped)
+
 
 BUNDLED = "stories"
 VARIABLE = "SIAMESE_NEWS_DATA"

@@ -1,14 +1,43 @@
-"""Train, dev and test: as the files give them, or cut anew by pair, article or event."""
+"""Relevant pairs, and their train, dev and test: as the files give them, or cut anew."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
-from siamese_news.data.pairs import relevant_pairs
-from siamese_news.data.records import Collection, Qrels
+from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
+
+
+def relevant_pairs(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str]]:
+    """All (article id, post id) with a grade of 1 or more, in the order of the qrels."""
+    return [
+        (article, post)
+        for article, judged in qrels.items()
+        for post, grade in judged.items()
+        if grade >= 1
+    ]
+
+
+def same_event_qrels(articles: Iterable[Article], posts: Iterable[Post]) -> Qrels:
+    """Relevance by event: a post is relevant to every article with its ``metadata.event``.
+
+    Articles and posts without an event have no relevant partner.
+    """
+    by_event: dict[str, list[str]] = defaultdict(list)
+    for post in posts:
+        event = post.metadata.get("event")
+        if event is not None:
+            by_event[str(event)].append(post.id)
+    qrels: Qrels = {}
+    for article in articles:
+        event = article.metadata.get("event")
+        if event is not None and by_event.get(str(event)):
+            qrels[article.id] = dict.fromkeys(by_event[str(event)], 1)
+    return qrels
+
 
 SPLITS = ("train", "dev", "test")
 SplitBy = Literal["given", "pair", "article", "event"]

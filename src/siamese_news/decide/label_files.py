@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.errors import InputError
-from siamese_news.utils.spreadsheet import unguarded
+from siamese_news.utils.terminal import unguarded
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary, reading
-from siamese_news.utils.spreadsheet import unguarded
+from siamese_news.utils.terminal import unguarded
 
 _PIECE = 2**18  # rows that are Python objects at one time
 _PARQUET = (".parquet", ".pq")

@@ -11,7 +11,7 @@ from siamese_news.decide.labels import check_value
 from siamese_news.decide.population import Unit
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
-from siamese_news.utils.spreadsheet import guarded
+from siamese_news.utils.terminal import guarded
 
 FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")

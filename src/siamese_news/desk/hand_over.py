@@ -19,7 +19,7 @@ from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import read_results, write_report
 from siamese_news.utils.files import atomic_write
-from siamese_news.utils.spreadsheet import guarded
+from siamese_news.utils.terminal import guarded
 
 TASKS = 2000
 """Posts in a file for another annotation program at most."""

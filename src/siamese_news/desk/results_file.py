@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.readers.values import iso_date
 from siamese_news.desk.word_index import TABLES, pairs_of
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write

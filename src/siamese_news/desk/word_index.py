@@ -10,8 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
 
-from siamese_news.text.characters import MARKS
-from siamese_news.text.spaceless import east_asian, has_letter
+from siamese_news.text.spaceless import MARKS, east_asian, has_letter
 
 TABLES = """
 CREATE VIRTUAL TABLE words USING fts5(text, content = 'posts', content_rowid = 'rank',

@@ -14,6 +14,7 @@ from siamese_news.encoders.transformer import TransformerEncoder
 from siamese_news.encoders.two_head import TwoHeadEncoder
 from siamese_news.errors import InputError
 from siamese_news.sparsity.maps import SPARSITIES
+from siamese_news.utils.plugins import find_class
 
 __all__ = [
     "ENCODERS",
@@ -43,7 +44,8 @@ ENCODERS: dict[str, type[Encoder]] = {
         TwoHeadEncoder,
     )
 }
-"""The class names that a model folder may contain; a test checks that conf/ has the same ones."""
+"""Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
+others (`siamese_news.utils.plugins`)."""
 
 _PAPER = {"residual": "none", "pooling": "max_relay"}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -80,9 +82,10 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
     """Build an encoder by its name, or from plain values such as those in a model folder.
 
     Args:
-        config: a name, such as ``"star"`` (`PRESETS`, the options of ``conf/encoder``) or that of a
-            class in `ENCODERS`; or a mapping in which ``class`` names the class and the rest are
-            its options. There ``sparsity`` and ``context`` are such mappings themselves.
+        config: a name, such as ``"star"`` (`PRESETS`, the options of ``conf/encoder``), that of a
+            class in `ENCODERS`, or one that an installed package adds; or a mapping in which
+            ``class`` names the class and the rest are its options. There ``sparsity`` and
+            ``context`` are such mappings themselves.
         **options: more options of the class; ``input_dim``, the size E of a word vector, is always
             needed. They come before those of `config`.
 
@@ -110,19 +113,15 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
 
 def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(config)
-    encoder = _named("encoder", options, ENCODERS)
+    encoder = find_class("encoders", ENCODERS, options, also=PRESETS)
     if isinstance(options.get("sparsity"), Mapping):
         inner = dict(options["sparsity"])
-        options["sparsity"] = functools.partial(_named("sparsity", inner, SPARSITIES), **inner)
+        name = inner.pop("class", None)
+        if name not in SPARSITIES:
+            names = ", ".join(sorted(SPARSITIES))
+            raise InputError(f"sparsity class is {name!r}; expected one of {names}")
+        options["sparsity"] = functools.partial(SPARSITIES[name], **inner)
     if isinstance(options.get("context"), Mapping):
         context, inner = _class_and_options(options["context"])
         options["context"] = functools.partial(context, **inner)
     return encoder, options
-
-
-def _named(kind: str, options: dict[str, Any], table: Mapping[str, type]) -> Any:
-    name = options.pop("class", None)
-    if name not in table:
-        names = [*PRESETS, *sorted(table)] if table is ENCODERS else sorted(table)
-        raise InputError(f"{kind} class is {name!r}; expected one of {', '.join(names)}")
-    return table[name]

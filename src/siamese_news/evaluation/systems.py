@@ -9,9 +9,8 @@ from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_blocks
-from siamese_news.metrics.blocks import Blocks, blocks_of
-from siamese_news.model.external import ExternalModel
-from siamese_news.model.loading import AnyModel
+from siamese_news.metrics.relevance import Blocks, blocks_of
+from siamese_news.model.loading import AnyModel, ExternalModel
 from siamese_news.scoring import About
 from siamese_news.text.content_words import words_of
 
@@ -176,9 +175,14 @@ def minilm() -> ModelSystem:
 # The lead peers and the share of MiniLM in their mixtures.
 _MIXTURES = {"tfidf_600_lead_minilm_10": 0.1, "tfidf_600_lead_minilm_30": 0.3}
 PEERS = (
-    "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead", "tfidf_600_lead", "minilm",
+    "bm25",
+    "tfidf_pool",
+    "tfidf_background",
+    "tfidf_background_lead",
+    "tfidf_600_lead",
+    "minilm",
     *_MIXTURES,
-)  # fmt: skip
+)
 
 
 def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> System:

@@ -22,7 +22,7 @@ from siamese_news.lexical_head.features import (
 )
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.lexical_head.weights import TermWeights
-from siamese_news.text.idf import smoothed_idf
+from siamese_news.text.content_words import smoothed_idf
 
 # A model folder keeps the logarithm of a pair's counter in a byte.
 _STEPS = 16

@@ -2,17 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from siamese_news.utils.lazy import lazy_attribute
+from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
-    from siamese_news.metrics.blocks import Blocks, blocks_of, cosine_blocks
     from siamese_news.metrics.counts import RankingCounts
     from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
-    from siamese_news.metrics.figures import ranking_figures
-    from siamese_news.metrics.length import LengthGroup, by_length
-    from siamese_news.metrics.ranking import ranked, rounded
-    from siamese_news.metrics.relevance import Relevance
-    from siamese_news.metrics.runs import evaluate_run, means
+    from siamese_news.metrics.ranking import ranked, ranking_figures, rounded
+    from siamese_news.metrics.relevance import Blocks, Relevance, blocks_of, cosine_blocks
+    from siamese_news.metrics.runs import LengthGroup, by_length, evaluate_run, means
     from siamese_news.metrics.statistics import bootstrap_interval, randomisation_test
     from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
 
@@ -40,14 +37,11 @@ __all__ = [
 
 # A search needs `ranking` alone; torchmetrics takes a second to import.
 _HOMES = {
-    "blocks": ("Blocks", "blocks_of", "cosine_blocks"),
     "counts": ("RankingCounts",),
     "evaluation": ("Evaluation", "evaluate_blocks"),
-    "figures": ("ranking_figures",),
-    "length": ("LengthGroup", "by_length"),
-    "ranking": ("ranked", "rounded"),
-    "relevance": ("Relevance",),
-    "runs": ("evaluate_run", "means"),
+    "ranking": ("ranked", "ranking_figures", "rounded"),
+    "relevance": ("Blocks", "Relevance", "blocks_of", "cosine_blocks"),
+    "runs": ("LengthGroup", "by_length", "evaluate_run", "means"),
     "statistics": ("bootstrap_interval", "randomisation_test"),
     "top": ("ALL_ROWS", "PAPER_ROWS", "RankingTop"),
 }

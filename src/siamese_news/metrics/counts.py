@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from siamese_news.metrics.figures import ranking_figures
+from siamese_news.metrics.ranking import ranking_figures
 from siamese_news.metrics.relevance import Relevance
 from siamese_news.metrics.top import key_chunks
 

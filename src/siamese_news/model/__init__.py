@@ -3,6 +3,7 @@
 from siamese_news.utils.extras import needs
 
 with needs("model", "siamese_news.model"):
-    from siamese_news.model.siamese import BLOCK, Model, Precision, Side
+    from siamese_news.model.siamese import BLOCK, Model, Precision
+from siamese_news.text.token_ids import Side
 
 __all__ = ["BLOCK", "Model", "Precision", "Side"]

@@ -144,9 +144,14 @@ def fitting(folder: str | Path) -> Iterator[None]:
             raise
         raise InputError(f"{Path(folder) / 'config.json'}: {error}") from error
     except (
-        ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError,
-        TypeError, ValueError,
-    ) as error:  # fmt: skip
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise InputError(f"{folder}: config and weights do not fit ({error})") from error
 
 

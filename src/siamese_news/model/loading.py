@@ -1,12 +1,143 @@
 """Open the model of any folder: one of this project, or one of another library."""
 
+import hashlib
+import importlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.model.external import ExternalModel, library_of
+from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.folder import folder_sha256
 from siamese_news.model.siamese import PRETRAINED, Model
+from siamese_news.text.checks import check_texts
+from siamese_news.utils.stopwatch import timed
+
+# Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
+ARTICLE_WORDS = 150
+_LIBRARIES = {
+    "sentence_transformers": ("SentenceTransformer", "sentence-transformers"),
+    "model2vec": ("StaticModel", "model2vec"),
+}
+
+
+class ExternalModel:
+    """A sentence-transformers or model2vec model, whose vectors join the shipped model's words.
+
+    Args:
+        folder: where the model lies.
+
+    Attributes:
+        folder: where the model lies.
+        library: the library that wrote it.
+
+    Raises:
+        InputError: the folder is of neither library, or the library is not installed.
+    """
+
+    kind = "mixture"
+
+    def __init__(self, folder: str | Path) -> None:
+        library = library_of(folder)
+        if library is None:
+            raise InputError(
+                f"{folder}: neither a sentence-transformers nor a model2vec folder; expected "
+                "modules.json, or a config.json of model2vec"
+            )
+        self.folder = Path(folder)
+        self.library = library
+        name, package = _LIBRARIES[library]
+        try:
+            loaded = getattr(importlib.import_module(library), name)
+        except ImportError as error:
+            raise InputError(
+                f"{folder}: is a model of {package}, which is not installed: pip install {package}"
+            ) from error
+        if library == "model2vec":
+            self._model: Any = loaded.from_pretrained(str(folder))
+        else:
+            # Nothing in the folder may bring code of its own.
+            self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
+
+    @cached_property
+    def words(self) -> Model:
+        """The model that ships, whose words are scored together with this model's vectors."""
+        return Model.pretrained()
+
+    @cached_property
+    def options(self) -> TermOptions:
+        """The numbers of the mixture; the weights of the cosines were chosen on dev pools."""
+        assert self.words.terms is not None
+        return replace(self.words.terms.options, dense=0.1, excess=DenseExcess())
+
+    def sha256(self) -> str:
+        """A hash of the names and contents of all files, which identifies the exact model."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{content}  {path.relative_to(self.folder).as_posix()}\n".encode())
+        return digest.hexdigest()
+
+    def encode_articles(self, texts: str | Sequence[str]) -> np.ndarray:
+        """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""
+        texts = [texts] if isinstance(texts, str) else texts
+        check_texts(texts, "encode_articles")
+        cut = [" ".join(text.split()[:ARTICLE_WORDS]) for text in texts]
+        return self._unit_vectors(cut, "encode_query")
+
+    def encode_posts(self, texts: str | Sequence[str]) -> np.ndarray:
+        """Unit vectors (P, D) float32 of posts, read as documents; zeros stay zeros."""
+        texts = [texts] if isinstance(texts, str) else texts
+        check_texts(texts, "encode_posts")
+        return self._unit_vectors(texts, "encode_document")
+
+    @timed("encoding")
+    def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
+        """Unit vectors by the model's own method for a side, which puts its prompt before a text.
+
+        Args:
+            texts: all articles or all posts.
+            method: ``encode_query`` or ``encode_document`` of sentence-transformers 5; a model
+                that lacks it reads both sides alike.
+        """
+        encode = getattr(self._model, method, self._model.encode)
+        vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
+        # A text without a token is the mean of nothing to a static table in sentence-transformers.
+        vectors[np.isnan(vectors).all(axis=-1)] = 0.0
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"{self.folder}: the model gives NaN or infinity; its weights are broken, copy the "
+                "folder again"
+            )
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
+        return unit
+
+
+def library_of(folder: str | Path) -> str | None:
+    """The library that wrote a folder: ``sentence_transformers``, ``model2vec`` or None."""
+    root = Path(folder)
+    config = root / "config.json"
+    if config.is_file():
+        try:
+            settings = json.loads(config.read_text(encoding="utf-8"))
+        except (ValueError, OSError, RecursionError):
+            settings = None
+        # First: model2vec writes what sentence-transformers needs into its folders as well. Its
+        # version 0.10 does not say its name any more, but has an option of its own.
+        if isinstance(settings, dict) and (
+            settings.get("model_type") == "model2vec" or "embedding_dtype" in settings
+        ):
+            return "model2vec"
+    return "sentence_transformers" if (root / "modules.json").is_file() else None
+
 
 AnyModel = Model | ExternalModel
 

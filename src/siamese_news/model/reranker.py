@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.model.folder import check_dtypes, fitting, read_folder, write_folder
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
-from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
-from siamese_news.rerankers.texts import EncodedTexts
-from siamese_news.rerankers.trigrams import text_trigrams
-from siamese_news.text.links import link_matches
+from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features, text_trigrams
+from siamese_news.text.patterns import link_matches
+from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vocabulary import Vocabulary
 
@@ -107,16 +107,12 @@ class TextRanker(nn.Module):
         """Trigram buckets, for rankers with a character level."""
         return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
 
-    def encode(
-        self, token_lists: Sequence[Sequence[str]]
-    ) -> tuple[EncodedTexts, EncodedTexts | None]:
+    def encode(self, token_lists: Sequence[Sequence[str]]) -> tuple[TokenIds, TokenIds | None]:
         """Word ids and, where the ranker reads them, trigram ids of tokenised texts."""
-        words = EncodedTexts.from_lists([self.vocabulary.ids(tokens) for tokens in token_lists])
+        words = TokenIds.of([self.vocabulary.ids(tokens) for tokens in token_lists])
         if self.buckets is None:
             return words, None
-        return words, EncodedTexts.from_lists(
-            [text_trigrams(tokens, self.buckets) for tokens in token_lists]
-        )
+        return words, TokenIds.of([text_trigrams(tokens, self.buckets) for tokens in token_lists])
 
     def pair(self, batch: IdBatch) -> Pair:
         """Look the ids up, those of queries and posts at once.
@@ -139,25 +135,30 @@ class TextRanker(nn.Module):
                 assert batch.links is not None
                 features.append(link_features(query_words, batch.post_ids, batch.links, idf))
         return Pair(
-            query=query, query_mask=query_mask, post=post, post_mask=post_mask,
+            query=query,
+            query_mask=query_mask,
+            post=post,
+            post_mask=post_mask,
             group=None if len(query) == 1 else batch.group,
-            query_weights=weights, features=torch.cat(features, dim=1) if features else None,
-            query_trigrams=batch.query_trigrams, post_trigrams=batch.post_trigrams,
+            query_weights=weights,
+            features=torch.cat(features, dim=1) if features else None,
+            query_trigrams=batch.query_trigrams,
+            post_trigrams=batch.post_trigrams,
             url_trigrams=batch.url_trigrams,
-        )  # fmt: skip
+        )
 
     def forward(self, batch: IdBatch) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant)."""
         log_probabilities: Tensor = self.ranker(self.pair(batch))
         return log_probabilities
 
-    def encode_links(self, urls: Sequence[str]) -> EncodedTexts | None:
+    def encode_links(self, urls: Sequence[str]) -> TokenIds | None:
         """Trigram ids of links where the ranker reads them; "" means no link."""
         if self.buckets is None:
             return None
         # The end of a long link names the page.
         texts = [[url[-100:]] if url else [] for url in urls]
-        return EncodedTexts.from_lists([text_trigrams(t, self.buckets) for t in texts])
+        return TokenIds.of([text_trigrams(t, self.buckets) for t in texts])
 
     def known(self, tokens: Sequence[str]) -> list[str]:
         """The tokens that have an id, so that matches by word and by id can be aligned."""
@@ -195,12 +196,12 @@ class TextRanker(nn.Module):
             yield (
                 rows,
                 IdBatch(
-                    query_ids=torch.from_numpy(query_words.padded(first)),
-                    post_ids=torch.from_numpy(words.padded(rows)),
+                    query_ids=rows_of(query_words, first),
+                    post_ids=rows_of(words, rows),
                     group=torch.zeros(len(rows), dtype=torch.int64),
-                    query_trigrams=_tensor(query_trigrams, first),
-                    post_trigrams=_tensor(trigrams, rows),
-                    url_trigrams=_tensor(link_trigrams, rows),
+                    query_trigrams=rows_of(query_trigrams, first),
+                    post_trigrams=rows_of(trigrams, rows),
+                    url_trigrams=rows_of(link_trigrams, rows),
                     links=links,
                 ),
             )
@@ -266,8 +267,7 @@ class TextRanker(nn.Module):
                 embedding=embedding,
                 ranker=config["ranker"],
                 exact_match=config["exact_match"],
-                # Older model folders lack this option.
-                link_match=config.get("link_match", False),
+                link_match=config["link_match"],
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )
@@ -285,5 +285,12 @@ class TextRanker(nn.Module):
         return model.eval()
 
 
-def _tensor(texts: EncodedTexts | None, rows: NDArray[np.int64]) -> Tensor | None:
-    return None if texts is None else torch.from_numpy(texts.padded(rows))
+@overload
+def rows_of(texts: TokenIds, rows: NDArray[np.int64]) -> Tensor: ...
+@overload
+def rows_of(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None: ...
+
+
+def rows_of(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None:
+    """(n, S) ids of the texts `rows`, padded with -1; None where there are no texts."""
+    return None if texts is None else pad([texts[row] for row in rows])

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from siamese_news.data.collate import length_batches, pad
 from siamese_news.encoders import TwoHeadEncoder
 from siamese_news.errors import InputError
-from siamese_news.model.siamese import Model, Side
+from siamese_news.model.siamese import Model
 from siamese_news.text import PAD
+from siamese_news.text.token_ids import Side
 
 
 def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:

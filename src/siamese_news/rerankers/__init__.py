@@ -9,6 +9,7 @@ from siamese_news.errors import InputError
 from siamese_news.rerankers.mphcnn import MPHCNN
 from siamese_news.rerankers.pair import Pair
 from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt, SamCNN
+from siamese_news.utils.plugins import find_class
 
 RANKERS: dict[str, type[nn.Module]] = {
     "BiCNN": BiCNN,
@@ -17,26 +18,28 @@ RANKERS: dict[str, type[nn.Module]] = {
     "Combined": Combined,
     "MPHCNN": MPHCNN,
 }
-"""The rankers by the names that a model folder may contain; a test checks that conf/ has them."""
+"""Our rankers by class name; a test checks that conf/ has them. Installed packages add others."""
 
 
 def build_ranker(config: Mapping[str, Any]) -> nn.Module:
     """Build a ranker from plain values.
 
     Args:
-        config: ``class``, a name in `RANKERS`, and the keyword arguments of that class.
+        config: ``class``, a name in `RANKERS` or of an installed package, and the keyword arguments
+            of that class.
 
     Raises:
         InputError: for an unknown class, or arguments that it does not have.
     """
     options = dict(config)
-    name = options.pop("class", None)
-    if name not in RANKERS:
-        raise InputError(f"ranker class is {name!r}; expected one of {', '.join(RANKERS)}")
+    ranker = find_class("rerankers", RANKERS, options)
     try:
-        return RANKERS[name](**options)
+        built: nn.Module = ranker(**options)
     except TypeError as error:
-        raise InputError(f"ranker {name}: {error}; correct the ranker's options") from error
+        raise InputError(
+            f"ranker {ranker.__name__}: {error}; correct the ranker's options"
+        ) from error
+    return built
 
 
 __all__ = [

@@ -1,12 +1,161 @@
 """The general sentence encoder of samCNN: one convolution, maximum over time, a linear map."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from siamese_news.rerankers.windows import window_max, window_valid
+
+def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
+    """Which windows may win the maximum.
+
+    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them.
+
+    Args:
+        mask: (N, S) bool, True = real token; the real tokens of a row stand together.
+        width: tokens per window.
+        full: True counts every window with a real token, the text being zero padded by
+            width - 1 on both ends. False counts the windows that lie inside the text; a text
+            shorter than a window counts the one that starts at its first token.
+
+    Returns:
+        (N, T) bool.
+    """
+    covered = pad(mask, (width - 1, width - 1)).unfold(1, width, 1)
+    if full:
+        return covered.any(dim=2)
+    short = mask.sum(dim=1, keepdim=True) < width
+    first = mask & (mask.cumsum(dim=1) == 1)
+    return covered.all(dim=2) | (pad(first, (width - 1, 0)) & short)
+
+
+# The maximum over windows of a weighted convolution. A convolution is linear in the tokens of its
+# window: with token weights c, the value of window t is
+#     y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
+# So u is computed once per post, and every query token only rescales it: no kernel per query token
+# exists anywhere, although the paper writes one (samCNN, Eq. 1 and 4).
+
+
+def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+    """Maximum over the windows of a convolution whose input tokens are weighted per query token.
+
+    Args:
+        projected: (N, S, J, F), token s through row j of the kernel: u[s, j] = W_j p_s.
+        weights: (N, Q, S), the weight of token s for query token q; zero at padding.
+        valid: (N, S + J - 1) bool from `window_valid`.
+
+    Returns:
+        (N, Q, F); zero for a row without a valid window.
+
+    Raises:
+        ValueError: where the shapes do not belong together.
+    """
+    rows, tokens, width, _ = projected.shape
+    if weights.shape[::2] != (rows, tokens) or valid.shape != (rows, tokens + width - 1):
+        raise ValueError(
+            f"window_max got projected {tuple(projected.shape)}, weights {tuple(weights.shape)} "
+            f"and valid {tuple(valid.shape)}; expected (N, S, J, F), (N, Q, S) and (N, S + J - 1)"
+        )
+    result: Tensor = _WindowMax.apply(projected, weights.to(projected.dtype), valid)
+    return result
+
+
+# Bytes of the slab (rows, Q, F) that one pass works on: near the cache, yet long enough that the
+# calls of a pass cost little.
+_SLAB = 1 << 20
+
+
+class _WindowMax(torch.autograd.Function):
+    """Only the winning window of each (row, query token, filter) has a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+        rows, tokens, width, filters = projected.shape
+        queries, windows = weights.shape[1], tokens + width - 1
+        shape = (rows, queries, filters)
+        best = projected.new_full(shape, -torch.inf)
+        winner = None
+        if any(ctx.needs_input_grad):
+            kind = torch.uint8 if windows < 256 else torch.int32
+            winner = torch.zeros(shape, dtype=kind, device=projected.device)
+        row_bytes = queries * filters * projected.element_size()
+        step = rows if projected.is_cuda else max(1, _SLAB // max(1, row_bytes))
+        for start in range(0, rows, step):
+            part = slice(start, start + step)
+            _scan(
+                projected[part],
+                weights[part],
+                valid[part],
+                best[part],
+                None if winner is None else winner[part],
+            )
+        empty = ~valid.any(dim=1)
+        if bool(empty.any()):
+            best[empty] = 0
+        if winner is not None:
+            ctx.save_for_backward(projected, weights, winner, empty)
+        return best
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        projected, weights, winner, empty = ctx.saved_tensors
+        tokens, width = projected.shape[1], projected.shape[2]
+        gradient, winner = gradients[0], winner.long()
+        if bool(empty.any()):
+            gradient = gradient.masked_fill(empty[:, None, None], 0)
+        to_projected = torch.zeros_like(projected) if ctx.needs_input_grad[0] else None
+        # With zeros on both ends token j of window t stands at t + j; no index is out of bounds,
+        # and what lies outside the text has weight zero.
+        padded = pad(weights, (width - 1, width - 1))
+        to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[1] else None
+        for j in range(width):
+            place = winner + j if j else winner
+            token = place if width == 1 else (place - (width - 1)).clamp_(0, tokens - 1)
+            if to_projected is not None:
+                scaled = padded.gather(2, place).mul_(gradient)
+                to_projected[:, :, j].scatter_add_(1, token, scaled)
+            if to_padded is not None:
+                change = projected[:, :, j].gather(1, token).mul_(gradient)
+                to_padded.scatter_add_(2, place, change)
+        to_weights = None
+        if to_padded is not None:
+            to_weights = to_padded[:, :, width - 1 : width - 1 + tokens]
+        return to_projected, to_weights, None
+
+
+def _scan(
+    projected: Tensor, weights: Tensor, valid: Tensor, best: Tensor, winner: Tensor | None
+) -> None:
+    """Update the running maximum `best` and its window, window by window (not by query token)."""
+    tokens, width = projected.shape[1], projected.shape[2]
+    everywhere = valid.all(dim=0).tolist()
+    anywhere = valid.any(dim=0).tolist()
+    value = torch.empty_like(best)
+    columns = weights.transpose(1, 2).unsqueeze(-1)
+    for window in range(tokens + width - 1):
+        if not anywhere[window]:
+            continue
+        started = False
+        for j in range(width):
+            token = window - (width - 1) + j
+            if not 0 <= token < tokens:
+                continue
+            if started:
+                value.addcmul_(columns[:, token], projected[:, token, None, j])
+            else:
+                torch.mul(columns[:, token], projected[:, token, None, j], out=value)
+            started = True
+        if not everywhere[window]:
+            value.masked_fill_(~valid[:, window, None, None], -torch.inf)
+        if winner is not None and window:
+            # Later windows have greater numbers, so the maximum keeps the latest winner.
+            above = value > best
+            better = above.view(torch.uint8) if winner.dtype == torch.uint8 else above.int()
+            torch.maximum(winner, better.mul_(window), out=winner)
+        torch.maximum(best, value, out=best)
+
 
 Padding = Literal["full", "none"]
 

@@ -176,18 +176,22 @@ class MPHCNN(nn.Module):
         super().__init__()
         self.buckets, self.features = buckets, features
         shared: dict[str, Any] = {
-            "filters": filters, "levels": levels, "weighted_levels": weighted_levels,
+            "filters": filters,
+            "levels": levels,
+            "weighted_levels": weighted_levels,
             "dropout": dropout,
-        }  # fmt: skip
+        }
         self.words = Perspective(
             input_dim=input_dim, width=word_width, max_query=max_query_words, **shared
         )
         self.trigrams = nn.Embedding(buckets, trigram_dim)
         nn.init.uniform_(self.trigrams.weight, -0.05, 0.05)
         characters: dict[str, Any] = {
-            "input_dim": trigram_dim, "width": trigram_width, "max_query": max_query_trigrams,
+            "input_dim": trigram_dim,
+            "width": trigram_width,
+            "max_query": max_query_trigrams,
             **shared,
-        }  # fmt: skip
+        }
         self.characters = Perspective(**characters)
         self.url = Perspective(**characters) if url else None
         parts = [self.words, self.characters] + ([self.url] if self.url else [])

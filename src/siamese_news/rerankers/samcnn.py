@@ -11,10 +11,122 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from siamese_news.rerankers.aggregate import Aggregate, Aggregation
 from siamese_news.rerankers.conv import ConvEncoder, Padding
-from siamese_news.rerankers.head import Order, PredictionHead
 from siamese_news.rerankers.pair import Pair, trim, zero_padding
+
+Order = Literal["relu-norm", "norm-tanh"]
+
+
+class PredictionHead(nn.Module):
+    """A hidden layer, its normalisation and a two-way log-softmax (samCNN, section 2.3).
+
+    The paper has ReLU, then batch normalisation; the released code has batch normalisation, tanh
+    and dropout.
+    """
+
+    def __init__(
+        self, *, input_dim: int, hidden: int, order: Order, dropout: float, features: int = 0
+    ) -> None:
+        """Build the head.
+
+        Args:
+            input_dim: size of the encoded pair.
+            hidden: size of the hidden layer.
+            order: "relu-norm" (the paper) or "norm-tanh" (the released code).
+            dropout: probability, on the hidden layer.
+            features: number of extra features, joined to the hidden layer.
+
+        Raises:
+            ValueError: for another order.
+        """
+        super().__init__()
+        if order not in ("relu-norm", "norm-tanh"):
+            raise ValueError(f"order is {order!r}; expected 'relu-norm' or 'norm-tanh'")
+        self.features = features
+        self.hidden = nn.Linear(input_dim, hidden)
+        self.norm = nn.BatchNorm1d(hidden)
+        self.order = order
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(hidden + features, 2)
+
+    def hidden_layer(self, encoded: Tensor) -> Tensor:
+        """The hidden layer o, (B, hidden).
+
+        In the paper's order it is the output of ReLU, before its normalisation; in that of the
+        released code, the output of tanh.
+
+        Args:
+            encoded: (B, input_dim).
+        """
+        hidden = self.hidden(encoded)
+        if self.order == "relu-norm":
+            return torch.relu(hidden)
+        return torch.tanh(self.norm(hidden))
+
+    def forward(self, encoded: Tensor, features: Tensor | None = None) -> Tensor:
+        """Log-probabilities (B, 2) of (not relevant, relevant).
+
+        Args:
+            encoded: (B, input_dim).
+            features: (B, N), exactly where the head was built for N > 0.
+
+        Raises:
+            ValueError: features missing, or more or fewer than the head was built for.
+        """
+        got = 0 if features is None else features.shape[1]
+        if got != self.features:
+            raise ValueError(f"the head got {got} extra features; it was built for {self.features}")
+        hidden = self.hidden_layer(encoded)
+        if self.order == "relu-norm":
+            hidden = self.norm(hidden)
+        hidden = self.dropout(hidden)
+        if features is not None:
+            hidden = torch.cat([hidden, features.to(hidden)], dim=1)
+        return torch.log_softmax(self.output(hidden), dim=1)
+
+
+Aggregation = Literal["mean", "learned", "weights"]
+
+
+class Aggregate(nn.Module):
+    """Weights of the query tokens, summing to one over the real ones.
+
+    "mean" is the paper's (samCNN, section 2.2); "learned" is a softmax over a linear map of the
+    token's embedding, the default of the released code; "weights" takes the pair's query weights
+    (IDF).
+    """
+
+    def __init__(self, *, kind: Aggregation, input_dim: int) -> None:
+        """Build it for embeddings of size `input_dim`.
+
+        Raises:
+            ValueError: for another kind.
+        """
+        super().__init__()
+        if kind not in ("mean", "learned", "weights"):
+            raise ValueError(f"aggregation is {kind!r}; expected 'mean', 'learned' or 'weights'")
+        self.kind = kind
+        self.gate = nn.Linear(input_dim, 1) if kind == "learned" else None
+
+    def forward(self, pair: Pair) -> Tensor:
+        """Weights (G, Q); zeros for a query without a token.
+
+        Raises:
+            ValueError: kind "weights" and a pair without query weights.
+        """
+        mask = pair.query_mask
+        if self.gate is not None:
+            scores = self.gate(zero_padding(pair.query, mask)).squeeze(-1).float()
+            shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(1, True).clamp(min=-1e30)
+            raw = shifted.masked_fill(~mask, -torch.inf).exp()
+        elif self.kind == "weights":
+            if pair.query_weights is None:
+                raise ValueError("aggregation 'weights' needs query_weights (G, Q) in the pair")
+            raw = pair.query_weights.float().masked_fill(~mask, 0)
+        else:
+            raw = mask.float()
+        return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
+
 
 Similarity = Literal["cosine", "clamped", "dot"]
 
@@ -58,13 +170,20 @@ class SamCNN(nn.Module):
         """
         super().__init__()
         self.encoder = ConvEncoder(
-            input_dim=input_dim, output_dim=hidden, filters=filters, widths=widths,
-            padding=padding, dropout=dropout,
-        )  # fmt: skip
+            input_dim=input_dim,
+            output_dim=hidden,
+            filters=filters,
+            widths=widths,
+            padding=padding,
+            dropout=dropout,
+        )
         self.head = PredictionHead(
-            input_dim=hidden * (2 + self.contexts), hidden=head_hidden, order=head_order,
-            dropout=head_dropout, features=features,
-        )  # fmt: skip
+            input_dim=hidden * (2 + self.contexts),
+            hidden=head_hidden,
+            order=head_order,
+            dropout=head_dropout,
+            features=features,
+        )
 
     def encode(self, pair: Pair) -> Tensor:
         """What the head reads: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
@@ -136,10 +255,17 @@ class _Attentive(SamCNN):
             ValueError: for another similarity.
         """
         super().__init__(
-            input_dim=input_dim, filters=filters, widths=widths, padding=padding,
-            dropout=dropout, hidden=hidden, head_hidden=head_hidden, head_order=head_order,
-            head_dropout=head_dropout, features=features,
-        )  # fmt: skip
+            input_dim=input_dim,
+            filters=filters,
+            widths=widths,
+            padding=padding,
+            dropout=dropout,
+            hidden=hidden,
+            head_hidden=head_hidden,
+            head_order=head_order,
+            head_dropout=head_dropout,
+            features=features,
+        )
         if similarity not in ("cosine", "clamped", "dot"):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine', 'clamped' or 'dot'")
         self.similarity = similarity
@@ -151,10 +277,13 @@ class _Attentive(SamCNN):
         first = general.kernels[0]
         assert isinstance(first, nn.Linear)
         return ConvEncoder(
-            input_dim=first.in_features, output_dim=general.output_dim, filters=general.filters,
-            widths=general.widths, padding="full" if general.full else "none",
+            input_dim=first.in_features,
+            output_dim=general.output_dim,
+            filters=general.filters,
+            widths=general.widths,
+            padding="full" if general.full else "none",
             dropout=general.dropout.p,
-        )  # fmt: skip
+        )
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""

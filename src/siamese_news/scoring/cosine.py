@@ -42,6 +42,7 @@ class CosineScorer:
             assert isinstance(self._model, Model)
             vectors = self._model.encode_ids(posts, "post", 4096)
         else:
+            check_texts(posts, "scores: posts")
             vectors = self._model.encode_posts(posts)
         return (self._articles @ vectors.T.astype(np.float64)).astype(np.float32)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
-from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.encoder import EncodedOnce

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from siamese_news.lexical_head import Surface, TermHead, distinct
 from siamese_news.scoring.candidates import mix
-from siamese_news.text.idf import smoothed_idf
+from siamese_news.text.content_words import smoothed_idf
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.vocabulary import Vocabulary
 

@@ -1,7 +1,9 @@
 """Input from Python: lists, iterators and data frames, without importing their libraries."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from siamese_news.data.articles import article_of
@@ -11,6 +13,7 @@ from siamese_news.data.records import Article, Post, clean_text
 from siamese_news.errors import InputError
 
 _ARTICLE_IDS = {"_id", "id", "url", "link"}
+_FILE = re.compile(r"\S*\.\w{1,7}")
 _MISSING = ("NAType", "NaTType")  # of pandas, which does not equal itself either
 
 Record = TypeVar("Record", Article, Post)
@@ -23,7 +26,7 @@ class Frame(Protocol):
 
 
 Articles = str | Mapping[str, Any] | Article | Iterable[str | Mapping[str, Any] | Article] | Frame
-Posts = Iterable[str | Mapping[str, Any] | Post] | Frame
+Posts = str | Mapping[str, Any] | Post | Iterable[str | Mapping[str, Any] | Post] | Frame
 
 
 def articles_of(inputs: Articles) -> list[Article]:
@@ -68,21 +71,25 @@ class _RecordInputs(Generic[Record]):
         kind: type[Record],
         convert: Callable[[dict[str, Any], int], Record],
     ) -> None:
-        if kind is Article and isinstance(inputs, str | Mapping | Article):
+        if isinstance(inputs, str) and (_FILE.fullmatch(inputs) or _exists(inputs)):
+            raise InputError(
+                f"{name} is {inputs!r}, a path rather than a text; read the file first: "
+                "siamese_news.read_articles([path]) or siamese_news.open_posts([path])"
+            )
+        if isinstance(inputs, str | Mapping | kind):
             inputs = [inputs]
         if hasattr(inputs, "collect"):
             raise InputError(
                 f"{name} is a {type(inputs).__name__}, which has not been read yet; expected what "
                 "its collect() gives"
             )
-        # A single text is rejected: it is often meant as the name of a file.
-        if isinstance(inputs, str | bytes | Mapping | Article | Post) or not (
+        if isinstance(inputs, bytes | Article | Post) or not (
             isinstance(inputs, Iterable) or hasattr(inputs, "columns")
         ):
             raise InputError(
-                f"{name} is one {type(inputs).__name__}; expected a list of texts or dicts, a "
-                "table of pandas, polars or pyarrow, or an iterator (files: "
-                "siamese_news.data.readers.open_posts, siamese_news.data.articles.read_articles)"
+                f"{name} is of type {type(inputs).__name__}; expected one text or dict, a list of "
+                "them, a table of pandas, polars or pyarrow, or an iterator (files: "
+                "siamese_news.open_posts, siamese_news.read_articles)"
             )
         self._inputs, self._name = inputs, name
         self._kind: type[Record] = kind
@@ -106,6 +113,13 @@ class _RecordInputs(Generic[Record]):
                 yield self._convert(record, place)
             except BadRow as bad:
                 raise InputError(f"{self._name}, item {place}: {bad.message}") from bad
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or with a character that no name has
+        return False
 
 
 def _rows(inputs: Any) -> Iterable[Any]:

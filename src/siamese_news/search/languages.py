@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from siamese_news.data.records import Article, Post
-from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.model.siamese import Model
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.text.languages import (

@@ -7,8 +7,7 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from siamese_news.search.records import RankedPost, metadata_text
-from siamese_news.utils.spreadsheet import guarded
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, guarded
 
 Row = Mapping[str, Any]
 COLUMNS = (

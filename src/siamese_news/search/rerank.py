@@ -11,7 +11,7 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import ranked
 from siamese_news.model.reranker import TextRanker
 from siamese_news.search.records import RankedPost
-from siamese_news.text.links import first_link
+from siamese_news.text.patterns import first_link
 
 FirstStage = Literal["none", "bm25"]
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from html import escape
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +13,7 @@ from typing import Any
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.external import ExternalModel
-from siamese_news.model.loading import AnyModel, explainable, open_model
+from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer
 from siamese_news.search.explain.explainer import explain_nearest
@@ -38,6 +38,9 @@ from siamese_news.utils.choices import About, Aggregate, Fusion
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
+# Files have had the short names from the start; a record says what it holds.
+_IN_PYTHON = {"article": "article_id", "post": "post_id"}
+_IN_FILES = {name: short for short, name in _IN_PYTHON.items()}
 
 
 class Records(list[dict[str, Any]]):
@@ -46,6 +49,18 @@ class Records(list[dict[str, Any]]):
     def __repr__(self) -> str:
         columns = ", ".join(self[0]) if self else "none"
         return f"<{len(self):,} records; columns: {columns}>"
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each record.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise InputError("to_pandas needs pandas; run pip install pandas") from error
+        return pandas.DataFrame(self)
 
     def _repr_html_(self) -> str:
         """A table of the first rows, without the columns that are empty in all of them."""
@@ -70,10 +85,11 @@ def _cell(value: Any) -> str:
 class Searcher:
     """Finds the posts about articles.
 
-    Articles and posts are lists of texts, lists of dicts, tables of pandas, polars or
-    pyarrow, or iterables of `Article` and `Post`, such as `siamese_news.data.readers.open_posts`
-    gives. Of a dict or a row the fields are found by their names as in a CSV file; where there is
-    no id, it is the place, from 0. A missing text is an empty post. One article is a list of one.
+    Articles and posts are texts, dicts, tables of pandas, polars or pyarrow, or iterables of
+    `Article` and `Post`, such as `siamese_news.read_articles` and `siamese_news.open_posts` give;
+    one alone is a list of one. Of a dict or a row the fields are found by their names as in a CSV
+    file; where there is no id, it is the place, from 0. A missing text is an empty post; empty
+    posts are in no result, and their number is logged.
 
     Args:
         model: a `Model`, an `ExternalModel`, or the path of a folder of ours, of
@@ -178,8 +194,8 @@ class Searcher:
             map: add map coordinates ``x`` and ``y``, which place similar posts together.
 
         Returns:
-            A record a row with the columns of ``siamese-news rank``, made for
-            ``pandas.DataFrame(...)``.
+            A record for each row, with the columns of ``siamese-news rank``; ``article`` and
+            ``post`` are called ``article_id`` and ``post_id`` here.
 
         Raises:
             InputError: no article, no post, a duplicate id, a value that is not text, an invalid
@@ -291,7 +307,7 @@ class Searcher:
         stop_words = opened.languages.stop_words(model)
         few, seeds = list(posts_of(posts)), opened.seeds
         explained = explain_nearest(model, seeds.articles, few, opened.scorer(), stop_words)
-        return Records(record_of(one) for one in explained)
+        return Records(_named(record_of(one)) for one in explained)
 
     def keywords(
         self, found: Iterable[Mapping[str, Any]], posts: Posts | Pool, *, limit: int = 20
@@ -309,7 +325,7 @@ class Searcher:
         Raises:
             InputError: none of what was found is in the pool, or nothing else is.
         """
-        accepted = {str(row["post"]) for row in found}
+        accepted = {str(row["post_id"]) for row in found}
         terms = find_keywords(self._pool(posts), accepted, limit=limit).keywords
         return Records({"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1))
 
@@ -329,7 +345,8 @@ class Searcher:
         with TemporaryDirectory() as folder:
             results = Path(folder) / (Path(out).stem + ".jsonl")
             with results.open("w", encoding="utf-8") as stream:
-                write_rows(stream, found, "jsonl", columns=(*COLUMNS, "x", "y"))
+                rows = ({_IN_FILES.get(name, name): row[name] for name in row} for row in found)
+                write_rows(stream, rows, "jsonl", columns=(*COLUMNS, "x", "y"))
             write_report(Path(out), read_results(results, title=title or None))
 
     def _opened(self, query: Query, articles: Articles, negatives: Articles) -> OpenQuery:
@@ -366,7 +383,20 @@ class Searcher:
 
 
 def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
-    return Records({name: row.get(name) for name in query.columns} for row in rows)
+    """The rows with the names of fields that an importer reads, without the empty posts."""
+    records, empty = Records(), 0
+    for row in rows:
+        if not str(row.get("text") or "").strip():
+            empty += 1
+            continue
+        records.append(_named({name: row.get(name) for name in query.columns}))
+    if empty:
+        log.info("%d posts with an empty text are left out of the result", empty)
+    return records
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {_IN_PYTHON.get(name, name): value for name, value in row.items()}
 
 
 def _learned(reason: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 

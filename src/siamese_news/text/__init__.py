@@ -1,9 +1,8 @@
 """Tokenisation, vocabularies and word vectors, without torch."""
 
 from siamese_news.text.hashtags import HashtagSplitter
-from siamese_news.text.postprocess import remove_top_components, unit_length
 from siamese_news.text.tokens import Tokenizer
-from siamese_news.text.vectors import WordVectors, load_vectors
+from siamese_news.text.vectors import WordVectors, load_vectors, remove_top_components, unit_length
 from siamese_news.text.vocabulary import PAD, UNK, Vocabulary, stable_hash
 
 __all__ = [

@@ -14,24 +14,84 @@ stacks below it.
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from siamese_news.text.characters import MARKS
+
+def ranges(code_points: list[int]) -> str:
+    """A character class body of these ascending code points, as ranges."""
+    parts = []
+    for _, group in groupby(enumerate(code_points), lambda pair: pair[1] - pair[0]):
+        run = [code for _, code in group]
+        parts.append(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}")
+    return "".join(parts)
+
+
+# Combining marks are not \w for `re`, yet Hindi, Thai and decomposed accents are made of them.
+# Variation selectors and the keycap mark are left to the emoji.
+MARKS = ranges(
+    [
+        code
+        for code in range(0x300, 0xFB1F)
+        if unicodedata.category(chr(code))[0] == "M"
+        and not 0xFE00 <= code <= 0xFE0F
+        and code != 0x20E3
+    ]
+)
+"""Body of a character class: combining marks."""
+
 
 # Letters and marks. Digits stay numbers, signs stay marks.
 _BLOCKS = {
-    "Han": (0x3005, 0x3007, 0x3021, 0x3029, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xF900, 0xFAFF,
-            0x20000, 0x323AF),
-    "kana": (0x3041, 0x3096, 0x3099, 0x309A, 0x309D, 0x309F, 0x30A1, 0x30FA, 0x30FC, 0x30FF,
-             0x31F0, 0x31FF),
+    "Han": (
+        0x3005,
+        0x3007,
+        0x3021,
+        0x3029,
+        0x3400,
+        0x4DBF,
+        0x4E00,
+        0x9FFF,
+        0xF900,
+        0xFAFF,
+        0x20000,
+        0x323AF,
+    ),
+    "kana": (
+        0x3041,
+        0x3096,
+        0x3099,
+        0x309A,
+        0x309D,
+        0x309F,
+        0x30A1,
+        0x30FA,
+        0x30FC,
+        0x30FF,
+        0x31F0,
+        0x31FF,
+    ),
     "bopomofo": (0x3105, 0x312F, 0x31A0, 0x31BF),
     "Hangul": (0x1100, 0x11FF, 0x3131, 0x318E, 0xA960, 0xA97C, 0xAC00, 0xD7A3, 0xD7B0, 0xD7FB),
     "Thai": (0x0E01, 0x0E3A, 0x0E40, 0x0E4E),
     "Lao": (0x0E81, 0x0ECE, 0x0EDC, 0x0EDF),
-    "Myanmar": (0x1000, 0x103F, 0x1050, 0x108F, 0x109A, 0x109D, 0xA9E0, 0xA9EF, 0xA9FA, 0xA9FE,
-                0xAA60, 0xAA76, 0xAA7A, 0xAA7F),
+    "Myanmar": (
+        0x1000,
+        0x103F,
+        0x1050,
+        0x108F,
+        0x109A,
+        0x109D,
+        0xA9E0,
+        0xA9EF,
+        0xA9FA,
+        0xA9FE,
+        0xAA60,
+        0xAA76,
+        0xAA7A,
+        0xAA7F,
+    ),
     "Khmer": (0x1780, 0x17D3, 0x17D7, 0x17D7, 0x17DC, 0x17DD),
-}  # fmt: skip
+}
 # Forms of width, and signs made of such letters, that NFKC takes apart. Not the number sign, the
 # apostrophe and the at sign, which have their rule everywhere, nor the two signs that are emoji.
 _WIDE = (
@@ -134,10 +194,14 @@ def phrase(left: str, right: str) -> str:
 _SIGNS = {
     code: '"' if unicodedata.category(chr(code)) in ("Ps", "Pe", "Pi", "Pf") else ","
     for start, end in (
-        (0x3000, 0x303F), (0x30A0, 0x30FF), (0xFE10, 0xFE6F), (0x0E00, 0x0EFF), (0x1000, 0x109F),
+        (0x3000, 0x303F),
+        (0x30A0, 0x30FF),
+        (0xFE10, 0xFE6F),
+        (0x0E00, 0x0EFF),
+        (0x1000, 0x109F),
         (0x17D4, 0x17DF),
     )
     for code in range(start, end + 1)
     if unicodedata.category(chr(code))[0] == "P" and code not in (0x3030, 0x303D)
-}  # fmt: skip
+}
 _SIGNS |= dict.fromkeys(map(ord, "。។။"), ".")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from hydra.errors import InstantiationException
-from hydra.utils import get_object, instantiate
+from hydra.utils import instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
@@ -24,8 +24,8 @@ from siamese_news.text import (
     remove_top_components,
     unit_length,
 )
-from siamese_news.text.content_words import content_words
-from siamese_news.text.idf import smoothed_idf
+from siamese_news.text.content_words import content_words, smoothed_idf
+from siamese_news.utils.plugins import class_in_folder
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,6 @@ def build_model(
         project_to=vectors["project_to"],
         dropout=vectors["dropout"],
     )
-    # hydra imports the class, which is when a class of another package registers itself.
     _check_encoder(config["encoder"])
     encoder: Encoder = make(config["encoder"], "encoder", input_dim=embedding.output_dim)
     return Model(
@@ -132,10 +131,19 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
         raise InputError(f"{key}: {' '.join(str(error).split())}") from error
 
 
+def class_of(option: Mapping[str, Any], key: str) -> Any:
+    """What the ``_target_`` of an option names; hydra imports it.
+
+    Raises:
+        InputError: see `make`.
+    """
+    path = {"_target_": "hydra.utils.get_object", "path": str(option["_target_"])}
+    return make(path, f"{key}._target_")
+
+
 def _check_encoder(option: Mapping[str, Any]) -> None:
     """Refuse a class that is no encoder, and options left over from the encoder it replaces."""
-    target = str(option["_target_"])
-    found = make({"_target_": "hydra.utils.get_object", "path": target}, "encoder._target_")
+    target, found = str(option["_target_"]), class_of(option, "encoder")
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(
             f"encoder._target_={target} is not derived from siamese_news.encoders.Encoder; see "
@@ -196,20 +204,16 @@ def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
     """An option with ``_target_`` as the plain values a model folder holds: ``class`` and numbers.
 
     Raises:
-        InputError: the class is not in the table that loading a folder goes by.
+        InputError: see `class_in_folder`.
     """
     plain: dict[str, Any] = {}
     for key, value in option.items():
         if key == "_target_":
-            name = str(value).rpartition(".")[2]
-            known: Any = ENCODERS.get(name) or SPARSITIES.get(name)
-            if known is None or known is not get_object(value):
-                raise InputError(
-                    f"encoder class {value} is not in siamese_news.encoders.ENCODERS under its "
-                    "name, so its model folder could not be loaded; add it there, under a name "
-                    f"that is free: ENCODERS[{name!r}] = {name}"
-                )
-            plain["class"] = name
+            found = class_of(option, "encoder")
+            if found in SPARSITIES.values():
+                plain["class"] = found.__name__
+            else:
+                plain |= class_in_folder("encoders", ENCODERS, found)
         elif key != "_partial_":
             plain[key] = plain_config(value) if isinstance(value, Mapping) else value
     return plain

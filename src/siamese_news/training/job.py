@@ -11,15 +11,23 @@ from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
 from siamese_news.training.launch import is_first_process
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
 # What changes no result: names, what is shown and logged, and which device computes it.
 _SAME_RESULT = (
-    "labels", "published", "resume", "logger", "trainer.accelerator", "trainer.threads",
-    "trainer.enable_model_summary", "trainer.enable_progress_bar", "trainer.log_every_n_steps",
-    "trainer.profiler", "trainer.detect_anomaly",
-)  # fmt: skip
+    "labels",
+    "published",
+    "resume",
+    "logger",
+    "trainer.accelerator",
+    "trainer.threads",
+    "trainer.enable_model_summary",
+    "trainer.enable_progress_bar",
+    "trainer.log_every_n_steps",
+    "trainer.profiler",
+    "trainer.detect_anomaly",
+)
 # What may differ as well where resume= goes on with a run.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
@@ -70,10 +78,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
         row = link.run(plain, out)
     if row is not None:
-        with atomic_write(out / ROW) as stream:
-            document = {**row, "overrides": overrides, "config": plain}
-            json.dump(document, stream, indent=2, ensure_ascii=False)
-            stream.write("\n")
+        write_json(out / ROW, {**row, "overrides": overrides, "config": plain})
     return row
 
 
@@ -122,8 +127,8 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: does not say of which configuration it is the result (an earlier version "
-            "wrote it); choose another folder, or delete this one and run the job again"
+            f"{path}: does not say of which configuration it is the result; choose another folder, "
+            "or delete this one and run the job again"
         )
     return row
 

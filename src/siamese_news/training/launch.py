@@ -14,17 +14,6 @@ from typing import Any
 from siamese_news.errors import InputError
 
 STAMP = "SIAMESE_NEWS_STAMP"
-# Options that were renamed, and what replaced them.
-_RETIRED = {
-    "terms.half": "terms.lead_half_life",
-    "terms.phrases": "terms.bigram_weight",
-    "terms.narrow": "terms.focused_pool",
-    "task.optimizer.name": "task/optimizer=sgd or task/optimizer=adam",
-    "task.optimizer.decay_every": "task.schedule.step_size",
-    "task.optimizer.decay": "task.schedule.gamma",
-    "task.batches": "trainer.limit_train_batches",
-    "task.progress": "trainer.enable_progress_bar",
-}
 # Arguments of Lightning's Trainer that a run sets itself, and what a user says instead.
 OWNED = {
     "trainer.callbacks": "callbacks=lr_monitor or +callbacks.NAME._target_=module.Class",
@@ -41,13 +30,10 @@ def prepare_command() -> None:
     """Set the stamp and keep other processes from writing; call this before Hydra composes.
 
     Raises:
-        InputError: for an option that was renamed, or that the task sets itself.
+        InputError: for an option that the task sets itself.
     """
     for argument in sys.argv[1:]:
         name = argument.lstrip("+~").partition("=")[0]
-        for retired, instead in _RETIRED.items():
-            if name == retired or name.startswith(f"{retired}."):
-                raise InputError(f"the option {retired} was replaced by {instead}")
         if name in OWNED:
             raise InputError(f"{name} is set by the task; use {OWNED[name]}")
     share_stamp()

@@ -1,32 +1,76 @@
-"""Values of the wrong type in a composed configuration, found before anything is read."""
+"""Options that installed packages add, and values of the wrong type found before any reading."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from inspect import signature
+from typing import Any, cast
 
 from hydra import compose
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from siamese_news.errors import InputError
+from siamese_news.utils.plugins import Kind, added, load, package_of
 
+_PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # Examples of values for keys that the files of conf/ leave null.
 _NULL = {
-    "chunks_per_epoch": 4, "collection_words": 2, "gradient_clip": 1.0, "gradient_clip_val": 1.0,
-    "lead": 20.0, "max_words": 100000, "monitor": "dev/map", "negatives": 4, "output_dim": 300,
-    "patience": 5, "project_to": 100, "remove_components": 3, "scale": 1.0, "threads": 2,
+    "chunks_per_epoch": 4,
+    "collection_words": 2,
+    "gradient_clip": 1.0,
+    "gradient_clip_val": 1.0,
+    "lead": 20.0,
+    "max_words": 100000,
+    "monitor": "dev/map",
+    "negatives": 4,
+    "output_dim": 300,
+    "patience": 5,
+    "project_to": 100,
+    "remove_components": 3,
+    "scale": 1.0,
+    "threads": 2,
     "unknown_range": 0.05,
-}  # fmt: skip
+}
 # Keys that take values of several types, which their users check.
 _SEVERAL = {
-    "model", "trainer.deterministic", "trainer.devices", "trainer.fast_dev_run",
-    "trainer.precision", "trainer.profiler",
-}  # fmt: skip
+    "model",
+    "trainer.deterministic",
+    "trainer.devices",
+    "trainer.fast_dev_run",
+    "trainer.precision",
+    "trainer.profiler",
+}
 _EXPECTED = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list",
     dict: "a mapping",
-}  # fmt: skip
+}
+
+
+def add_installed() -> None:
+    """Make the encoders and rerankers of installed packages options: ``encoder=NAME``.
+
+    Each has the plain values that its class has as defaults.
+
+    Raises:
+        InputError: a package cannot be imported.
+    """
+    for kind, group in (("encoders", "encoder"), ("rerankers", "ranker")):
+        for name, point in added(cast(Kind, kind)).items():
+            parameters = signature(load(point)).parameters.values()
+            defaults = {
+                one.name: one.default
+                for one in parameters
+                # The word vectors and the task set these.
+                if one.name not in ("input_dim", "features") and isinstance(one.default, _PLAIN)
+            }
+            node = {"_target_": f"{point.module}.{point.attr}", **defaults}
+            ConfigStore.instance().store(f"{name}.yaml", node, group, provider=package_of(point))
 
 
 def plain_options(config: DictConfig) -> dict[str, Any]:

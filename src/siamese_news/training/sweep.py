@@ -1,6 +1,5 @@
 """The comparison table at the end of a multirun: one row a job, from the row each job wrote."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from siamese_news.training.job import ROW, read_row
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
 
 log = logging.getLogger(__name__)
@@ -57,8 +56,7 @@ class SweepTable(Callback):
             table = f"{summarise(rows)}\n\n{table}"
         with atomic_write(folder / "table.md") as stream:
             stream.write(table + "\n")
-        with atomic_write(folder / "table.json") as stream:
-            json.dump(rows, stream, indent=2, ensure_ascii=False)
+        write_json(folder / "table.json", rows)
         print(f"\n{table}\n\nwritten to {folder / 'table.md'}")
 
 

@@ -1,4 +1,4 @@
-"""The Lightning trainer of a configuration, on one device or on several."""
+"""The Lightning trainer of a configuration, its checkpoints and its early stopping."""
 
 import logging
 import sys
@@ -7,15 +7,58 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import Callback, RichProgressBar
+import torch
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
 from pytorch_lightning.plugins.environments import SLURMEnvironment
+from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
 from siamese_news.training.build import make
-from siamese_news.training.checkpoints import WholeCheckpoints
 from siamese_news.training.launch import OWNED, launched_processes
 from siamese_news.utils.extras import absent
+from siamese_news.utils.files import atomic_write
+
+
+class Patience(EarlyStopping):
+    """`EarlyStopping`, also of a run that goes on from a checkpoint.
+
+    Lightning restores how often nothing was gained, but would train another epoch where a run was
+    cut off after its last one, while its figures were computed.
+    """
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop before the first batch if the run that goes on had come to its end."""
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
+
+
+class WholeCheckpoints(TorchCheckpointIO):
+    """Writes a checkpoint beside its place, and renames it when all of it is on the disk.
+
+    Lightning writes it into the machine's folder of temporary files first. Where that is another
+    disk, the move is a copy, and a process that is killed meanwhile leaves half a checkpoint in the
+    place of the last one that was whole.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
+    ) -> None:
+        """Save a checkpoint.
+
+        Args:
+            checkpoint: what Lightning keeps.
+            path: a local file.
+            storage_options: none are known.
+
+        Raises:
+            TypeError: options were given.
+        """
+        if storage_options is not None:
+            raise TypeError(f"storage_options={storage_options!r}: expected none")
+        with atomic_write(Path(path), "wb") as stream:
+            torch.save(checkpoint, stream)
+
 
 log = logging.getLogger(__name__)
 
@@ -123,21 +166,33 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
             sys.modules["wandb"].finish()
 
 
-def refuse_several_devices(options: Mapping[str, Any], task: str) -> None:
-    """Stop a task that trains on one device where the trainer has several.
+def begin(config: Mapping[str, Any]) -> None:
+    """What every task begins with: its devices are checked, the seed and the threads set.
 
     Args:
-        options: an option of ``conf/trainer``.
-        task: its name.
+        config: the resolved configuration.
 
     Raises:
-        InputError: the trainer has several devices.
+        InputError: a task that trains on one device, which only ``link`` does not, has several.
     """
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
-    processes = make_trainer(options, **quiet).world_size
-    if processes > 1:
-        raise InputError(
-            f"task={task} trains on one device, but trainer.devices={options['devices']} and "
-            f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
-            "trainer=cpu or trainer=gpu, and start one command for each device"
-        )
+    options, task = config["trainer"], config["task"]["name"]
+    if task != "link":
+        quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
+        processes = make_trainer(options, **quiet).world_size
+        if processes > 1:
+            raise InputError(
+                f"task={task} trains on one device, but trainer.devices={options['devices']} and "
+                f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
+                "trainer=cpu or trainer=gpu, and start one command for each device"
+            )
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if options["threads"]:
+        torch.set_num_threads(options["threads"])
+
+
+def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:
+    """Put the selected weights into a fitted module, and the module on the CPU."""
+    if best.best_model_path:  # there is none after trainer.fast_dev_run
+        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
+    module.to("cpu")

@@ -1,10 +1,11 @@
-"""What the extras of the package bring, and the error where one of them is not installed."""
+"""What the extras bring, the error where one is not installed, and imports on first use."""
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import Any
 
 from siamese_news.errors import InputError, MissingExtraError
 
@@ -121,3 +122,23 @@ def _missing(error: BaseException | None) -> str | None:
             return _DISTRIBUTIONS.get(top, top.replace("_", "-"))
         error = error.__cause__
     return None
+
+
+def lazy_attribute(package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str) -> Any:
+    """Import an attribute of a package, for use in the package's ``__getattr__``.
+
+    Args:
+        package: the package's ``__name__``.
+        homes: module below the package -> names that it defines.
+        name: the attribute to import.
+        extra: the extra that brings what the module imports.
+
+    Raises:
+        AttributeError: no module defines the name.
+        MissingExtraError: something of the extra is not installed.
+    """
+    for home, names in homes.items():
+        if name in names:
+            with needs(extra, f"{package}.{name}"):
+                return getattr(import_module(f"{package}.{home}"), name)
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ import errno
 import gzip
 import hashlib
 import io
+import json
 import os
 import shutil
 import stat
@@ -91,6 +92,13 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write a value as indented JSON by `atomic_write`."""
+    with atomic_write(path) as stream:
+        json.dump(value, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
 
 
 @contextmanager

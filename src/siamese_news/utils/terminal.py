@@ -1,4 +1,4 @@
-"""Text that is safe to print: text from files can carry control sequences for a terminal."""
+"""Text from files that is safe in a terminal and in a spreadsheet."""
 
 import logging
 import unicodedata
@@ -19,3 +19,30 @@ def quiet_libraries() -> None:
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     # pytorch_lightning 2.6 uses a class of torch, LeafSpec, that torch 2.13 calls deprecated.
     warnings.filterwarnings("ignore", message=".*LeafSpec")
+
+
+# Also in the full width of East Asian keyboards, which spreadsheets read alike.
+_FORMULA = tuple("=+-@\t\r＝＋－＠")
+# Control characters, which a terminal obeys, as the signs that stand for them; Unicode has none for
+# the second set (from U+0080 on).
+_SIGNS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
+_SHOWN = _SIGNS | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_BACK = {sign: code for code, sign in _SIGNS.items()}
+
+
+def guarded(cell: str) -> str:
+    """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them.
+
+    A formula behind apostrophes of its own gets one more, so that `unguarded` gives it back whole.
+    Control characters become signs.
+    """
+    if not cell.isprintable():
+        cell = cell.translate(_SHOWN)
+    return "'" + cell if cell.lstrip("'").startswith(_FORMULA) else cell
+
+
+def unguarded(cell: str) -> str:
+    """A cell as it was before `guarded`, so that ids are the same again."""
+    if not cell.isascii():
+        cell = cell.translate(_BACK)
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(_FORMULA) else cell

@@ -27,13 +27,26 @@ PAGE = """<!doctype html><html lang="en"><head><title>River breaks its banks</ti
 </article><footer>Imprint, cookies and terms of use</footer></body></html>"""
 
 TRAFILATURA = {
-    "title": "River breaks its banks", "author": None, "hostname": "news.example",
-    "date": "2021-07-15", "fingerprint": "6c2d", "id": None, "license": None, "comments": "",
-    "raw_text": "The river broke its banks.", "text": "The river broke its banks.",
-    "language": None, "image": None, "pagetype": "article", "filedate": "2026-01-01",
-    "source": "https://news.example/river flood", "source-hostname": "News", "excerpt": None,
-    "categories": "", "tags": "",
-}  # fmt: skip
+    "title": "River breaks its banks",
+    "author": None,
+    "hostname": "news.example",
+    "date": "2021-07-15",
+    "fingerprint": "6c2d",
+    "id": None,
+    "license": None,
+    "comments": "",
+    "raw_text": "The river broke its banks.",
+    "text": "The river broke its banks.",
+    "language": None,
+    "image": None,
+    "pagetype": "article",
+    "filedate": "2026-01-01",
+    "source": "https://news.example/river flood",
+    "source-hostname": "News",
+    "excerpt": None,
+    "categories": "",
+    "tags": "",
+}
 
 
 def test_a_saved_web_page(write):

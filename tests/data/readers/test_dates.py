@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.readers.values import iso_date
 
 
 @pytest.mark.parametrize(

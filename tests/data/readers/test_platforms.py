@@ -72,18 +72,33 @@ def test_a_page_of_twarc2_gives_all_its_tweets(read):
 def test_flattened_tweets_of_twarc2(read):
     original = {"type": "retweeted", "id": "9", "text": "The whole of the text of the tweet"}
     rows = [
-        {"id": "10", "text": "plain", "author_id": "5", "author": {"id": "5", "username": "bo"},
-         "edit_history_tweet_ids": ["10"]},
-        {"id": "11", "text": "RT @al: The whole of the…", "author_id": "6",
-         "referenced_tweets": [original]},
-        {"id": "12", "text": "an answer", "author_id": "6",
-         "referenced_tweets": [{"type": "replied_to", "id": "10", "text": "plain"}]},
-    ]  # fmt: skip
+        {
+            "id": "10",
+            "text": "plain",
+            "author_id": "5",
+            "author": {"id": "5", "username": "bo"},
+            "edit_history_tweet_ids": ["10"],
+        },
+        {
+            "id": "11",
+            "text": "RT @al: The whole of the…",
+            "author_id": "6",
+            "referenced_tweets": [original],
+        },
+        {
+            "id": "12",
+            "text": "an answer",
+            "author_id": "6",
+            "referenced_tweets": [{"type": "replied_to", "id": "10", "text": "plain"}],
+        },
+    ]
     stream, posts = read("flat.jsonl", rows)
     assert stream.detected[0].format == "Twitter API v2 (twarc2)"
     assert [post.text for post in posts] == [
-        "plain", "The whole of the text of the tweet", "an answer",
-    ]  # fmt: skip
+        "plain",
+        "The whole of the text of the tweet",
+        "an answer",
+    ]
     assert [post.metadata.get("retweet_of") for post in posts] == [None, "9", None]
     assert [post.metadata["author"] for post in posts] == ["bo", "6", "6"]
 
@@ -106,26 +121,48 @@ def test_twitter_v1_texts_are_whole_and_ids_exact(read):
     rows = [
         v1(number, text="short"),
         v1(number + 1, full_text="long &lt;3"),
-        v1(number + 2, text="cut o…", extended_tweet={
-            "full_text": "cut off no more",
-            "entities": {"urls": [{"expanded_url": "https://a.example/1"}]}}),
-        v1(number + 3, text="RT @x: cut o…",
-           retweeted_status=v1(number + 2, text="cut o…",
-                               extended_tweet={"full_text": "cut off no more"})),
-        v1(number + 4, full_text="RT @x: lo…",
-           retweeted_status=v1(number + 1, full_text="long, whole")),
+        v1(
+            number + 2,
+            text="cut o…",
+            extended_tweet={
+                "full_text": "cut off no more",
+                "entities": {"urls": [{"expanded_url": "https://a.example/1"}]},
+            },
+        ),
+        v1(
+            number + 3,
+            text="RT @x: cut o…",
+            retweeted_status=v1(
+                number + 2, text="cut o…", extended_tweet={"full_text": "cut off no more"}
+            ),
+        ),
+        v1(
+            number + 4,
+            full_text="RT @x: lo…",
+            retweeted_status=v1(number + 1, full_text="long, whole"),
+        ),
         v1(number + 5, full_text="look at this", quoted_status=quoted),
         {"delete": {"status": {"id_str": "1"}}},
-    ]  # fmt: skip
+    ]
     stream, posts = read("tweets.json.gz", rows)
     assert stream.detected[0].format == "Twitter API v1.1"
     assert [post.id for post in posts] == [str(number + n) for n in range(6)]
     assert [post.text for post in posts] == [
-        "short", "long <3", "cut off no more", "cut off no more", "long, whole", "look at this",
-    ]  # fmt: skip
+        "short",
+        "long <3",
+        "cut off no more",
+        "cut off no more",
+        "long, whole",
+        "look at this",
+    ]
     assert [post.metadata.get("retweet_of") for post in posts] == [
-        None, None, None, str(number + 2), str(number + 1), None,
-    ]  # fmt: skip
+        None,
+        None,
+        None,
+        str(number + 2),
+        str(number + 1),
+        None,
+    ]
     assert posts[0].metadata["created_at"] == "2018-10-10T20:19:24Z"
     assert posts[2].metadata["url"] == "https://a.example/1"
     assert (stream.counts.skipped, stream.counts.rejected) == (1, 0)
@@ -137,11 +174,19 @@ def jetstream(key, text="hi", **record):
         "time_us": 1725911162329308,
         "kind": "commit",
         "commit": {
-            "rev": "3l3", "operation": "create", "collection": "app.bsky.feed.post", "rkey": key,
-            "record": {"$type": "app.bsky.feed.post", "text": text,
-                       "createdAt": "2024-09-09T19:46:02.102Z", "langs": ["fr", "en"], **record},
+            "rev": "3l3",
+            "operation": "create",
+            "collection": "app.bsky.feed.post",
+            "rkey": key,
+            "record": {
+                "$type": "app.bsky.feed.post",
+                "text": text,
+                "createdAt": "2024-09-09T19:46:02.102Z",
+                "langs": ["fr", "en"],
+                **record,
+            },
         },
-    }  # fmt: skip
+    }
 
 
 def test_jetstream_events(read):
@@ -152,16 +197,21 @@ def test_jetstream_events(read):
         {"did": "did:plc:x", "time_us": 1, "kind": "identity", "identity": {"handle": "a.b"}},
         like,
         jetstream("k1", embed={"external": {"uri": "https://a.example/", "title": "T"}}),
-        {"did": "did:plc:x", "time_us": 2, "kind": "commit", "commit": {
-            "operation": "delete", "collection": "app.bsky.feed.post", "rkey": "k0"}},
+        {
+            "did": "did:plc:x",
+            "time_us": 2,
+            "kind": "commit",
+            "commit": {"operation": "delete", "collection": "app.bsky.feed.post", "rkey": "k0"},
+        },
         jetstream("k2", facets=[{"features": [link]}]),
         jetstream("k3", text=7),
-    ]  # fmt: skip
+    ]
     stream, posts = read("jetstream.ndjson.zst", rows)
     assert stream.detected[0].format == "Bluesky Jetstream"
     assert [post.id for post in posts] == [
-        "at://did:plc:abc/app.bsky.feed.post/k1", "at://did:plc:abc/app.bsky.feed.post/k2",
-    ]  # fmt: skip
+        "at://did:plc:abc/app.bsky.feed.post/k1",
+        "at://did:plc:abc/app.bsky.feed.post/k2",
+    ]
     assert posts[0].metadata == {
         "created_at": "2024-09-09T19:46:02Z",
         "lang": "fr",
@@ -206,21 +256,45 @@ def test_mastodon_statuses_lose_their_html(read):
 
 def test_reddit_comments_and_submissions_from_one_dump(read):
     rows = [
-        {"id": "e1", "body": "so much &gt; rain", "subreddit": "town", "author": "zed",
-         "created_utc": 1546300800, "link_id": "t3_aa", "permalink": "/r/town/comments/aa/_/e1/"},
-        {"id": "e1", "title": "Flood", "selftext": "[removed]", "subreddit": "town",
-         "author": "ann", "created_utc": "1546300801", "is_self": False, "is_video": False,
-         "url": "https://a.example/flood", "crosspost_parent": "t3_zz"},
+        {
+            "id": "e1",
+            "body": "so much &gt; rain",
+            "subreddit": "town",
+            "author": "zed",
+            "created_utc": 1546300800,
+            "link_id": "t3_aa",
+            "permalink": "/r/town/comments/aa/_/e1/",
+        },
+        {
+            "id": "e1",
+            "title": "Flood",
+            "selftext": "[removed]",
+            "subreddit": "town",
+            "author": "ann",
+            "created_utc": "1546300801",
+            "is_self": False,
+            "is_video": False,
+            "url": "https://a.example/flood",
+            "crosspost_parent": "t3_zz",
+        },
         {"id": "e2", "body": "[deleted]", "subreddit": "town", "author": "[deleted]"},
-        {"id": "e3", "title": "Help", "selftext": "who has a boat", "subreddit": "town",
-         "is_self": True, "url": "https://www.reddit.com/r/town/comments/e3"},
-    ]  # fmt: skip
+        {
+            "id": "e3",
+            "title": "Help",
+            "selftext": "who has a boat",
+            "subreddit": "town",
+            "is_self": True,
+            "url": "https://www.reddit.com/r/town/comments/e3",
+        },
+    ]
     stream, posts = read("RC_2019-01.zst", rows)
     assert stream.detected[0].format == "Reddit dump"
     assert stream.detected[0].packed == "zst"
     assert [(post.id, post.text) for post in posts] == [
-        ("t1_e1", "so much > rain"), ("t3_e1", "Flood"), ("t3_e3", "Help\nwho has a boat"),
-    ]  # fmt: skip
+        ("t1_e1", "so much > rain"),
+        ("t3_e1", "Flood"),
+        ("t3_e3", "Help\nwho has a boat"),
+    ]
     assert posts[0].metadata == {
         "created_at": "2019-01-01T00:00:00Z",
         "author": "zed",

@@ -134,10 +134,32 @@ json_values = st.recursive(
     max_leaves=4,
 )
 FIELDS = [
-    "id", "text", "_id", "metadata", "data", "includes", "author_id", "entities", "id_str", "user",
-    "retweeted_status", "did", "kind", "time_us", "commit", "content", "account", "uri", "reblog",
-    "subreddit", "body", "selftext", "created_at", "referenced_tweets", "extended_tweet",
-]  # fmt: skip
+    "id",
+    "text",
+    "_id",
+    "metadata",
+    "data",
+    "includes",
+    "author_id",
+    "entities",
+    "id_str",
+    "user",
+    "retweeted_status",
+    "did",
+    "kind",
+    "time_us",
+    "commit",
+    "content",
+    "account",
+    "uri",
+    "reblog",
+    "subreddit",
+    "body",
+    "selftext",
+    "created_at",
+    "referenced_tweets",
+    "extended_tweet",
+]
 records = st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=8)
 good = '{"id": "good", "text": "good"}\n'
 
@@ -148,11 +170,15 @@ good = '{"id": "good", "text": "good"}\n'
 @given(
     content=st.binary(max_size=120)
     | st.lists(records, max_size=4)
-    | st.tuples(st.sampled_from([b"id,text\n", b'{"id":', b"PAR1", b"\x1f\x8b\x08\x00",
-                                 b"\x28\xb5\x2f\xfd"]), st.binary(max_size=80)),
+    | st.tuples(
+        st.sampled_from(
+            [b"id,text\n", b'{"id":', b"PAR1", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd"]
+        ),
+        st.binary(max_size=80),
+    ),
     name=st.sampled_from(["p.jsonl", "p.csv", "p.tsv", "p", "p.parquet", "p.gz", "p.zst"]),
     rejected=st.booleans(),
-)  # fmt: skip
+)
 @example(
     content=[{"id_str": -(2**63) - 1, "text": None, "retweeted_status": True}],
     name="p.jsonl",

@@ -37,8 +37,11 @@ def test_a_folder_is_read_by_name_and_only_its_data(write, tmp_path):
     stream = open_posts([tmp_path / "d"])
     assert [post.id for post in stream] == ["1", "2", "3"]
     assert [os.path.basename(d.source) for d in stream.detected] == [
-        "a.jsonl", "b.jsonl.gz", "empty.jsonl", "c.csv",
-    ]  # fmt: skip
+        "a.jsonl",
+        "b.jsonl.gz",
+        "empty.jsonl",
+        "c.csv",
+    ]
 
 
 def test_a_glob_and_a_file_in_it_give_every_file_once(write, tmp_path):
@@ -202,8 +205,10 @@ def test_the_rejected_file_is_whole_or_as_it_was(write, tmp_path):
     assert kept.read_text() == ""
     list(open_posts([tmp_path / "good.jsonl"], rejected=tmp_path / "none.rejected.jsonl"))
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "good.jsonl", "p.jsonl", "r.rejected.jsonl",
-    ]  # fmt: skip
+        "good.jsonl",
+        "p.jsonl",
+        "r.rejected.jsonl",
+    ]
 
 
 def test_a_damaged_file_gives_what_came_before_and_the_next_file(write):

@@ -19,9 +19,12 @@ def test_csv_with_everything_in_it(read):
     )
     stream, posts = read("p.csv", content)
     assert [(post.id, post.text) for post in posts] == [
-        ("1", 'two\nlines, "quoted"'), ("2", ""), ("3", "  spaces  "), ("4", "nul   in it"),
+        ("1", 'two\nlines, "quoted"'),
+        ("2", ""),
+        ("3", "  spaces  "),
+        ("4", "nul   in it"),
         ("5", "plain"),
-    ]  # fmt: skip
+    ]
     assert stream.counts.rejected == 0
 
 
@@ -35,9 +38,11 @@ def test_bad_rows_of_a_csv_are_named_by_line(write, tmp_path):
     assert [post.id for post in stream] == ["1", "4", "6", "8"]
     records = [json.loads(row) for row in kept.read_text().splitlines()]
     assert [(r["line"], r["reason"]) for r in records] == [
-        (4, "wrong number of columns"), (5, "wrong number of columns"), (7, "not UTF-8"),
+        (4, "wrong number of columns"),
+        (5, "wrong number of columns"),
+        (7, "not UTF-8"),
         (9, "stray quotation mark"),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_missing_quotation_mark_swallows_no_whole_file(write, monkeypatch):

@@ -194,19 +194,38 @@ def _document(
     place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
     if found.known is not None and choice.text_field is None and choice.id_field is None:
         return _known(
-            name, found.known, packed, "json", names, choice, encoding=encoding,
-            prefix=found.prefix, skip=skip,
-        )  # fmt: skip
+            name,
+            found.known,
+            packed,
+            "json",
+            names,
+            choice,
+            encoding=encoding,
+            prefix=found.prefix,
+            skip=skip,
+        )
     return _flat(
-        name, f"JSON{place}", packed, "json", names, choice, records=found.sample,
-        encoding=encoding, prefix=found.prefix, skip=skip,
-    )  # fmt: skip
+        name,
+        f"JSON{place}",
+        packed,
+        "json",
+        names,
+        choice,
+        records=found.sample,
+        encoding=encoding,
+        prefix=found.prefix,
+        skip=skip,
+    )
 
 
 def _documents(
-    name: str, head: bytes, sample: list[tuple[int, bytes | BadRow]], packed: str, choice: Choice,
+    name: str,
+    head: bytes,
+    sample: list[tuple[int, bytes | BadRow]],
+    packed: str,
+    choice: Choice,
     encoding: str,
-) -> Detected | None:  # fmt: skip
+) -> Detected | None:
     """Lines that are each a document around records with the fields, such as an API's pages.
 
     None for what has no such records, and for several lines with ids of their own: these are posts
@@ -249,14 +268,27 @@ def _json(
         texts = (choice.text_field,) if choice.text_field else TEXTS
         fields = Fields(texts, (choice.id_field,) if choice.id_field else IDS)
         return Detected(
-            name, "JSON lines", fields.texts[0], fields.ids[0], packed, "jsonl", fields,
+            name,
+            "JSON lines",
+            fields.texts[0],
+            fields.ids[0],
+            packed,
+            "jsonl",
+            fields,
             encoding=encoding,
-        )  # fmt: skip
+        )
     beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
     return _flat(
-        name, "BEIR corpus" if beir else "JSON lines", packed, "jsonl", names, choice,
-        where=f"{name}:{numbered[0][0]}", records=records, encoding=encoding,
-    )  # fmt: skip
+        name,
+        "BEIR corpus" if beir else "JSON lines",
+        packed,
+        "jsonl",
+        names,
+        choice,
+        where=f"{name}:{numbered[0][0]}",
+        records=records,
+        encoding=encoding,
+    )
 
 
 def _delimited(
@@ -288,9 +320,17 @@ def _delimited(
     rows = table_rows(io.BytesIO(body), table)
     records = [record for _, record, _ in islice(rows, _SHOWN) if not isinstance(record, BadRow)]
     return _flat(
-        name, kind, packed, "delimited", names, choice, where=f"{name}:{number}", records=records,
-        table=table, encoding=encoding,
-    )  # fmt: skip
+        name,
+        kind,
+        packed,
+        "delimited",
+        names,
+        choice,
+        where=f"{name}:{number}",
+        records=records,
+        table=table,
+        encoding=encoding,
+    )
 
 
 def _headless(line: str, known: Format) -> bool:
@@ -299,20 +339,41 @@ def _headless(line: str, known: Format) -> bool:
 
 
 def _known(
-    name: str, known: Format, packed: str, kind: Kind, names: Sequence[str], choice: Choice,
+    name: str,
+    known: Format,
+    packed: str,
+    kind: Kind,
+    names: Sequence[str],
+    choice: Choice,
     **others: object,
-) -> Detected:  # fmt: skip
+) -> Detected:
     check_fields(names, {"--date-field": choice.date_field}, name)
     return Detected(
-        name, known.name, known.text_field, known.id_field, packed, kind, names=tuple(names),
-        known=known, date_field=choice.date_field, **others,  # type: ignore[arg-type]
-    )  # fmt: skip
+        name,
+        known.name,
+        known.text_field,
+        known.id_field,
+        packed,
+        kind,
+        names=tuple(names),
+        known=known,
+        date_field=choice.date_field,
+        **others,  # type: ignore[arg-type]
+    )
 
 
 def _flat(
-    name: str, what: str, packed: str, kind: Kind, names: Sequence[str], choice: Choice, *,
-    where: str | None = None, records: Sequence[Record] = (), **others: object,
-) -> Detected:  # fmt: skip
+    name: str,
+    what: str,
+    packed: str,
+    kind: Kind,
+    names: Sequence[str],
+    choice: Choice,
+    *,
+    where: str | None = None,
+    records: Sequence[Record] = (),
+    **others: object,
+) -> Detected:
     """A file whose records have fields with names: of a known tool, or guessed."""
     if choice.text_field is None and choice.id_field is None and kind not in ("jsonl", "json"):
         known = known_table(names)
@@ -327,5 +388,13 @@ def _flat(
         records=records,
     )
     return Detected(
-        name, what, fields.texts[0], fields.ids[0], packed, kind, fields, tuple(names), **others,  # type: ignore[arg-type]
-    )  # fmt: skip
+        name,
+        what,
+        fields.texts[0],
+        fields.ids[0],
+        packed,
+        kind,
+        fields,
+        tuple(names),
+        **others,  # type: ignore[arg-type]
+    )

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.dates import iso_seconds
 from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
+from siamese_news.data.readers.values import iso_seconds
 from siamese_news.errors import InputError
 
 _BATCH = 8192

@@ -1,18 +1,41 @@
 """Every known format, and which of them a record has."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from siamese_news.data.readers import bluesky, fediverse, meta, reddit, telegram, tools, twitter
 from siamese_news.data.readers import video as videos
 from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.formats import SHAPE, Format
+from siamese_news.errors import InputError
+from siamese_news.utils.plugins import added, load, package_of
+
+
+def _installed() -> Iterator[Format]:
+    """The formats that other packages add."""
+    for point in added("readers").values():
+        found = load(point)
+        for one in [found] if isinstance(found, Format) else found:
+            if not isinstance(one, Format):
+                raise InputError(
+                    f"the package {package_of(point)} adds the reader '{point.name}', which is of "
+                    f"type {type(one).__name__}; expected a Format or a list of them"
+                )
+            yield one
+
 
 FORMATS: tuple[Format, ...] = (
-    *twitter.FORMATS, *bluesky.FORMATS, *fediverse.FORMATS, *reddit.FORMATS, *telegram.FORMATS,
-    *videos.FORMATS, *meta.FORMATS, *tools.FORMATS,
-)  # fmt: skip
-"""Where a record has the shape of several, the first of them counts."""
+    *_installed(),
+    *twitter.FORMATS,
+    *bluesky.FORMATS,
+    *fediverse.FORMATS,
+    *reddit.FORMATS,
+    *telegram.FORMATS,
+    *videos.FORMATS,
+    *meta.FORMATS,
+    *tools.FORMATS,
+)
+"""Where a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # of so many records one must have the shape
 

@@ -21,9 +21,20 @@ _ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a 
 _LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
 _BROKEN = (
-    zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError,
-    expat.ExpatError, zlib.error, NotImplementedError, RuntimeError, IndexError, SyntaxError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    KeyError,
+    ValueError,
+    OSError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    expat.ExpatError,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    IndexError,
+    SyntaxError,
+)
 
 
 def is_sheet(source: Input) -> bool:

@@ -10,8 +10,7 @@ from siamese_news.data.readers.detected import Choice, Detected
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.inputs import Input, find_inputs
-from siamese_news.data.readers.own import as_written
+from siamese_news.data.readers.inputs import Input, as_written, find_inputs
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
 from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
 from siamese_news.data.readers.shares import Share, owners
@@ -22,8 +21,17 @@ from siamese_news.utils.files import unpack
 from siamese_news.utils.terminal import clean
 
 SUFFIXES = (
-    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".js",
-)  # fmt: skip
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".parquet",
+    ".pq",
+    ".xlsx",
+    ".js",
+)
 
 
 class PostStream:
@@ -201,7 +209,7 @@ class PostStream:
 
 
 def open_posts(
-    sources: Sequence[str | Path],
+    sources: str | Path | Sequence[str | Path],
     *,
     text_field: str | None = None,
     id_field: str | None = None,
@@ -220,8 +228,8 @@ def open_posts(
     lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
 
     Args:
-        sources: files, folders, globs, ``-``; a folder's files are read in the order of their
-            names.
+        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
+            order of their names.
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
@@ -236,7 +244,16 @@ def open_posts(
     Raises:
         InputError: for what is not there or is no file of posts, and where no field fits. While
             reading: for the first bad row if `strict`, and where nothing at all could be used.
+
+    Example:
+        >>> import siamese_news
+        >>> from pathlib import Path
+        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
+        >>> posts = siamese_news.open_posts(stories / "corpus.jsonl")
+        >>> posts.detected[0].format, len(list(posts)) > 100
+        ('BEIR corpus', True)
     """
+    sources = [sources] if isinstance(sources, str | Path) else sources
     if not sources:
         raise InputError("no posts came, expected at least one file, folder, glob or -")
     own: list[Path] = []

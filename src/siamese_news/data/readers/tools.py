@@ -11,12 +11,34 @@ from siamese_news.data.records import Post
 
 _PAGE_TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>", re.DOTALL)
 _GKG = (
-    "GKGRECORDID", "DATE", "SourceCollectionIdentifier", "SourceCommonName", "DocumentIdentifier",
-    "Counts", "V2Counts", "Themes", "V2Themes", "Locations", "V2Locations", "Persons", "V2Persons",
-    "Organizations", "V2Organizations", "V2Tone", "Dates", "GCAM", "SharingImage", "RelatedImages",
-    "SocialImageEmbeds", "SocialVideoEmbeds", "Quotations", "AllNames", "Amounts",
-    "TranslationInfo", "Extras",
-)  # fmt: skip
+    "GKGRECORDID",
+    "DATE",
+    "SourceCollectionIdentifier",
+    "SourceCommonName",
+    "DocumentIdentifier",
+    "Counts",
+    "V2Counts",
+    "Themes",
+    "V2Themes",
+    "Locations",
+    "V2Locations",
+    "Persons",
+    "V2Persons",
+    "Organizations",
+    "V2Organizations",
+    "V2Tone",
+    "Dates",
+    "GCAM",
+    "SharingImage",
+    "RelatedImages",
+    "SocialImageEmbeds",
+    "SocialVideoEmbeds",
+    "Quotations",
+    "AllNames",
+    "Amounts",
+    "TranslationInfo",
+    "Extras",
+)
 
 
 def is_gkg(record: Record) -> bool:
@@ -42,9 +64,15 @@ def _table(
 ) -> Format:
     title = f"{columns.title} + " if columns.title else ""
     return Format(
-        name, recognised, title + columns.texts[0], " or ".join(columns.ids), sample, file,
-        columns=columns, **others,
-    )  # fmt: skip
+        name,
+        recognised,
+        title + columns.texts[0],
+        " or ".join(columns.ids),
+        sample,
+        file,
+        columns=columns,
+        **others,
+    )
 
 
 FORMATS = (

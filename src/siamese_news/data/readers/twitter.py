@@ -17,8 +17,17 @@ from siamese_news.data.records import Post
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
 _V1_TEXTS = ("full_text", "text")
 # What v1.1 streams send between the tweets.
-_NOTICES = {"delete", "limit", "scrub_geo", "status_withheld", "user_withheld", "warning",
-            "disconnect", "friends", "event"}  # fmt: skip
+_NOTICES = {
+    "delete",
+    "limit",
+    "scrub_geo",
+    "status_withheld",
+    "user_withheld",
+    "warning",
+    "disconnect",
+    "friends",
+    "event",
+}
 
 
 def is_page(record: Record) -> bool:

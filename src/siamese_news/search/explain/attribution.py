@@ -10,9 +10,10 @@ from siamese_news.data.collate import pad
 from siamese_news.data.records import Article, Post
 from siamese_news.encoders import Explanation
 from siamese_news.lexical_head import bigram_ids
-from siamese_news.model.siamese import Model, Side
+from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer
 from siamese_news.search.explain.records import Explained, NeighborPost, Sentence, Term, check
+from siamese_news.text.token_ids import Side
 
 
 class Reader:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.model.external import ExternalModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.model.siamese import Model
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import RowMaker

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.model.siamese import Model
 from siamese_news.scoring import PostReader

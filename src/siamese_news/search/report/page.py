@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from siamese_news.data.readers.dates import iso_date
+from siamese_news.data.readers.values import iso_date
 from siamese_news.search.clusters import summarise
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.data import ReportData, ReportPost

@@ -16,7 +16,7 @@ from siamese_news.search.clusters import cluster_posts, summarise
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
 from siamese_news.utils.files import file_sha256, open_binary, reading
 from siamese_news.utils.provenance import command, provenance
-from siamese_news.utils.spreadsheet import unguarded
+from siamese_news.utils.terminal import unguarded
 
 NEEDED = ("article", "rank", "score", "post", "text")
 

@@ -1,6 +1,8 @@
-"""Training batches and evaluation sets for one configuration of data."""
+"""One configuration of data: its options checked, its training batches and evaluation sets."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection as Names
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -11,14 +13,122 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from siamese_news.data.collate import GroupDataset, collate
-from siamese_news.data.options import check_options
-from siamese_news.data.records import Collection
+from siamese_news.data.leaks import same_text_key
+from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
 from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
-from siamese_news.data.splits import HELD_OUT, hold_out, resplit
-from siamese_news.data.training_set import TrainingSet, training_set
+from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit
 from siamese_news.errors import InputError
-from siamese_news.text.truncation import Side, truncate
+from siamese_news.text.token_ids import Side, check_limits, truncate
+
+
+@dataclass(slots=True)
+class TrainingSet:
+    """Articles and posts by index, and each article's posts.
+
+    Attributes:
+        articles: those with at least one relevant post, in the order of the sources.
+        posts: those relevant to an article.
+        posts_of: for each article the indices of its relevant posts.
+    """
+
+    articles: list[Article] = field(default_factory=list)
+    posts: list[Post] = field(default_factory=list)
+    posts_of: list[list[int]] = field(default_factory=list)
+
+    def text_groups(self) -> list[int]:
+        """For each post a number that posts of the same text (`same_text_key`) share."""
+        numbers: dict[str, int] = {}
+        # A post without a word is like no other.
+        keys = (same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts))
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+    def texts(self) -> Iterator[str]:
+        """All training texts: articles with their titles, then posts."""
+        yield from (article.full_text for article in self.articles)
+        yield from (post.text for post in self.posts)
+
+
+def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
+    """Join (source name, collection, split) into one training set.
+
+    Ids of different sources do not mix, even where they look the same; splits of one source do.
+
+    Raises:
+        InputError: for a split that a collection does not have.
+    """
+    joined = TrainingSet()
+    article_index: dict[tuple[str, str], int] = {}
+    post_index: dict[tuple[str, str], int] = {}
+    seen: set[tuple[int, int]] = set()
+    for source, collection, split in sources:
+        for article_id, post_id in relevant_pairs(collection.split(split)):
+            article = article_index.setdefault((source, article_id), len(joined.articles))
+            if article == len(joined.articles):
+                joined.articles.append(collection.articles[article_id])
+                joined.posts_of.append([])
+            post = post_index.setdefault((source, post_id), len(joined.posts))
+            if post == len(joined.posts):
+                joined.posts.append(collection.posts[post_id])
+            if (article, post) not in seen:
+                seen.add((article, post))
+                joined.posts_of[article].append(post)
+    return joined
+
+
+_KEYS: dict[str, Names[str]] = {
+    "data": ("name", "train", "dev", "test", "split", "batching", "limits"),
+    "data.train": ("folder", "split"),
+    "data.dev": ("folder", "split", "pool", "one_story"),
+    "data.test": ("folder", "split", "pool", "one_story"),
+    "data.split": ("by", "fractions", "seed"),
+    "data.batching": (
+        "kind",
+        "articles_per_batch",
+        "posts_per_article",
+        "chunks_per_epoch",
+        "pairs_per_batch",
+    ),
+    "data.limits": ("article_tokens", "post_tokens", "keep"),
+}
+
+
+def check_options(data: Mapping[str, Any]) -> None:
+    """Refuse unknown, missing and impossible options of a data configuration (plain values).
+
+    Raises:
+        InputError: naming the option, what it was and what was expected.
+    """
+    _keys("data", data, _KEYS["data"])
+    for entry in data["train"]:
+        _keys("data.train", entry, _KEYS["data.train"])
+    for side in ("dev", "test"):
+        if data[side] is not None:
+            _keys(
+                f"data.{side}",
+                data[side],
+                _KEYS[f"data.{side}"],
+                optional=("pool", "one_story"),
+            )
+    _keys("data.split", data["split"], _KEYS["data.split"])
+    _keys("data.batching", data["batching"], _KEYS["data.batching"])
+    kind = data["batching"]["kind"]
+    if kind not in ("articles", "pairs"):
+        raise InputError(f"data.batching.kind is '{kind}', expected articles or pairs")
+    limits = data["limits"]
+    _keys("data.limits", limits, _KEYS["data.limits"])
+    check_limits(limits, "data.limits")
+
+
+def _keys(
+    where: str, options: Mapping[str, Any], expected: Names[str], optional: Names[str] = ()
+) -> None:
+    unknown = sorted(set(options) - set(expected))
+    missing = sorted(set(expected) - set(options) - set(optional))
+    if unknown or missing:
+        parts = [f"unknown: {', '.join(unknown)}"] * bool(unknown)
+        parts += [f"missing: {', '.join(missing)}"] * bool(missing)
+        raise InputError(f"{where} has {'; '.join(parts)}; expected: {', '.join(expected)}")
 
 
 class IdsOf(Protocol):

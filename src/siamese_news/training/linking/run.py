@@ -1,29 +1,36 @@
-"""The link task: train a siamese model on (article, post) pairs, select on dev, report the test."""
+"""The link task: train or fine-tune a model on (article, post) pairs, report dev and test."""
 
+import copy
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
+import numpy as np
 import torch
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
+from siamese_news.data.sources import EvaluationSet
+from siamese_news.encoders import BagEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
+from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
 from siamese_news.training.build import add_terms, build_model, build_text, fingerprint, make
-from siamese_news.training.distributed import leave_group
+from siamese_news.training.distributed import (
+    RankMonitor,
+    Requeued,
+    RequeueOnSignal,
+    leave_group,
+    requeue,
+)
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.finetune import Verdict, compare, make_trainable
 from siamese_news.training.linking.module import LinkModule, ranking_figures
-from siamese_news.training.patience import Patience
-from siamese_news.training.rank_monitor import RankMonitor
-from siamese_news.training.requeue import Requeued, RequeueOnSignal, requeue
-from siamese_news.training.trainer import fit, trainer_of
+from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
 
 log = logging.getLogger(__name__)
 # Hide messages about devices, tips and life cycles; warnings are shown.
@@ -48,9 +55,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         to run the job again.
     """
     task = config["task"]
-    pl.seed_everything(config["seed"], workers=True, verbose=False)
-    if config["trainer"]["threads"]:
-        torch.set_num_threads(config["trainer"]["threads"])
+    begin(config)
     started = time.monotonic()
     start: Model | None = None
     if config["init"]:
@@ -104,16 +109,25 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "epochs": epochs,
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
-    if data.dev is not None:
-        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
-    if data.test is not None:
-        result = evaluate_model(model, row["encoder"], data.test, bootstrap=task["bootstrap"])
-        row |= figures(result)
-        write_results(out / "evaluation", [result], published=config["published"])
+    row |= measure(model, row["encoder"], data, config, out)
     model.save(out / "model", card=model_card(config, row, model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}
         log.info("%s", verdict)
+    return row
+
+
+def measure(
+    model: Model, name: str, data: LinkDataModule, config: Mapping[str, Any], out: Path
+) -> dict[str, Any]:
+    """The figures of a trained model on dev and test; ``out/evaluation`` has those of the test."""
+    row: dict[str, Any] = {}
+    if data.dev is not None:
+        row |= {f"dev {name}": v for name, v in ranking_figures(model, data.dev).items()}
+    if data.test is not None:
+        result = evaluate_model(model, name, data.test, bootstrap=config["task"]["bootstrap"])
+        row |= figures(result)
+        write_results(out / "evaluation", [result], published=config["published"])
     return row
 
 
@@ -171,10 +185,7 @@ def _fit(
         return None
     if not is_first_process():
         return None
-    if best.best_model_path:
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")
+    take_best(module, best)
     if not (folder / "last.ckpt").is_file():
         return trainer.current_epoch
     # Under ddp_spawn the trainer of this process has counted no epoch.
@@ -213,3 +224,77 @@ def _label(config: Mapping[str, Any], group: str) -> str:
     package, _, name = str(config[group]["_target_"]).rpartition(".")
     chosen = config.get("labels", {}).get(group) if package.startswith("siamese_news.") else None
     return str(chosen or name)
+
+
+def make_trainable(model: Model) -> Model:
+    """A copy of the model with trainable parameters.
+
+    A frozen bag with a lexical head, such as the model that ships, gets a factor for each word's
+    weight, which starts at 1, and a linear map of the dense vector, which starts as the identity:
+    the scores are those of before. The words' vectors stay as they are.
+    """
+    trainable = copy.deepcopy(model)
+    bag = model.encoder
+    frozen = not any(parameter.requires_grad for parameter in model.parameters())
+    if not frozen or model.terms is None or not isinstance(bag, BagEncoder) or not bag.uses_weights:
+        return trainable
+    trainable.config = {
+        "class": "TwoHeadEncoder",
+        "input_dim": bag.input_dim,
+        "context": None,
+        "relay": False,
+        "sparsity": {"class": "Softmax"},
+        "output_dim": bag.input_dim,
+        "lead": bag.lead,
+    }
+    trainable.encoder = build_encoder(trainable.config)
+    return trainable
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gain of fine-tuning on held-out articles.
+
+    Attributes:
+        gain: difference of the mean AP over articles.
+        low: lower bound of its 95% bootstrap interval over articles.
+        high: upper bound of that interval.
+        articles: number of held-out articles.
+    """
+
+    gain: float
+    low: float
+    high: float
+    articles: int
+
+    @property
+    def better(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low > 0
+
+    def __str__(self) -> str:
+        figures = f"{self.gain:+z.3f} [{self.low:+z.3f}, {self.high:+z.3f}]"
+        held_out = f"MAP on {self.articles} held-out articles, 95% interval"
+        if self.better:
+            return f"better by {figures} ({held_out})"
+        return f"not better: kept the model it started from; {figures} ({held_out})"
+
+
+def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Verdict:
+    """Compare by AP, article by article, on pairs that no choice was made on.
+
+    Args:
+        tuned: the fine-tuned model.
+        start: what it started from.
+        held_out: articles and posts that neither trained it nor stopped its training, and that no
+            reported figure is measured on.
+    """
+    gains: list[float] = []
+    for part in held_out:
+        after, before = (
+            evaluate_model(model, "model", part, bootstrap=0).evaluation.per_article["AP"]
+            for model in (tuned, start)
+        )
+        gains += [after[article] - value for article, value in before.items()]
+    low, high = bootstrap_interval(np.array(gains), samples=2000)
+    return Verdict(float(np.mean(gains)), low, high, len(gains))

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset
 
-from siamese_news.model.reranker import IdBatch, TextRanker
-from siamese_news.rerankers.texts import EncodedTexts
-from siamese_news.text.links import link_matches
+from siamese_news.model.reranker import IdBatch, TextRanker, rows_of
+from siamese_news.text.patterns import link_matches
+from siamese_news.text.token_ids import TokenIds
 from siamese_news.training.rerank.data import Fold, RerankCollection
 
 
@@ -22,11 +22,11 @@ class EncodedPosts:
     `links` holds the known words of every query and the link of every post.
     """
 
-    queries: EncodedTexts
-    posts: EncodedTexts
-    query_trigrams: EncodedTexts | None
-    post_trigrams: EncodedTexts | None
-    url_trigrams: EncodedTexts | None
+    queries: TokenIds
+    posts: TokenIds
+    query_trigrams: TokenIds | None
+    post_trigrams: TokenIds | None
+    url_trigrams: TokenIds | None
     links: tuple[list[list[str]], list[str]] | None
     query_rows: dict[str, int]
     post_rows: dict[str, int]
@@ -41,10 +41,15 @@ def encode_collection(collection: RerankCollection, model: TextRanker) -> Encode
     if model.link_match:
         links = ([model.known(text.split()) for text in collection.queries.values()], urls)
     return EncodedPosts(
-        queries, posts, query_trigrams, post_trigrams, model.encode_links(urls), links,
+        queries,
+        posts,
+        query_trigrams,
+        post_trigrams,
+        model.encode_links(urls),
+        links,
         {query: row for row, query in enumerate(collection.queries)},
         {post: row for row, post in enumerate(collection.posts)},
-    )  # fmt: skip
+    )
 
 
 class Pairs(IterableDataset[IdBatch]):
@@ -135,21 +140,18 @@ class Pairs(IterableDataset[IdBatch]):
         queries, group = np.unique(self.query[rows], return_inverse=True)
         posts, encoded = self.post[rows], self.encoded
 
-        def ids(texts: EncodedTexts | None, which: NDArray[np.int64]) -> torch.Tensor | None:
-            return None if texts is None else torch.from_numpy(texts.padded(which))
-
         links = None
         if encoded.links is not None:
             words, urls = encoded.links
             matches = link_matches([words[i] for i in self.query[rows]], [urls[i] for i in posts])
             links = torch.from_numpy(matches)
         return IdBatch(
-            query_ids=torch.from_numpy(encoded.queries.padded(queries)),
-            post_ids=torch.from_numpy(encoded.posts.padded(posts)),
+            query_ids=rows_of(encoded.queries, queries),
+            post_ids=rows_of(encoded.posts, posts),
             group=torch.from_numpy(group),
-            query_trigrams=ids(encoded.query_trigrams, queries),
-            post_trigrams=ids(encoded.post_trigrams, posts),
-            url_trigrams=ids(encoded.url_trigrams, posts),
+            query_trigrams=rows_of(encoded.query_trigrams, queries),
+            post_trigrams=rows_of(encoded.post_trigrams, posts),
+            url_trigrams=rows_of(encoded.url_trigrams, posts),
             links=links,
             labels=torch.from_numpy(self.labels[rows]),
             rows=torch.from_numpy(rows),
@@ -180,9 +182,14 @@ class RerankDataModule(pl.LightningDataModule):
         super().__init__()
         self.collection, self.encoded, self.fold = collection, encoded, fold
         self.train = Pairs(
-            collection, encoded, fold.train, batch_size=batch_size, shuffle=True,
-            negatives=negatives, seed=seed,
-        )  # fmt: skip
+            collection,
+            encoded,
+            fold.train,
+            batch_size=batch_size,
+            shuffle=True,
+            negatives=negatives,
+            seed=seed,
+        )
         self.dev = Pairs(collection, encoded, fold.dev, batch_size=256, shuffle=False)
 
     def test_pairs(self) -> Pairs:

@@ -1,14 +1,21 @@
-"""The reranking collection: topics by year, candidate posts, graded judgements, and its folds."""
+"""The reranking collection: topics by year, candidates, graded judgements, folds, vocabulary."""
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.trec import read_qrels, read_run
+from siamese_news.encoders.embedding import unknown_vectors
 from siamese_news.errors import InputError
+from siamese_news.text.vocabulary import Vocabulary, stable_hash
 
 VARIABLE = "SIAMESE_NEWS_DATA"
 Run = dict[str, dict[str, float]]
@@ -191,3 +198,42 @@ def has_relevant(
         for query in topics
         for post, grade in qrels.get(query, {}).items()
     )
+
+
+def words_of_collection(
+    collection: RerankCollection,
+    vocabulary: Vocabulary,
+    matrix: NDArray[np.float32],
+    *,
+    least: int,
+    unknown_range: float | None,
+) -> tuple[Vocabulary, NDArray[np.float32]]:
+    """A table of the collection's words, so that training changes words without a vector, too.
+
+    A word without a vector starts with the vector that `TokenEmbedding` gives to an unknown word.
+    The texts of all years are read, as in samCNN's released code, and no judgement.
+
+    Args:
+        collection: whose queries and posts are read.
+        vocabulary: V words with a vector.
+        matrix: (V, E) their vectors.
+        least: how often a word must occur to stand in the table. A word that occurs once in the
+            whole collection joins no two texts, so its vector needs no training.
+        unknown_range: see `TokenEmbedding`.
+
+    Returns:
+        The vocabulary of W words, most frequent first, and their vectors (W, E).
+    """
+    counts: Counter[str] = Counter()
+    for texts in (collection.queries, collection.posts):
+        for text in texts.values():
+            counts.update(text.split())
+    words = [word for word, count in counts.most_common() if count >= least]
+    rows = dict(zip(vocabulary.words, range(len(vocabulary)), strict=True))
+    unknown = [word for word in words if word not in rows]
+    ids = torch.tensor([len(words) + stable_hash(word) for word in unknown], dtype=torch.int64)
+    table = np.empty((len(words), matrix.shape[1]), np.float32)
+    has_vector = np.array([word in rows for word in words], dtype=bool)
+    table[has_vector] = matrix[[rows[word] for word in words if word in rows]]
+    table[~has_vector] = unknown_vectors(ids, matrix.shape[1], unknown_range).numpy()
+    return Vocabulary(words, unknown=vocabulary.unknown), table

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 
@@ -17,8 +16,8 @@ from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
-from siamese_news.training.build import build_text, make
-from siamese_news.training.patience import Patience
+from siamese_news.rerankers import RANKERS
+from siamese_news.training.build import build_text, class_of, make
 from siamese_news.training.rerank.batches import (
     EncodedPosts,
     RerankDataModule,
@@ -29,14 +28,15 @@ from siamese_news.training.rerank.data import (
     RerankCollection,
     make_fold,
     read_reranking,
+    words_of_collection,
 )
 from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import combine
-from siamese_news.training.rerank.words import words_of_collection
-from siamese_news.training.trainer import fit, refuse_several_devices, trainer_of
-from siamese_news.utils.files import atomic_write
+from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
+from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
@@ -61,33 +61,39 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         One row of the comparison table.
     """
     task = config["task"]
-    refuse_several_devices(config["trainer"], "rerank")
+    begin(config)
     if task["select"] not in SELECT:
         raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
     if task["interpolation"] not in SCALES:
         raise InputError(
             f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
         )
-    pl.seed_everything(config["seed"], workers=True, verbose=False)
-    if config["trainer"]["threads"]:
-        torch.set_num_threads(config["trainer"]["threads"])
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
-        collection, int(config["fold"]), share=task["validation_share"],
+        collection,
+        int(config["fold"]),
+        share=task["validation_share"],
         seed=task["validation_seed"],
-    )  # fmt: skip
+    )
     model, encoded = _build(config, collection, fold)
     data = RerankDataModule(
-        collection=collection, encoded=encoded, fold=fold, batch_size=task["batch_size"],
-        negatives=task["negatives"], seed=config["seed"],
-    )  # fmt: skip
-    module = RerankModule(
-        model=model, dev=data.dev, qrels=collection.qrels,
-        optimizer=make(task["optimizer"], "task.optimizer"),
-        schedule=make(task["schedule"], "task.schedule"), positive_weight=task["positive_weight"],
+        collection=collection,
+        encoded=encoded,
+        fold=fold,
+        batch_size=task["batch_size"],
+        negatives=task["negatives"],
         seed=config["seed"],
-    )  # fmt: skip
+    )
+    module = RerankModule(
+        model=model,
+        dev=data.dev,
+        qrels=collection.qrels,
+        optimizer=make(task["optimizer"], "task.optimizer"),
+        schedule=make(task["schedule"], "task.schedule"),
+        positive_weight=task["positive_weight"],
+        seed=config["seed"],
+    )
     prepared = time.monotonic()
     epochs = _fit(module, data, config, out)
     trained = time.monotonic()
@@ -99,9 +105,15 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
     scale = SCALES[task["interpolation"]][0]
     results = combine(
-        collection, fold, scale(dev_run), scale(test_run), first=first,
-        scale=task["interpolation"], neighbours=task["neighbours"], plain=test_run,
-    )  # fmt: skip
+        collection,
+        fold,
+        scale(dev_run),
+        scale(test_run),
+        first=first,
+        scale=task["interpolation"],
+        neighbours=task["neighbours"],
+        plain=test_run,
+    )
     dev = means(
         evaluate_run(dev_run, {query: collection.qrels.get(query, {}) for query in fold.dev})
     )
@@ -127,7 +139,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         end = suffix.replace(" ", "")
         write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
     model.save(out / "model", card=_card(config, row))
-    _write_json(
+    write_json(
         out / "topics.json",
         {
             "provenance": provenance(),
@@ -146,9 +158,12 @@ def _build(
     _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
     if task["collection_words"]:
         vocabulary, matrix = words_of_collection(
-            collection, vocabulary, matrix, least=task["collection_words"],
+            collection,
+            vocabulary,
+            matrix,
+            least=task["collection_words"],
             unknown_range=task["unknown_range"],
-        )  # fmt: skip
+        )
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
     frequencies = vocabulary.document_frequencies(
         collection.posts[post].split() for post in train_posts
@@ -167,12 +182,16 @@ def _build(
         **options,
     )
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
-    ranker["class"] = str(config["ranker"]["_target_"]).rpartition(".")[2]
+    ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
-        vocabulary=vocabulary, embedding=embedding, ranker=ranker,
-        exact_match=task["exact_match"], link_match=task["link_match"], tokenizer=task["tokenizer"],
+        vocabulary=vocabulary,
+        embedding=embedding,
+        ranker=ranker,
+        exact_match=task["exact_match"],
+        link_match=task["link_match"],
+        tokenizer=task["tokenizer"],
         embedding_config=options,
-    )  # fmt: skip
+    )
     return model, encode_collection(collection, model)
 
 
@@ -186,9 +205,12 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     )
     # Saved at the end of an epoch, after `best`, whose state it holds, to resume from.
     newest = ModelCheckpoint(
-        dirpath=folder, filename="last", save_on_train_epoch_end=True, every_n_epochs=1,
+        dirpath=folder,
+        filename="last",
+        save_on_train_epoch_end=True,
+        every_n_epochs=1,
         enable_version_counter=False,
-    )  # fmt: skip
+    )
     callbacks: list[Callback] = [best, newest]
     if task["patience"]:
         callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
@@ -204,13 +226,10 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
-    _write_json(folder / _BEGUN, _same_on_resume(config))
+    write_json(folder / _BEGUN, _same_on_resume(config))
     go_on = f"the same command goes on from {last}"
     fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
-    if best.best_model_path:  # there is none after trainer.fast_dev_run
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")
+    take_best(module, best)
     return trainer.current_epoch
 
 
@@ -239,12 +258,6 @@ def _check_same(path: Path, config: Mapping[str, Any]) -> None:
                 f"{path.parent}: holds unfinished training with another `{key}`; "
                 "delete the folder, or take another one for the new settings"
             )
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with atomic_write(path) as stream:
-        json.dump(value, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
 
 
 def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:

