@@ -26,6 +26,7 @@ from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigr
 from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
+    Passages,
     RocchioFeedback,
     Smoothing,
     Surface,
@@ -36,6 +37,7 @@ from siamese_news.lexical_head.weights import TermWeights
 __all__ = [
     "DenseExcess",
     "FocusedPool",
+    "Passages",
     "PoolCounts",
     "RocchioFeedback",
     "Smoothing",

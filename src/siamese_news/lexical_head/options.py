@@ -129,6 +129,23 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
+class Passages:
+    """What closeness to one passage of the article adds (`siamese_news.scoring.passages`).
+
+    Attributes:
+        weight: of the squared excess, after smoothing and the surface; 0 for none.
+        words: length of a passage; the next one begins after half of it.
+        rank: what exceeds the closeness of an article's post of this rank counts.
+        posts: an article's best posts that are compared; each text counts once.
+    """
+
+    weight: float = 2.0
+    words: int = 60
+    rank: int = 20
+    posts: int = 2000
+
+
+@dataclass(frozen=True, slots=True)
 class TermOptions:
     """Every number of the lexical head; the module's docstring says what they do.
 
@@ -146,6 +163,7 @@ class TermOptions:
         feedback: what an article takes over from its best posts.
         smoothing: how scores lean on those of similar posts.
         surface: what n-grams inside words add, after smoothing.
+        passages: what posts add that are close to one passage; needs the surface.
     """
 
     power: float = 1.5
@@ -159,6 +177,7 @@ class TermOptions:
     feedback: RocchioFeedback = field(default_factory=RocchioFeedback)
     smoothing: Smoothing = field(default_factory=Smoothing)
     surface: Surface = field(default_factory=Surface)
+    passages: Passages = field(default_factory=Passages)
 
     def __post_init__(self) -> None:
         _check_numbers(self, "terms: ")
@@ -210,6 +229,13 @@ class TermOptions:
                 f"surface.background={over.background}; expected weight and unknown >= 0, "
                 "characters >= 1, near > 0 and background from 0 to 1"
             )
+        near = self.passages
+        if near.weight < 0 or min(near.words, near.rank, near.posts) < 1:
+            raise InputError(
+                f"terms: passages.weight={near.weight}, passages.words={near.words}, "
+                f"passages.rank={near.rank}, passages.posts={near.posts}; expected weight >= 0 and "
+                "the others >= 1"
+            )
         back = self.feedback
         most = min(back.posts, back.focused_posts)
         if not 0 <= back.weight <= 1 or not 1 <= back.least <= most:
@@ -234,12 +260,14 @@ class TermOptions:
         excess = DenseExcess(**options.pop("excess", {"weight": 0.0}))
         smoothing = Smoothing(**options.pop("smoothing", {"weight": 0.0}))
         surface = Surface(**options.pop("surface", {"weight": 0.0}))
+        passages = Passages(**options.pop("passages", {"weight": 0.0}))
         return cls(
             focused_pool=FocusedPool(**focused),
             feedback=RocchioFeedback(**rocchio),
             excess=excess,
             smoothing=smoothing,
             surface=surface,
+            passages=passages,
             **options,
         )
 

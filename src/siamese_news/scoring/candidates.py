@@ -62,6 +62,10 @@ class Candidates:
     Args:
         articles: how many articles there are.
         count: how many texts are kept for each.
+
+    Attributes:
+        unknown: at least the words outside the vocabulary in the texts, by id, where `add` got
+            them.
     """
 
     def __init__(self, articles: int, count: int) -> None:
@@ -72,6 +76,7 @@ class Candidates:
         self._least = np.ones(articles, np.int64)
         self._texts: dict[int, bytes] = {}
         self._vectors: dict[int, bytes] = {}
+        self.unknown: dict[int, str] = {}
         self._limit = 4 * count
 
     def add(
@@ -84,7 +89,7 @@ class Candidates:
 
         Args:
             scores: (A, P).
-            texts: the posts' word ids.
+            texts: the posts' word ids; `TokenIds` may bring unknown words, which are kept.
             vectors: (P, D), where they are of more than the word ids; kept with the texts.
         """
         if not self.count or not len(texts):
@@ -107,8 +112,13 @@ class Candidates:
             if len(good):
                 used[good] = True
                 self._extend(article, keys[good], line[good])
+        named = texts.unknown if isinstance(texts, TokenIds) else {}
         for place in np.flatnonzero(used).tolist():
-            self._texts.setdefault(int(keys[place]), texts[int(wanted[place])].tobytes())
+            text = texts[int(wanted[place])]
+            self._texts.setdefault(int(keys[place]), text.tobytes())
+            if named:
+                ids = (id for id in text.tolist() if id in named)
+                self.unknown.update((id, named[id]) for id in ids)
             if vectors is not None:
                 self._vectors.setdefault(int(keys[place]), vectors[wanted[place]].tobytes())
         if len(self._texts) > self._limit:
@@ -137,6 +147,8 @@ class Candidates:
         live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
         self._texts = {key: self._texts[key] for key in live}
         self._vectors = {key: self._vectors[key] for key in live if key in self._vectors}
+        ids = {id for text in self._texts.values() for id in np.frombuffer(text, np.int64).tolist()}
+        self.unknown = {id: self.unknown[id] for id in sorted(ids & self.unknown.keys())}
         self._limit = 2 * len(live) + 4 * self.count
 
     def best(self, article: int) -> tuple[Keys, NDArray[np.int32]]:
@@ -166,6 +178,7 @@ class Candidates:
             self._extend(article, *other.best(article))
         self._texts |= other._texts
         self._vectors |= other._vectors
+        self.unknown |= other.unknown
         self._forget()
 
     def plain(self) -> dict[str, NDArray[Any]]:
@@ -182,6 +195,10 @@ class Candidates:
             "text_keys": np.array([key for key, _ in texts], np.uint64),
             "text_lengths": np.array([len(text) for text in words], np.int64),
             "text_words": np.concatenate([*words, np.zeros(0, np.int64)]),
+            "unknown_ids": np.array(list(self.unknown), np.int64),
+            "unknown_words": np.frombuffer(
+                "\n".join(self.unknown.values()).encode("utf-8", "surrogatepass"), np.uint8
+            ),
         }
 
     @classmethod
@@ -212,5 +229,36 @@ class Candidates:
         if len(saved["text_vectors"]):
             rows = map(bytes, saved["text_vectors"])
             found._vectors = dict(zip(saved["text_keys"].tolist(), rows, strict=True))
+        names = saved["unknown_words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        found.unknown = dict(zip(saved["unknown_ids"].tolist(), names, strict=False))
         found._limit = 2 * len(found._texts) + 4 * count
         return found
+
+
+class TextTable:
+    """Values by article and text, looked up by what a post says.
+
+    Args:
+        keys: of each article's texts.
+        values: of the same.
+    """
+
+    def __init__(self, keys: Sequence[Keys], values: Sequence[NDArray[np.float32]]) -> None:
+        flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
+        order = np.argsort(flat, kind="stable")
+        self._keys = flat[order]
+        owners = [np.full(len(own), article, np.int32) for article, own in enumerate(keys)]
+        self._articles = np.concatenate([*owners, np.zeros(0, np.int32)])[order]
+        self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
+
+    def find(
+        self, texts: Sequence[NDArray[np.int64]], vectors: NDArray[np.float16] | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
+        """Articles, places among the texts, and values of what is known of P texts."""
+        keys = content_keys(texts, vectors)
+        start = np.searchsorted(self._keys, keys, side="left")
+        counts = np.searchsorted(self._keys, keys, side="right") - start
+        places = np.repeat(np.arange(len(keys)), counts)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = np.repeat(start, counts) + within
+        return self._articles[found], places, self._values[found]

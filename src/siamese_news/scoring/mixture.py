@@ -16,6 +16,7 @@ from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.form import ScoreForm, score_form
 from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
+from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.protocol import Content
 from siamese_news.scoring.smoothing import SmoothedScores
@@ -39,7 +40,7 @@ class MixtureScorer:
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
     Smoothed or not, it is then scaled, and ``s X`` is added: X the cosine of n-grams inside words,
-    s its weight (`SurfaceScores`).
+    s its weight (`SurfaceScores`); and what a close passage gives (`PassageScores`).
 
     A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
     an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
@@ -98,14 +99,18 @@ class MixtureScorer:
         self._surface: SurfaceScores | None = None
         if options.surface.weight:
             best = max(best, rules.COUNTED)
+            if options.passages.weight:
+                best = max(best, options.passages.posts)
             read = TokenIds.of(self._articles.ids)
             read = replace(read, unknown=model.token_ids(articles).unknown)
             self._surface = SurfaceScores(model.terms, model.vocabulary, read, options.surface)
+            self._words = read
         counters = 0 if self._surface is None else self._surface.counters
         self.known_texts = best
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
         self._smoothed: SmoothedScores | None = None
+        self._passages: PassageScores | None = None
         self._choices: list[About] = []
 
     @property
@@ -246,6 +251,10 @@ class MixtureScorer:
             near = [rules.near(candidates.best(a)[1]) for a in range(len(self._articles))]
             posts = self._pool.counts.posts
             self._surface.use(self._pool.surface, posts, np.array(near), self._degrees)
+            if self._options.passages.weight:
+                self._passages = PassageScores(
+                    self._surface, self._words, candidates, self._options.passages
+                )
         if self._smoothing.weight:
             others = self._others() if compare and self._positives <= _COMPARED else {}
             self._choices = list(others)
@@ -298,6 +307,8 @@ class MixtureScorer:
             if self._surface is not None:
                 scores *= self._surface.scale
                 self._surface.add(scores, read.ids)
+            if self._passages is not None:
+                self._passages.add(scores, read)
             found[:, start : start + len(read.ids)] = scores
         return found
 
@@ -337,7 +348,14 @@ class MixtureScorer:
         """See `Scorer`."""
         weights, surface = self._weights.of(article), self._surface
         return score_parts(
-            self._articles, self._read, self._smoothed, surface, weights, post, article
+            self._articles,
+            self._read,
+            self._smoothed,
+            surface,
+            self._passages,
+            weights,
+            post,
+            article,
         )
 
     def article_term_shares(self, article: int) -> dict[int, float]:

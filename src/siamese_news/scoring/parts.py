@@ -10,6 +10,7 @@ from scipy import sparse
 
 from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.features import PostReader
+from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import SurfaceScores
 
@@ -36,7 +37,8 @@ class ScoreParts:
     Attributes:
         terms: what each word of the post, or two in a row, adds by the lexical head, strongest
             first.
-        surface: what each word of the post adds by the n-grams inside it, strongest first.
+        surface: what each word of the post adds by the n-grams inside it and by a close passage,
+            strongest first.
         article_terms: what each word id of the article's own text adds by the lexical head, through
             the post and through its neighbors, and by its n-grams.
         article_vector: (D,), whose product with the article's own vector is what that adds through
@@ -96,6 +98,7 @@ def score_parts(
     reader: PostReader,
     smoothed: SmoothedScores | None,
     surface: SurfaceScores | None,
+    passages: PassageScores | None,
     weights: tuple[float, float, float],
     post: str,
     article: int,
@@ -107,6 +110,7 @@ def score_parts(
         reader: of posts.
         smoothed: the smoothed scores; None for none.
         surface: the surface; None for none.
+        passages: what close passages give; None for none.
         weights: of the cosine and of its excess, and from which cosine on there is excess.
         post: its text.
         article: the article's number.
@@ -141,10 +145,13 @@ def score_parts(
     by_grams: dict[str, float] = {}
     if surface is not None:
         of_post, of_article = surface.parts(read.ids, article)
+        if passages is not None:
+            more_of_post, more_of_article = passages.parts(read, article)
+            _add(of_post, more_of_post)
+            _add(of_article, more_of_article)
         ids, values = np.array(list(of_post), np.int64), np.array(list(of_post.values()))
         by_grams = _named(reader.names(post), ids, values)
-        for id, value in of_article.items():
-            article_terms[id] = article_terms.get(id, 0.0) + value
+        _add(article_terms, of_article)
     return ScoreParts(
         terms={name: value * lexical * weight for name, value in terms.items()},
         surface=by_grams,
@@ -157,6 +164,11 @@ def score_parts(
             key=lambda one: -one.added,
         ),
     )
+
+
+def _add(values: dict[int, float], more: dict[int, float]) -> None:
+    for id, value in more.items():
+        values[id] = values.get(id, 0.0) + value
 
 
 def _named(names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.lexical_head import Smoothing, TermWeights
-from siamese_news.scoring.candidates import Candidates, Keys, content_keys
+from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.features import PostReader, Posts, unit_terms
 from siamese_news.scoring.neighbors import Neighbors
 
@@ -59,43 +59,27 @@ class SmoothedScores:
     ) -> None:
         self._candidates, self._reader, self._weights = candidates, reader, weights
         self._score, self._options = score, options
-        keys, values, articles = [], [], []
-        found = self._smoothed(range(candidates.articles), (score, *others))
-        for article, own, _, before, near in found:
-            keys.append(own)
-            values.append(near.smooth(before).astype(np.float32))
-            articles.append(np.full(len(own), article, np.int32))
-        flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
-        order = np.argsort(flat, kind="stable")
-        self._keys: Keys = flat[order]
+        count = candidates.articles
+        self._keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         empty = np.zeros((1 + len(others), 0), np.float32)
-        self._values, *self._others = np.concatenate([*values, empty], axis=1)[:, order]
-        self._articles = np.concatenate([*articles, np.zeros(0, np.int32)])[order]
+        self._values: list[NDArray[np.float32]] = [empty] * count
+        for article, own, _, before, near in self._smoothed(range(count), (score, *others)):
+            self._keys[article] = own
+            self._values[article] = near.smooth(before).astype(np.float32)
+        self._table = TextTable(self._keys, [values[0] for values in self._values])
 
     def reaching(self, least: float) -> list[list[Keys]]:
         """By the scores and by each of the others: of each article the texts that reach `least`."""
-        found = []
-        for values in (self._values, *self._others):
-            good = np.rint(values.astype(np.float64) * 1e6) >= round(least * 1e6)
-            found.append(
-                [self._keys[good & (self._articles == n)] for n in range(self._candidates.articles)]
-            )
-        return found
+        good = [np.rint(own.astype(np.float64) * 1e6) >= round(least * 1e6) for own in self._values]
+        return [
+            [keys[own[by]] for keys, own in zip(self._keys, good, strict=True)]
+            for by in range(len(good[0]) if good else 0)
+        ]
 
     def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
-        if not len(self._keys) or not len(read.ids):
-            return
-        keys = content_keys(read.ids, read.said)
-        start = np.searchsorted(self._keys, keys, side="left")
-        counts = np.searchsorted(self._keys, keys, side="right") - start
-        total = int(counts.sum())
-        if not total:
-            return
-        posts = np.repeat(np.arange(len(read.ids)), counts)
-        within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        found = np.repeat(start, counts) + within
-        scores[self._articles[found], posts] = self._values[found]
+        articles, places, found = self._table.find(read.ids, read.said)
+        scores[articles, places] = found
 
     def influences(self, post: Posts, article: int) -> tuple[float, list[Influence]]:
         """What the smoothed score of a post is made of.

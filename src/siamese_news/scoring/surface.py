@@ -14,7 +14,7 @@ where the question is the article itself, it is the pool's.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -116,6 +116,7 @@ class SurfaceScores:
         scale: of the score of words and vectors. With it, a threshold keeps about as many posts at
             about the same precision as without a surface (`events-dev`, `politifact-dev`).
         weights: (A,) of the surface in each article's score.
+        pool: (BUCKETS,) the pool's ``idf ** power`` of n-grams; the background's before `use`.
     """
 
     def __init__(
@@ -130,9 +131,10 @@ class SurfaceScores:
         self.counters = self._words + BUCKETS
         self._known = _grams_of(vocabulary, options.characters)
         frequencies = terms.frequencies.cpu().numpy().astype(np.float64)
-        self._background = self._idf(self._known.T @ frequencies, terms.texts)
+        self._of_grams = self._known.T @ frequencies
+        self._background = self._idf(self._of_grams, terms.texts)
         self._ids, places = np.unique(articles.flat, return_inverse=True)
-        self._grams = self._rows(self._ids, articles)
+        self._grams = self.rows(self._ids, articles.unknown)
         shape = (len(articles), len(self._ids))
         ones = np.ones(len(places))
         self._counts = sparse.csr_matrix((ones, (articles.rows, places)), shape=shape)
@@ -145,6 +147,8 @@ class SurfaceScores:
         self.weights = self.scale * options.weight * foreign
         shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]
+        self.pool, self._posts = self._background, terms.texts
+        self._of_words = frequencies
 
     def _background_shares(self, pool: Floats) -> Floats:
         """(A,) what the background's IDF counts where the pool's counts `pool`."""
@@ -186,7 +190,7 @@ class SurfaceScores:
         known = posts.flat < self._words
         counts[: self._words] += np.bincount(posts.flat[known], minlength=self._words)
         ids, found = np.unique(posts.flat[~known], return_counts=True)
-        rows = self._rows(ids, posts)
+        rows = self.rows(ids, posts.unknown)
         np.add.at(counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr)))
 
     def use(self, counts: Ids, posts: int, near: Ids, degrees: Floats) -> None:
@@ -201,8 +205,10 @@ class SurfaceScores:
         few = 1 / (1 + near / self._options.near)
         shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
         known, unknown = np.split(counts.astype(np.float64), [self._words])
-        pool = self._idf(self._known.T @ known + unknown, posts)
-        both = ((pool, shares), (self._background, self._background_shares(shares)))
+        self._of_words, self._posts = known, posts
+        self._of_grams = self._known.T @ known + unknown
+        self.pool = self._idf(self._of_grams, posts)
+        both = ((self.pool, shares), (self._background, self._background_shares(shares)))
         self._views = [self._view(weights, own) for weights, own in both if own.any()]
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
@@ -219,7 +225,7 @@ class SurfaceScores:
         places[known], places[~known] = place[ids[known]], others + len(words) - len(unknown)
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix((np.ones(len(ids)), places, ends), (count, len(words)))
-        rows, articles = self._rows(words, posts), len(self.weights)
+        rows, articles = self.rows(words, posts.unknown), len(self.weights)
         step = max(1, _CELLS // max(len(words), count, 1))
         for view in self._views:
             products, squares = view.products(rows)
@@ -246,7 +252,7 @@ class SurfaceScores:
             Twice by word id; both have the same sum.
         """
         ids = distinct(post)[1]
-        rows, of_post = self._rows(ids, post), np.zeros(len(ids))
+        rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
         of_article = np.zeros(len(self._ids))
         counts = np.asarray(self._counts[[article]].todense())[0]
         times = np.maximum(self._grams.T @ counts, 1.0)
@@ -260,12 +266,34 @@ class SurfaceScores:
             of_article += self._grams[:, found] @ grams
         return _by_id(ids, of_post), _by_id(self._ids, counts * of_article)
 
-    def _rows(self, words: Ids, posts: TokenIds) -> sparse.csr_matrix:
-        """The n-grams of sorted word ids: (W, BUCKETS) of ones."""
+    def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
+        """The n-grams of sorted word ids: (W, BUCKETS) of ones.
+
+        Args:
+            words: W ids.
+            unknown: at least the words outside the vocabulary among them, by id.
+        """
         known = int(np.searchsorted(words, self._words))
-        texts = [posts.unknown[id] for id in words[known:].tolist()]
+        texts = [unknown[id] for id in words[known:].tolist()]
         parts = [self._known[words[:known]], word_grams(texts, self._options.characters)]
         return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+    def word_weights(self, words: Ids, grams: sparse.csr_matrix) -> Floats:
+        """The pool's ``idf ** power`` of sorted words by id: (W,).
+
+        A word outside the vocabulary is not counted by itself; it occurs at most as often as the
+        rarest of its n-grams.
+
+        Args:
+            words: W ids.
+            grams: theirs, from `rows`.
+        """
+        known = int(np.searchsorted(words, self._words))
+        rare = np.minimum.reduceat(self._of_grams[grams.indices], grams.indptr[:-1])
+        counts = np.concatenate([self._of_words[words[:known]], rare[known:]])
+        idf = smoothed_idf(np.minimum(counts, self._posts), self._posts, add=1.0)
+        found: Floats = idf**self._power
+        return found
 
 
 def _by_id(ids: Ids, values: Floats) -> dict[int, float]:

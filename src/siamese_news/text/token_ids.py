@@ -37,13 +37,15 @@ class TokenIds(Sequence[Ids]):
     unknown: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: "Sequence[Any] | TokenIds") -> "TokenIds":
+    def of(
+        cls, texts: "Sequence[Any] | TokenIds", unknown: Mapping[int, str] | None = None
+    ) -> "TokenIds":
         """The ids of texts that come one by one; what is joined already stays as it is."""
         if isinstance(texts, TokenIds):
             return texts
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(np.int64, copy=False)
-        return cls(flat, np.concatenate([[0], np.cumsum(lengths)]))
+        return cls(flat, np.concatenate([[0], np.cumsum(lengths)]), unknown or {})
 
     @property
     def lengths(self) -> Ids:

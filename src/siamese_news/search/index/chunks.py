@@ -95,9 +95,12 @@ class Chosen:
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
         texts: list[NDArray[np.int64]] = []
+        unknown: dict[int, str] = {}
         for number, segment in enumerate(self.segments):
-            texts += segment.token_ids(self.rows_of(number, rows))
-        return TokenIds.of(texts)
+            own = segment.token_ids(self.rows_of(number, rows))
+            texts += own
+            unknown.update(own.unknown)
+        return TokenIds.of(texts, unknown)
 
 
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
