@@ -16,7 +16,7 @@ STEPS = (
     {"metrics", "baselines", "lexical_head", "rerankers", "data"},
     {"model"},
     {"scoring"},
-    {"evaluation"},
+    {"evaluation", "labels"},
     {"training", "search", "decide"},
     {"train", "evaluate", "cli", "desk", "__main__", "__init__"},
 )
@@ -38,6 +38,7 @@ FORBIDDEN_OUTSIDE = {
     "model": HEAVY,
     "scoring": HEAVY,
     "evaluation": HEAVY,
+    "labels": HEAVY | {"torch"},
     "search": HEAVY,
     "decide": HEAVY | {"torch"},
     "cli": HEAVY,

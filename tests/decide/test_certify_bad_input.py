@@ -17,7 +17,7 @@ from sheet_commands import (
     start,
 )
 
-from siamese_news.decide.sealed import write_sealed
+from siamese_news.decide.plan.files import write_sealed
 
 
 @pytest.fixture

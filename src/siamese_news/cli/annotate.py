@@ -12,7 +12,7 @@ from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, T
 
 if TYPE_CHECKING:
     from siamese_news.decide.annotating import Entry
-    from siamese_news.decide.population import Unit
+    from siamese_news.labels.results import Unit
 
 
 class RecallRule(StrEnum):
@@ -70,10 +70,9 @@ def annotate(
     with bad_input_exits("all labels are on disk; the same command goes on"):
         from siamese_news.decide import annotating
         from siamese_news.decide.certification import Certification
-        from siamese_news.decide.design import share_of
-        from siamese_news.decide.goals import Certifying, Goal, Several, Stopping
-        from siamese_news.decide.plan import beside
-        from siamese_news.decide.sealed import SEAL
+        from siamese_news.decide.plan.design import share_of
+        from siamese_news.decide.plan.files import SEAL, beside
+        from siamese_news.decide.stopping.goals import Certifying, Goal, Several, Stopping
         from siamese_news.errors import InputError
 
         if labels.suffix != ".jsonl":

@@ -39,8 +39,13 @@ def feedback(
     Exit codes: 0 done (also where the order stays), 1 output cannot be written, 2 bad input.
     """
     with bad_input_exits():
-        from siamese_news.decide.feedback import learn, read_verdicts
-        from siamese_news.decide.learned import clusters_in, read_scored, write_learned
+        from siamese_news.decide.learning import (
+            clusters_in,
+            learn,
+            read_scored,
+            read_verdicts,
+            write_learned,
+        )
         from siamese_news.errors import InputError
 
         if out.suffix.lower() != ".parquet":

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from siamese_news.decide.drawn import Drawn, DrawnFile
-from siamese_news.decide.journal import Journal
-from siamese_news.decide.labels import Label, Labels, check_value
-from siamese_news.decide.population import Unit
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Journal
+from siamese_news.labels.matching import Label, Labels, SampledPost, SampledPosts
+from siamese_news.labels.results import Unit
+from siamese_news.labels.sheets import check_value
 
 VALUES: dict[str, int | str] = {"y": 1, "n": 0, "s": "skip"}
 
@@ -19,7 +19,7 @@ VALUES: dict[str, int | str] = {"y": 1, "n": 0, "s": "skip"}
 class Entry:
     """One answer: the post, what was said, and a note."""
 
-    drawn: Drawn
+    drawn: SampledPost
     value: int | str
     note: str = ""
 
@@ -38,7 +38,7 @@ class Answers:
         InputError: for a file of another plan, and a damaged one.
     """
 
-    def __init__(self, path: Path, plan: str, drawn: DrawnFile) -> None:
+    def __init__(self, path: Path, plan: str, drawn: SampledPosts) -> None:
         self.path = path
         self.entries: list[Entry] = []
         self._journal = Journal(path)
@@ -68,7 +68,7 @@ class Answers:
             )
         return labels
 
-    def put(self, drawn: Drawn, unit: Unit, value: int | str, note: str = "") -> None:
+    def put(self, drawn: SampledPost, unit: Unit, value: int | str, note: str = "") -> None:
         """Add an answer; it is on disk when this returns."""
         self.entries.append(Entry(drawn, value, note))
         row: dict[str, Any] = {"key": drawn.key, "post": drawn.post}
@@ -87,7 +87,7 @@ class Answers:
         return entry
 
 
-Ask = Callable[[Labels], tuple[Unit, Drawn] | None]
+Ask = Callable[[Labels], tuple[Unit, SampledPost] | None]
 Show = Callable[[Unit, list[Entry]], None]
 
 

@@ -8,19 +8,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from siamese_news.decide.audit import lower_bound, upper_bound
-from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
-from siamese_news.decide.certification import Certification
-from siamese_news.decide.design import share_of
-from siamese_news.decide.labels import Labels, check_value, read_labels
-from siamese_news.decide.ledger import plans_over
-from siamese_news.decide.page import write_page
-from siamese_news.decide.plan import Settings, beside
-from siamese_news.decide.population import Population
+from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
+from siamese_news.decide.certificate import (
+    certificate_of,
+    sentence_of,
+    write_certificate,
+    write_page,
+)
+from siamese_news.decide.certification import Certification, Settings
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import beside
+from siamese_news.decide.plan.ledger import plans_over
+from siamese_news.decide.plan.population import Population
 from siamese_news.desk.labels import LabelLog
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels, read_labels
+from siamese_news.labels.sheets import check_value
 from siamese_news.utils.files import atomic_write
 
 BUDGET_CAP = 100_000

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.records import Post
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.label_files import read_rows
-from siamese_news.decide.population import Unit
-from siamese_news.decide.sheets import write_sheet
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.results import Unit
+from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import read_results, write_report
@@ -172,7 +170,7 @@ def _tasks(format: str) -> Callable[[Desk, Path], None]:
         posts = list(desk.results().by_id(needed).values()) or desk.results().posts(ranks)
         for post in posts:
             if not desk.log.by_annotator(post.id):
-                rows.append((Drawn("", post.id), Unit(post.id, post.id, "", post.text)))
+                rows.append(("", Unit(post.id, post.id, "", post.text)))
         if not rows:
             raise InputError("there is no post left to label")
         path.unlink(missing_ok=True)

@@ -8,9 +8,9 @@ from itertools import chain, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.audit import lower_bound, upper_bound
-from siamese_news.decide.design import Keys, Order
-from siamese_news.decide.population import Population
+from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
+from siamese_news.decide.plan.design import Keys, Order
+from siamese_news.decide.plan.population import Population
 from siamese_news.desk.labels import LabelLog
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line

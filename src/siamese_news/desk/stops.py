@@ -5,16 +5,14 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from siamese_news.decide.design import share_of
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
-from siamese_news.decide.labels import Label, Labels
-from siamese_news.decide.plan import beside
-from siamese_news.decide.sealed import SEAL
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import SEAL, beside
+from siamese_news.decide.stopping.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
 from siamese_news.desk.labels import LabelLog
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Label, Labels, SampledPost
 from siamese_news.utils.files import atomic_write
 
 _VALUES = {"yes": 1, "no": 0}  # everything else counts as skipped
@@ -150,7 +148,7 @@ class Stops:
         ranks = work.population.ranks_of(self._log.posts())
         for post in ranks:
             said = _VALUES.get(self._log.verdict(post), "skip")
-            label = Label(Drawn("", post), said == 1, said == "skip", str(self._log.path))
+            label = Label(SampledPost("", post), said == 1, said == "skip", str(self._log.path))
             labels.of[post] = label
         return labels
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from siamese_news.desk.agreeing import agreements
+from siamese_news.decide.agreement import agreements
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.hand_over import commands
 from siamese_news.desk.uploads import CAPS

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.lines import read_lines
-from siamese_news.decide.design import least_errors
-from siamese_news.decide.population import Population
+from siamese_news.decide.plan.design import least_errors
+from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 
 

@@ -4,20 +4,111 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from siamese_news.decide.drawn import Drawn, DrawnFile
-from siamese_news.decide.journal import Journal
-from siamese_news.decide.label_files import NO, SKIP, YES, RawLabel, read_rows
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Journal
+from siamese_news.labels.results import Unit
+from siamese_news.labels.sheets import NO, SKIP, YES, RawLabel, check_value, read_rows
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
 _ROUNDED = 15  # digits that a spreadsheet keeps of a number
-_BOUND = 500  # characters of a text that its check value rests on
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPost:
+    """One drawn unit.
+
+    Attributes:
+        key: what stands in a sheet for it; no spreadsheet takes it for a number.
+        name: what the population knows it by.
+        part: what it was drawn for, where a plan has several samples; else empty.
+    """
+
+    key: str
+    name: str
+    part: str = ""
+
+    @property
+    def post(self) -> str:
+        """The post's id."""
+        return self.name.rpartition("\t")[2]
+
+    @property
+    def article(self) -> str:
+        """The article's id; empty where units are posts."""
+        return self.name.rpartition("\t")[0]
+
+
+class SampledPosts:
+    """The drawn units of a plan, in the order in which they were drawn; only ever longer.
+
+    Args:
+        path: JSON lines; need not be there yet.
+        plan: the seal of the plan that it belongs to.
+
+    Raises:
+        InputError: for a damaged file.
+    """
+
+    def __init__(self, path: Path, plan: str) -> None:
+        self.path = path
+        self._plan = plan
+        self.by_key: dict[str, SampledPost] = {}
+        self.by_name: dict[str, SampledPost] = {}
+        self._journal = Journal(path)
+        for number, row in self._journal.rows:
+            try:
+                parts = (row["key"], row["name"], row.get("part", ""))
+                if not all(isinstance(part, str) for part in parts):
+                    raise TypeError("key, name and part are no texts")
+            except (KeyError, TypeError) as error:
+                raise self._journal.damaged(number, error) from error
+            self._take(SampledPost(*parts))
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def draw(self, units: Iterable[Unit], part: str = "") -> list[SampledPost]:
+        """Write units down that are not yet there; returns all of them."""
+        found, new = [], []
+        for unit in units:
+            drawn = self.by_name.get(unit.name)
+            if drawn is None:
+                drawn = SampledPost(self._key(unit.name), unit.name, part)
+                self._take(drawn)
+                new.append(drawn)
+            found.append(drawn)
+        if new:
+            self._journal.append(
+                {"key": one.key, "name": one.name} | ({"part": one.part} if one.part else {})
+                for one in new
+            )
+        return found
+
+    def keyed(self, units: Sequence[Unit]) -> list[tuple[str, Unit]]:
+        """Draw units, and give each with its key, as `write_sheet` takes them."""
+        return [(one.key, unit) for one, unit in zip(self.draw(units), units, strict=True)]
+
+    def of_part(self, part: str) -> Sequence[SampledPost]:
+        """The units that were drawn for one sample."""
+        return [drawn for drawn in self.by_key.values() if drawn.part == part]
+
+    def _take(self, drawn: SampledPost) -> None:
+        self.by_key[drawn.key] = drawn
+        self.by_name[drawn.name] = drawn
+
+    def _key(self, name: str) -> str:
+        for length in range(8, 33):
+            # A letter first, so that nobody reads 12e45678 as a number.
+            key = "k" + hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()[:length]
+            if key not in self.by_key:
+                return key
+        raise AssertionError("two posts have one key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +123,7 @@ class Label:
         text: of the post, as the sheet has it.
     """
 
-    drawn: Drawn
+    drawn: SampledPost
     relevant: bool
     skipped: bool
     where: str
@@ -77,7 +168,7 @@ class Labels:
         return found
 
 
-def read_labels(paths: Sequence[Path], drawn: DrawnFile) -> Labels:
+def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
     """Read the labels of one or several sheets, in any order.
 
     Args:
@@ -92,7 +183,7 @@ def read_labels(paths: Sequence[Path], drawn: DrawnFile) -> Labels:
     labels = Labels()
     rows = 0
     for path in paths:
-        sheet: list[tuple[Drawn, str]] = []
+        sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
             rows += 1
             said = raw.verdict()
@@ -182,22 +273,7 @@ def changed_sentence(changed: int) -> str:
     )
 
 
-def check_value(name: str, text: str) -> str:
-    """The check value of a row: by it a text that was moved to another row is noticed.
-
-    Only the ASCII letters and digits of the first 500 characters count: programs change line ends
-    and quotes, and Excel's CSV turns what Windows-1252 lacks into question marks.
-
-    Args:
-        name: of the unit.
-        text: that stands beside it.
-    """
-    plain = re.sub("[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()).lower()
-    # A letter first, so that no spreadsheet takes it for a number.
-    return "c" + hashlib.blake2b(f"{name}\t{plain}".encode()).hexdigest()[:6]
-
-
-def _check_row(raw: RawLabel, found: Drawn, labels: Labels) -> None:
+def _check_row(raw: RawLabel, found: SampledPost, labels: Labels) -> None:
     if not raw.check.strip():
         labels.unchecked += 1
     elif raw.text.strip() and raw.check.strip().lower() != check_value(found.name, raw.text):
@@ -208,7 +284,9 @@ def _check_row(raw: RawLabel, found: Drawn, labels: Labels) -> None:
         )
 
 
-def _refuse_sorted(path: Path, sheet: Sequence[tuple[Drawn, str]], drawn: DrawnFile) -> None:
+def _refuse_sorted(
+    path: Path, sheet: Sequence[tuple[SampledPost, str]], drawn: SampledPosts
+) -> None:
     """Refuse labels that are sorted though the posts are not.
 
     Rows that were sorted as a whole no longer follow the order in which posts were drawn. Relevant
@@ -233,7 +311,7 @@ def _refuse_sorted(path: Path, sheet: Sequence[tuple[Drawn, str]], drawn: DrawnF
         )
 
 
-def _find(raw: RawLabel, drawn: DrawnFile, labels: Labels) -> Drawn | None:
+def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | None:
     if raw.key:
         found = drawn.by_key.get(raw.key.strip().lower())
         if found is not None and raw.post and raw.post != found.post:

@@ -10,13 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from siamese_news.decide.certification import Certification
-from siamese_news.decide.design import Order
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.labels import Labels
-from siamese_news.decide.planned import Planned
-from siamese_news.decide.population import Population, Unit
-from siamese_news.decide.sealed import read_sealed
-from siamese_news.decide.stopping import (
+from siamese_news.decide.plan.design import Order
+from siamese_news.decide.plan.files import read_sealed
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.decide.stopping.rules import (
     Find,
     RandomPositives,
     Rule,
@@ -24,6 +22,8 @@ from siamese_news.decide.stopping import (
     not_relevant_in_a_row,
 )
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels, SampledPost
+from siamese_news.labels.results import Unit
 
 RANDOM_FIRST, TOP_FIRST = "random-first", "top-first"
 
@@ -96,8 +96,8 @@ class Saved:
         )
 
 
-class Stopping(Planned):
-    """A plan for labelling down a ranking, and what it asks for next; see `Planned`."""
+class Stopping(SamplingPlan):
+    """A plan for labelling down a ranking, and what it asks for next; see `SamplingPlan`."""
 
     kind = "stopping"
 
@@ -145,7 +145,7 @@ class Stopping(Planned):
             criteria=criteria,
         )  # fmt: skip
 
-    def ask(self, labels: Labels) -> tuple[Unit, Drawn] | None:
+    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
         """The next post; None when every rule is satisfied."""
         unit = self.next_unit(labels)
         return None if unit is None else (unit, self.drawn.draw([unit])[0])
@@ -200,7 +200,7 @@ class Certifying:
         self.plan = work.plan
         self.drawn = work.drawn
 
-    def ask(self, labels: Labels) -> tuple[Unit, Drawn] | None:
+    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
         """The next post; None when the budget is spent or nothing more can be shown."""
         ranks = self.work.next_posts(labels)
         if not ranks:
@@ -236,7 +236,7 @@ class Several:
         self.plan = certifying.plan
         self.drawn = certifying.drawn
 
-    def ask(self, labels: Labels) -> tuple[Unit, Drawn] | None:
+    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
         """The next post; None when nothing is left to do for any goal."""
         asked = self._certifying.ask(labels)
         if asked is not None:

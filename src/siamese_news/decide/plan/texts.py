@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.descent import UNKNOWN
-from siamese_news.decide.design import Order
-from siamese_news.decide.labels import Labels
-from siamese_news.decide.population import Population, Unit
+from siamese_news.decide.bounds.descent import UNKNOWN
+from siamese_news.decide.plan.design import Order
+from siamese_news.decide.plan.population import Population
+from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
 
 # A pass over the posts costs much more than their texts in memory, so one pass looks up many:
 _BEST = 50_000  # all posts from the top, for labels of small sets are anywhere in a larger one

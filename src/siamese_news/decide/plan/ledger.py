@@ -16,10 +16,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from siamese_news.decide.journal import Journal
-from siamese_news.decide.population import SKETCH, Population
-from siamese_news.decide.sealed import read_sealed, seal_of
+from siamese_news.decide.plan.files import read_sealed, seal_of
+from siamese_news.decide.plan.population import SKETCH, Population
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Journal
 
 _CLAIMS = ("targets", "confidence", "joint")
 

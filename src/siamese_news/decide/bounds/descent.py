@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.design import Order
-from siamese_news.decide.tables import Tables
+from siamese_news.decide.bounds.tables import Tables
+from siamese_news.decide.plan.design import Order
 
 UNKNOWN = -1
 

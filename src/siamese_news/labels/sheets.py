@@ -1,16 +1,20 @@
 """Rows of files with labels, as programs save them, and the words that labels may be."""
 
 import csv
+import hashlib
 import io
 import json
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.errors import InputError
-from siamese_news.utils.spreadsheet import unguarded
+from siamese_news.labels.results import Unit
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.spreadsheet import guarded, unguarded
 
 T = TypeVar("T")
 
@@ -230,3 +234,118 @@ def _listed(value: Any, kind: type[T], where: str) -> list[T]:
             f"{where}: its annotations are not as Label Studio writes them; export them as JSON"
         )
     return found
+
+
+FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
+COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
+
+
+def format_of(path: Path, asked: str | None = None) -> str:
+    """The format of a sheet: the one asked for, else by the ending of its name.
+
+    Raises:
+        InputError: the name tells none.
+    """
+    if asked is not None:
+        return asked
+    name = path.name.lower()
+    for ending, found in (
+        (".prodigy.jsonl", "prodigy"), (".jsonl", "jsonl"), (".csv", "csv"),
+        (".json", "labelstudio"),
+    ):  # fmt: skip
+        if name.endswith(ending):
+            return found
+    raise InputError(
+        f"{path}: the name does not tell the format of the sheet; expected an ending .csv, .jsonl, "
+        ".json (Label Studio) or .prodigy.jsonl, or --format"
+    )
+
+
+def write_sheet(
+    path: Path,
+    rows: Iterable[tuple[str, Unit]],
+    format: str,
+) -> None:
+    """Write posts to label, in the order to label them, without score or rank.
+
+    Args:
+        path: a new file.
+        rows: the keys of the sampled posts, and the posts.
+        format: one of `FORMATS`.
+
+    Raises:
+        InputError: where the file is there already.
+    """
+    if path.exists():
+        raise InputError(
+            f"{path}: is there already and may have labels; name another --out, or remove it"
+        )
+    records = [
+        {
+            "key": key, "label": "", "text": unit.text, "link": unit.link,
+            "article": unit.article, "post": unit.post, "note": "",
+            "check": check_value(unit.name, unit.text),
+        }
+        for key, unit in rows
+    ]  # fmt: skip
+    with atomic_write(path) as stream:
+        _WRITERS[format](stream, records)
+
+
+def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    stream.write("\ufeff")  # by which spreadsheets know UTF-8
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for record in records:
+        # A carriage return alone would end the row for many programs.
+        cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
+        writer.writerow([guarded(cell) for cell in cells])
+
+
+def _write_jsonl(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    for record in records:
+        row = {**record, "label": None}
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _write_label_studio(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    tasks = [
+        {"data": {name: value for name, value in record.items() if name not in ("label", "note")}}
+        for record in records
+    ]
+    json.dump(tasks, stream, indent=1, ensure_ascii=False)
+    stream.write("\n")
+
+
+def _write_prodigy(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    for record in records:
+        names = ("key", "post", "article", "link", "check")
+        meta = {name: record[name] for name in names if record[name]}
+        task = {"text": record["text"], "label": "RELEVANT", "meta": meta}
+        stream.write(json.dumps(task, ensure_ascii=False) + "\n")
+
+
+_WRITERS = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "labelstudio": _write_label_studio,
+    "prodigy": _write_prodigy,
+}
+
+
+_BOUND = 500  # characters of a text that its check value rests on
+
+
+def check_value(name: str, text: str) -> str:
+    """The check value of a row: by it a text that was moved to another row is noticed.
+
+    Only the ASCII letters and digits of the first 500 characters count: programs change line ends
+    and quotes, and Excel's CSV turns what Windows-1252 lacks into question marks.
+
+    Args:
+        name: of the unit.
+        text: that stands beside it.
+    """
+    plain = re.sub("[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()).lower()
+    # A letter first, so that no spreadsheet takes it for a number.
+    return "c" + hashlib.blake2b(f"{name}\t{plain}".encode()).hexdigest()[:6]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.keyed_hash import siphash
+from siamese_news.decide.plan.keyed_hash import siphash
 from siamese_news.errors import InputError
 
 FIRST = 100

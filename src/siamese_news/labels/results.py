@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,22 @@ def _score(value: Any, where: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise InputError(f"{where}: field 'score' is {value!r}, expected a number") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to judge.
+
+    Attributes:
+        name: what the random order and the labels know it by.
+        post: the post's id.
+        article: of the list it stands in, where the results have several lists; else empty.
+        text: of the post; empty where the results have none.
+        link: to the post.
+    """
+
+    name: str
+    post: str
+    article: str = ""
+    text: str = ""
+    link: str = ""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.decide.chart import Line, line_chart
-from siamese_news.decide.labelled import FAMILIES, LabelledPool
-from siamese_news.decide.simulate import Cell, curve, family_cell, naive_size, pool_cell
-from siamese_news.decide.simulate import generator_of as _generator_of
-from siamese_news.decide.simulate_stopping import Promise, audits, find_labels, recalls, rules
+from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool
+from siamese_news.decide.simulation.precision import Cell, curve, family_cell, naive_size, pool_cell
+from siamese_news.decide.simulation.precision import generator_of as _generator_of
+from siamese_news.decide.simulation.stopping import Promise, audits, find_labels, recalls, rules
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

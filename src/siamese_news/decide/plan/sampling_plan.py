@@ -1,27 +1,27 @@
 """What every plan has in common: scores, model and corpus it rests on, and what it drew."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from siamese_news.decide import ledger
-from siamese_news.decide.drawn import DrawnFile
-from siamese_news.decide.labels import VerdictLog
-from siamese_news.decide.plan import beside
-from siamese_news.decide.population import Population, Unit, file_sha256
-from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
-from siamese_news.decide.texts import Texts
-from siamese_news.decide.unchanged import check_unchanged, model_of
+from siamese_news.decide.plan import ledger
+from siamese_news.decide.plan.files import SEAL, beside, read_sealed, write_sealed
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import SampledPosts, VerdictLog
+from siamese_news.labels.results import Unit
+from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
 """How posts get their places in the random order; a plan of another order cannot go on."""
 
 
-class Planned:
+class SamplingPlan:
     """A plan over a population.
 
     Args:
@@ -45,7 +45,7 @@ class Planned:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        self.drawn = DrawnFile(beside(path, "drawn.jsonl"), plan[SEAL])
+        self.drawn = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
         self.log = VerdictLog(beside(path, "verdicts.jsonl"))
 
     @classmethod
@@ -151,3 +151,57 @@ class Planned:
     def earlier_error(self) -> Fraction:
         """The chance that one of the earlier plans over the same scores says something wrong."""
         return sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
+
+
+def model_of(results: Path) -> dict[str, str] | None:
+    """Which model scored the posts, if that stands beside them."""
+    meta = results.with_name(results.name + ".meta.json")
+    try:
+        content = json.loads(meta.read_text(encoding="utf-8"))
+        model = content["provenance"]["model"]
+        return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def check_unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
+    """The population of a plan, if scores, model and corpus are what they were.
+
+    Raises:
+        InputError: says what changed.
+    """
+    if not results.exists():
+        raise InputError(f"{results}: no such file; name the scored posts with --results")
+    digest = file_sha256(results)
+    if digest != plan["population"]["sha256"]:
+        raise InputError(f"{results}: {_changes(plan, results)}. {_NEW}")
+    model = model_of(results)
+    if plan["model"] and model and model["sha256"] != plan["model"]["sha256"]:
+        raise InputError(
+            f"{results}.meta.json: the model was {plan['model']['sha256'][:12]}, is "
+            f"{model['sha256'][:12]}. {_NEW}"
+        )
+    for was, now in zip(plan["corpus"], corpus, strict=False):
+        if not now.exists():
+            raise InputError(f"{now}: no such file; name the corpus with --posts")
+        if file_sha256(now) != was["sha256"]:
+            raise InputError(f"{now}: the corpus changed since the plan was made. {_NEW}")
+    return Population(results)
+
+
+_NEW = (
+    "A certificate holds for the scores it was planned for; go back to them, or plan anew with "
+    "sample --again"
+)
+
+
+def _changes(plan: dict[str, Any], results: Path) -> str:
+    population = Population(results)
+    before, now = plan["population"]["posts"], len(population)
+    if before != now:
+        return f"the scores changed since the plan was made: {before:,} posts then, {now:,} now"
+    for size, cut in zip(plan["sets"], plan["cuts"], strict=True):
+        score = float(population.scores[size - 1])
+        if score != cut:
+            return f"the scores changed: that of post {size:,} from the top was {cut}, is {score}"
+    return "the file changed since the plan was made (rows, ids or texts, or how they are packed)"

@@ -2,38 +2,18 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.design import keys_of
-from siamese_news.decide.scored_file import read_columns, read_texts
+from siamese_news.decide.plan.design import keys_of
 from siamese_news.errors import InputError
+from siamese_news.labels.results import Unit, read_columns, read_texts
 
 SKETCH = 64
 """Hashes of a sketch: their share in common is that of the posts, to within .06."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One thing to judge.
-
-    Attributes:
-        name: what the random order and the labels know it by.
-        post: the post's id.
-        article: of the list it stands in, where the results have several lists; else empty.
-        text: of the post; empty where the results have none.
-        link: to the post.
-    """
-
-    name: str
-    post: str
-    article: str = ""
-    text: str = ""
-    link: str = ""
 
 
 class Population:
@@ -215,19 +195,6 @@ class _Column:
         import pyarrow as pa
 
         return pa.concat_arrays(self._column.slice(start, end - start).chunks)
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes.
-
-    Raises:
-        InputError: where it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
 def _indices(rows: NDArray[np.int64]) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.audit import lower_bound, recall_bound
-from siamese_news.decide.labelled import LabelledPool
-from siamese_news.decide.recall import binomial_place, switch_after
-from siamese_news.decide.simulate import generator_of, interval
+from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound
+from siamese_news.decide.simulation.pools import LabelledPool
+from siamese_news.decide.simulation.precision import generator_of, interval
+from siamese_news.decide.stopping.rules import binomial_place, switch_after
 
 _LOOK = 4096  # random labels that are looked at together
 
