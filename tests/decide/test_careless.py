@@ -37,7 +37,7 @@ def labelled(work, truth):
     while ranks := work.next_posts(labels, at_least=25):
         for unit in work.units(ranks):
             drawn = SampledPost("", unit.name)
-            labels.of[unit.name] = Label(drawn, truth[unit.post], False, "")
+            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.post] else "no", "")
     return labels
 
 

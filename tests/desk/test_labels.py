@@ -12,20 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from siamese_news.desk.labels import Conflict, LabelLog
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Conflict, LabelJournal
 
 
 @pytest.fixture
 def log(tmp_path):
-    opened = LabelLog(tmp_path / "labels.jsonl")
+    opened = LabelJournal(tmp_path / "labels.jsonl")
     yield opened
     opened.close()
 
 
 def _again(log):
     log.close()
-    return LabelLog(log.path)
+    return LabelJournal(log.path)
 
 
 def test_a_label_is_there_after_opening_again(log):
@@ -92,17 +92,17 @@ def test_an_unfinished_line_is_cut_off_and_a_damaged_one_is_named(log):
     log.close()
     whole = log.path.read_bytes()
     log.path.write_bytes(whole + b'{"n": 3, "post": "p3", "lab')
-    again = LabelLog(log.path)
+    again = LabelJournal(log.path)
     assert again.posts() == ["p1", "p2"]
     assert again.add("p3", "no", "ana").number == 3
     again.close()
     lines = log.path.read_bytes().splitlines(keepends=True)
     log.path.write_bytes(lines[0] + b"\n" + lines[1])
     with pytest.raises(InputError, match=r"labels.jsonl:2: is damaged"):
-        LabelLog(log.path)
+        LabelJournal(log.path)
     log.path.write_bytes(lines[0] + lines[2])
     with pytest.raises(InputError, match="number 3"):
-        LabelLog(log.path)
+        LabelJournal(log.path)
 
 
 def test_a_request_that_is_given_up_stops_nobody(log):
@@ -137,23 +137,15 @@ def test_many_threads_lose_nothing(log):
 def test_a_full_disk_loses_the_label_and_says_so(log, monkeypatch):
     log.add("p1", "yes", "ana")
 
-    class Full:
-        def __init__(self, stream):
-            self.stream = stream
+    def full(handle):
+        raise OSError(28, "No space left on device")
 
-        def write(self, data):
-            self.stream.write(bytes(data[:10]))
-            raise OSError(28, "No space left on device")
-
-        def __getattr__(self, name):
-            return getattr(self.stream, name)
-
-    whole = log._stream
-    monkeypatch.setattr(log, "_stream", Full(whole))
-    with pytest.raises(OSError, match="No space"):
-        log.add("p2", "yes", "ana")
-    assert log.posts() == ["p1"]
-    monkeypatch.setattr(log, "_stream", whole)
+    whole = log.path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            log.add("p2", "yes", "ana")
+    assert log.posts() == ["p1"] and log.path.read_bytes() == whole
     assert log.add("p3", "yes", "ana").number == 2
     assert _again(log).posts() == ["p1", "p3"]
 
@@ -162,8 +154,8 @@ _WRITER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from siamese_news.desk.labels import LabelLog
-log = LabelLog(Path(sys.argv[1]))
+from siamese_news.labels.journal import LabelJournal
+log = LabelJournal(Path(sys.argv[1]))
 for number in range(log.version, 100_000):
     log.add(f"p{number}", "yes", "ana")
     print(number, flush=True)
@@ -183,7 +175,7 @@ def test_what_was_confirmed_survives_kill(tmp_path):
         process.wait()
         process.stdout.close()
         last = int([line for line in confirmed if line.endswith("\n")][-1])
-        log = LabelLog(path)
+        log = LabelJournal(path)
         assert set(log.posts()) >= {f"p{number}" for number in range(last + 1)}
         assert log.version == len(log.posts())
         log.close()

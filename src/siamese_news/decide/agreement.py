@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from siamese_news.desk.labels import LabelLog
+from siamese_news.labels.journal import LabelJournal
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Agreements:
     alpha: float | None
 
 
-def agreements(log: LabelLog) -> Agreements | None:
+def agreements(log: LabelJournal) -> Agreements | None:
     """Compare the annotators; None where no post has the labels of two.
 
     An unsure label says nothing about the post, and does not count.

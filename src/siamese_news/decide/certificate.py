@@ -19,7 +19,7 @@ FORMAT = "siamese_news certificate 1"
 
 
 def certificate_of(
-    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path]
+    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """The certificate as plain values.
 
@@ -54,11 +54,20 @@ def certificate_of(
             "drawn_without_label": sum(name not in labels.of for name in work.drawn.by_name),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
-            "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
+            "files": _files(sheets),
         },
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
+
+
+def with_files(content: Mapping[str, Any], sheets: Sequence[Path]) -> dict[str, Any]:
+    """A certificate that names the files of its labels, for labels that came from elsewhere."""
+    return {**content, "labels": {**content["labels"], "files": _files(sheets)}}
+
+
+def _files(sheets: Sequence[Path]) -> list[dict[str, str]]:
+    return [{"file": str(path), "sha256": file_sha256(path)} for path in sheets]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:

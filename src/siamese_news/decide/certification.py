@@ -19,6 +19,7 @@ from siamese_news.decide.plan.sampling_plan import SamplingPlan
 from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import format_of, write_sheet
 
 METHOD = "descent over nested sets, exact group-sequential tests without replacement, version 2"
@@ -312,6 +313,17 @@ class Certification(SamplingPlan):
                 needed = self._distinct(assumed)[:wanted]
             return needed
         return []
+
+    def ask(self, labels: Labels) -> Unit | None:
+        """The next post; None when the budget is spent or nothing more can be shown."""
+        ranks = self.next_posts(labels)
+        return self.units(ranks[:1])[0] if ranks else None
+
+    def status(self, labels: Labels) -> str:
+        """How far the labeling is, without what would give rank or score away."""
+        relevant = sum(label.relevant for label in labels.of.values())
+        planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
+        return f"{planned}, {relevant:,} relevant"
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []

@@ -11,6 +11,7 @@ from siamese_news.data.records import Post
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import annotator_name
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
@@ -72,12 +73,7 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         InputError: for a file without labels, and a label that is none; nothing is taken then.
     """
     rows = [row for row in read_rows(path) if row.label.strip()]
-    keys = {}
-    if desk.deciding.planned:
-        for line in desk.deciding.files():
-            if line.name.endswith(".drawn.jsonl"):
-                drawn = [json.loads(row) for row in line.read_bytes().splitlines()]
-                keys = {one["key"]: one["name"].rpartition("\t")[2] for one in drawn}
+    keys = desk.deciding.keys()
     said: list[tuple[str, str]] = []
     for row in rows:
         try:
@@ -91,7 +87,7 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         if post not in known:
             counts["unknown"] += 1
             continue
-        there = desk.log.of(post, " ".join(annotator.split())[:60])
+        there = desk.log.of(post, annotator_name(annotator))
         if there is not None and there.label == value:
             counts["already"] += 1
         else:

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Journal
+from siamese_news.labels.journal import CONFLICT, SKIP, YES, Journal, LabelJournal
 from siamese_news.labels.results import Unit
-from siamese_news.labels.sheets import NO, SKIP, YES, RawLabel, check_value, read_rows
+from siamese_news.labels.sheets import RawLabel, check_value, read_rows
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
 _ROUNDED = 15  # digits that a spreadsheet keeps of a number
@@ -113,21 +113,27 @@ class SampledPosts:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One label.
+    """What was said of one post.
 
     Attributes:
-        drawn: of which post.
-        relevant: what the annotator says.
-        skipped: whether nothing was said; that counts as not relevant.
+        sampled: of which post.
+        said: ``yes``, ``no`` or ``skip``.
         where: ``path:line`` of it.
-        text: of the post, as the sheet has it.
     """
 
-    drawn: SampledPost
-    relevant: bool
-    skipped: bool
+    sampled: SampledPost
+    said: str
     where: str
-    text: str = ""
+
+    @property
+    def relevant(self) -> bool:
+        """Whether it counts as relevant."""
+        return self.said == YES
+
+    @property
+    def skipped(self) -> bool:
+        """Whether nothing was said; that counts as not relevant."""
+        return self.said == SKIP
 
 
 @dataclass(slots=True)
@@ -195,11 +201,11 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
                 continue
             _check_row(raw, found, labels)
             sheet.append((found, said))
-            new = Label(found, said == YES, said == SKIP, raw.where, raw.text)
+            new = Label(found, said, raw.where)
             old = labels.of.get(found.name)
             if old is None:
                 labels.of[found.name] = new
-            elif (old.relevant, old.skipped) == (new.relevant, new.skipped):
+            elif old.said == new.said:
                 labels.repeated += 1
             else:
                 raise InputError(
@@ -213,6 +219,24 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
             f"expected the sheets of {drawn.path}"
         )
+    return labels
+
+
+def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Labels:
+    """The labels of a journal, in the order in which they came.
+
+    A post of which annotators say different things counts as skipped.
+
+    Args:
+        journal: with the labels.
+        sampled: the posts that labels count of; None for all.
+    """
+    labels = Labels()
+    for name in journal.posts():
+        one = SampledPost("", name) if sampled is None else sampled.by_name.get(name)
+        if one is not None:
+            said = journal.verdict(name)
+            labels.of[name] = Label(one, SKIP if said == CONFLICT else said, str(journal.path))
     return labels
 
 
@@ -243,10 +267,7 @@ class VerdictLog:
 
     def look(self, labels: Labels) -> None:
         """Write down what is new; it is on the disk when this returns."""
-        now = {
-            label.drawn.key: SKIP if label.skipped else YES if label.relevant else NO
-            for label in labels.of.values()
-        }
+        now = {label.sampled.key: label.said for label in labels.of.values()}
         new = {key: now.get(key, "") for key in [*now, *self._last]}
         new = {key: said for key, said in new.items() if self._last.get(key, "") != said}
         if not new:
@@ -274,6 +295,8 @@ def changed_sentence(changed: int) -> str:
 
 
 def _check_row(raw: RawLabel, found: SampledPost, labels: Labels) -> None:
+    if raw.check is None:
+        return
     if not raw.check.strip():
         labels.unchecked += 1
     elif raw.text.strip() and raw.check.strip().lower() != check_value(found.name, raw.text):

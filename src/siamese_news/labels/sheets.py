@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import NO, SKIP, YES, read_judgments
 from siamese_news.labels.results import Unit
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.spreadsheet import guarded, unguarded
 
 T = TypeVar("T")
-
-YES, NO, SKIP = "yes", "no", "skip"
 
 _KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
 _WORDS = {
@@ -33,7 +32,10 @@ _VERDICTS["not relevant"] = NO
 
 @dataclass(frozen=True, slots=True)
 class RawLabel:
-    """A row as it stands in a file; `label` is empty where there is none yet."""
+    """A row of a file; `label` is empty where there is none yet.
+
+    `check` is None where labels cannot have moved to other posts.
+    """
 
     where: str
     key: str
@@ -41,7 +43,7 @@ class RawLabel:
     article: str
     label: str
     text: str
-    check: str
+    check: str | None
 
     def verdict(self) -> str:
         """``yes``, ``no`` or ``skip``; empty where there is no label yet.
@@ -76,6 +78,10 @@ def read_rows(path: Path) -> Iterator[RawLabel]:
     start = text.lstrip()[:1]
     if start == "[":
         yield from _label_studio(path, text)
+    elif start == "{" and '"n"' in text.partition(":")[0]:
+        for given in read_judgments(path):
+            article, _, post = given.post.rpartition("\t")
+            yield RawLabel(f"{path}:{given.number}", "", post, article, given.label, "", None)
     elif start == "{":
         yield from _json_lines(path, text)
     else:
@@ -164,7 +170,6 @@ def _plain(value: Any) -> str:
 
 
 def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
-    found: list[RawLabel] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -175,11 +180,6 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
             raise InputError(f"{where}: not JSON ({error}); expected one object a line") from error
         if not isinstance(row, dict):
             raise InputError(f"{where}: expected an object with key or post, and label")
-        if "plan" in row:  # the head of a file that annotate writes
-            continue
-        if row.get("undo"):
-            found = [raw for raw in found if raw.key != row.get("key")]
-            continue
         if "answer" in row or ("meta" in row and "key" not in row):
             meta = row.get("meta")
             row = {
@@ -190,8 +190,7 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
             raise InputError(
                 f"{where}: the fields are {', '.join(row)}; expected key or post, and label"
             )
-        found.append(_raw(where, row))
-    yield from found
+        yield _raw(where, row)
 
 
 def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:

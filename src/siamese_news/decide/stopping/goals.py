@@ -22,7 +22,7 @@ from siamese_news.decide.stopping.rules import (
     not_relevant_in_a_row,
 )
 from siamese_news.errors import InputError
-from siamese_news.labels.matching import Labels, SampledPost
+from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 
 RANDOM_FIRST, TOP_FIRST = "random-first", "top-first"
@@ -145,13 +145,8 @@ class Stopping(SamplingPlan):
             criteria=criteria,
         )  # fmt: skip
 
-    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
+    def ask(self, labels: Labels) -> Unit | None:
         """The next post; None when every rule is satisfied."""
-        unit = self.next_unit(labels)
-        return None if unit is None else (unit, self.drawn.draw([unit])[0])
-
-    def next_unit(self, labels: Labels) -> Unit | None:
-        """The next post, not drawn yet; None when every rule is satisfied."""
         ranks = self.needed(labels)
         return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
 
@@ -184,36 +179,9 @@ class Stopping(SamplingPlan):
 
     def _known(self, labels: Labels) -> dict[int, int]:
         ranks = self.population.ranks_of(list(labels.of))
-        return {ranks[name]: int(label.relevant) for name, label in labels.of.items()}
-
-
-class Certifying:
-    """A precision certificate, asked one post at a time: no label is wasted.
-
-    Args:
-        work: the plan and its population.
-    """
-
-    def __init__(self, work: Certification) -> None:
-        self.work = work
-        self.path = work.path
-        self.plan = work.plan
-        self.drawn = work.drawn
-
-    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
-        """The next post; None when the budget is spent or nothing more can be shown."""
-        ranks = self.work.next_posts(labels)
-        if not ranks:
-            return None
-        (unit,) = self.work.units(ranks[:1])
-        (drawn,) = self.drawn.draw([unit])
-        return unit, drawn
-
-    def status(self, labels: Labels) -> str:
-        """Where it stands, without what would give rank or score away."""
-        relevant = sum(label.relevant for label in labels.of.values())
-        budget = self.work.settings.budget
-        return f"{len(labels.of):,} of {budget:,} planned labels, {relevant:,} relevant"
+        return {
+            ranks[name]: int(label.relevant) for name, label in labels.of.items() if name in ranks
+        }
 
 
 class Several:
@@ -225,26 +193,20 @@ class Several:
     looks.
 
     Args:
-        certifying: the certificate.
+        certification: the certificate.
         stopping: the other goals over the same scores.
     """
 
-    def __init__(self, certifying: Certifying, stopping: Stopping) -> None:
-        self._certifying = certifying
+    def __init__(self, certification: Certification, stopping: Stopping) -> None:
+        self._certification = certification
         self._stopping = stopping
-        self.path = certifying.path
-        self.plan = certifying.plan
-        self.drawn = certifying.drawn
+        self.plan = certification.plan
+        self.drawn = certification.drawn
 
-    def ask(self, labels: Labels) -> tuple[Unit, SampledPost] | None:
+    def ask(self, labels: Labels) -> Unit | None:
         """The next post; None when nothing is left to do for any goal."""
-        asked = self._certifying.ask(labels)
-        if asked is not None:
-            return asked
-        unit = self._stopping.next_unit(labels)
-        return None if unit is None else (unit, self.drawn.draw([unit])[0])
+        return self._certification.ask(labels) or self._stopping.ask(labels)
 
     def status(self, labels: Labels) -> str:
         """Where the goals stand; while posts of the certificate come, without rank or score."""
-        stands = self._certifying.status(labels)
-        return f"{stands}; {self._stopping.status(labels)}"
+        return f"{self._certification.status(labels)}; {self._stopping.status(labels)}"
