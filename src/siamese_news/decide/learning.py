@@ -7,7 +7,7 @@ the search. It is worth using only where it is surely better, by cross-validatio
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.labels.results import read_table
 from siamese_news.labels.sheets import SKIP, YES, read_rows
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
 from siamese_news.utils.files import atomic_write
-from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.provenance import provenance
 
 LEAST = 10
 """Labels of relevant posts without which nothing is learned."""
@@ -81,6 +82,22 @@ class Feedback:
             f"{self.high:+z.3f})."
         )
         return said + ("" if self.helps else " That is no sure gain: the order stays as it was.")
+
+    def word_lines(self) -> list[str]:
+        """The words that speak for and against a post, a line each."""
+        return [
+            f"words that speak {what} a post: {', '.join(words) or 'none'}"
+            for what, words in zip(("for", "against"), self.words, strict=True)
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """What was learned, as JSON has it, without the scores."""
+        return {
+            "relevant": self.relevant, "other": self.other, "far": self.far,
+            "before": self.before, "after": self.after, "low": self.low, "high": self.high,
+            "helps": self.helps, "words": [list(words) for words in self.words],
+            "sentence": self.sentence(),
+        }  # fmt: skip
 
 
 def read_verdicts(paths: Sequence[Path]) -> dict[str, bool]:
@@ -259,42 +276,48 @@ BEFORE = "rank_before"
 """The column with the rank in the order of the search."""
 
 
-def read_scored(path: Path) -> Any:
-    """The table of a Parquet file of results with texts, one list of posts.
-
-    Raises:
-        InputError: for another file.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
-    for name in ("post", "score", "text", "rank"):
-        if name not in table.column_names:
-            raise InputError(
-                f"{path}: has no column '{name}'; expected what filter wrote as Parquet, texts "
-                "included"
-            )
-    posts = table.column("post").cast(pa.string())
-    if len(posts.unique()) < len(posts):
-        raise InputError(
-            f"{path}: posts stand in several lists; expected one list (rank --over-seeds, filter)"
-        )
-    texts = table.column("text").fill_null("")
-    table = table.set_column(table.column_names.index("post"), "post", posts)
-    return table.set_column(table.column_names.index("text"), "text", texts)
-
-
-def clusters_in(table: Any) -> Any:
+def _clusters(table: Any) -> Any:
     """The clusters of near-duplicates, (N,), where the search found them; else None."""
     known = "cluster" in table.column_names and not table.column("cluster").null_count
     return table.column("cluster").to_numpy() if known and len(table) else None
 
 
-def write_learned(path: Path, table: Any, found: Feedback, results: Path) -> None:
+def learn_order(
+    results: Path,
+    verdicts: Mapping[str, bool],
+    out: Path,
+    *,
+    command_line: str,
+    seed: int = 0,
+    anyway: bool = False,
+) -> Feedback:
+    """Learn from labels, and write the posts in the learned order where it helps.
+
+    Args:
+        results: Parquet with one list of posts and their texts.
+        verdicts: ids of posts to whether they are relevant; ids of other posts are left out.
+        out: the same posts in the learned order.
+        command_line: that does this, to be kept in ``<out>.meta.json``.
+        seed: of the folds.
+        anyway: whether to write an order that is no sure gain.
+
+    Raises:
+        InputError: for results that cannot be used, and labels that teach nothing.
+    """
+    table = read_table(results)
+    places = {post: place for place, post in enumerate(table.column("post").to_pylist())}
+    known = {places[post]: said for post, said in verdicts.items() if post in places}
+    if verdicts and not known:
+        raise InputError(f"{results}: has none of the labeled posts; check both files")
+    scores = table.column("score").to_numpy()
+    texts = table.column("text").to_pylist()
+    found = learn(texts, scores, known, clusters=_clusters(table), seed=seed)
+    if found.helps or anyway:
+        _write(out, table, found, results, command_line)
+    return found
+
+
+def _write(path: Path, table: Any, found: Feedback, results: Path, command_line: str) -> None:
     """Write the posts in the learned order, with their former ranks; what is known beside them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -311,19 +334,10 @@ def write_learned(path: Path, table: Any, found: Feedback, results: Path) -> Non
     with atomic_write(path, "wb") as stream:
         pq.write_table(table, stream, compression="zstd", row_group_size=65_536)
     meta = {
-        "command": command(),
+        "command": command_line,
         "provenance": provenance(),
-        "feedback": plain(found) | {"of": results.name},
+        "feedback": found.plain() | {"of": results.name},
     }
     with atomic_write(path.with_name(path.name + ".meta.json")) as stream:
         json.dump(meta, stream, indent=1, ensure_ascii=False)
         stream.write("\n")
-
-
-def plain(found: Feedback) -> dict[str, Any]:
-    """What was learned, as JSON has it, without the scores."""
-    return {
-        "relevant": found.relevant, "other": found.other, "far": found.far, "before": found.before,
-        "after": found.after, "low": found.low, "high": found.high, "helps": found.helps,
-        "words": [list(words) for words in found.words], "sentence": found.sentence(),
-    }  # fmt: skip

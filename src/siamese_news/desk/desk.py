@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class Desk:
         self.deciding = Deciding(project, self.log)
         self.stops = Stops(project, self.log)
         self.standing = Standing(project, self.log)
-        self.learning = Learning(project, self._labels_file)
+        self.learning = Learning(project, self.log)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
 
@@ -195,11 +194,6 @@ class Desk:
         return command_line(
             ["annotate", "--results", str(results.relative_to(folder)), *wanted, *labels]
         )
-
-    def _labels_file(self) -> tuple[Path, int]:
-        from siamese_news.desk.hand_over import make
-
-        return make(self, "labels"), len(self.log.posts())
 
     def close(self) -> None:
         """End the writing of labels."""

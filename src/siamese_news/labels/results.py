@@ -1,21 +1,24 @@
 """Columns and texts of files with scored posts: Parquet, JSON lines, CSV, TREC runs."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.spreadsheet import unguarded
 
 _PIECE = 2**18  # rows that are Python objects at one time
 _PARQUET = (".parquet", ".pq")
+_JSON = (".jsonl", ".ndjson")
 _TREC = (".trec", ".run")
 _TREC_COLUMNS = ("article", "q0", "post", "rank", "score", "tag")
 _LINKS = ("link", "permalink", "url")
@@ -47,12 +50,13 @@ def read_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
         for piece in pieces:
             piece.clear()
 
-    named = True
-    for number, row in _records(path):
-        where = f"{path}:{number}"
+    named: bool | None = None
+    for where, row in result_rows(path):
+        if named is None and _ending(path) in (".csv", ".tsv"):
+            _expect(path, list(row))
         pieces[0].append(_id(row.get("post"), where))
         article = row.get("article")
-        named = named and article is not None
+        named = named is not False and article is not None
         pieces[1].append("" if article is None else str(article))
         pieces[2].append(_score(row.get("score"), where))
         if len(pieces[0]) == _PIECE:
@@ -135,7 +139,7 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
             start += size
         return found
     last = max(wanted)
-    for row, (_, record) in enumerate(_records(path)):
+    for row, (_, record) in enumerate(result_rows(path)):
         if row in wanted:
             found[row] = _shown(record)
         if row == last:
@@ -143,43 +147,9 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _shown(record: dict[str, Any]) -> tuple[str, str]:
+def _shown(record: Mapping[str, Any]) -> tuple[str, str]:
     link = next((str(record[name]) for name in _LINKS if record.get(name)), "")
     return str(record.get("text") or ""), link
-
-
-def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and fields of each row of a text file."""
-    ending = _ending(path)
-    with reading(path), open_binary(path) as stream:
-        if ending in _TREC:
-            for number, line in enumerate(stream, 1):
-                values = line.decode("utf-8", "replace").split()
-                if len(values) != len(_TREC_COLUMNS):
-                    raise InputError(f"{path}:{number}: {len(values)} fields, expected 6 of a run")
-                yield number, dict(zip(_TREC_COLUMNS, values, strict=True))
-        elif ending in (".csv", ".tsv"):
-            lines = (
-                line.decode("utf-8-sig" if n == 0 else "utf-8") for n, line in enumerate(stream)
-            )
-            reader = csv.DictReader(lines, delimiter="\t" if ending == ".tsv" else ",")
-            _expect(path, reader.fieldnames or [])
-            for row in reader:
-                yield reader.line_num, {k: unguarded(v or "") for k, v in row.items() if k}
-        elif ending in (".jsonl", ".ndjson"):
-            for number, line in enumerate(stream, 1):
-                try:
-                    record = orjson.loads(line)
-                except orjson.JSONDecodeError as error:
-                    raise InputError(f"{path}:{number}: not JSON ({error})") from error
-                if not isinstance(record, dict):
-                    raise InputError(f"{path}:{number}: expected an object with post and score")
-                yield number, record
-        else:
-            raise InputError(
-                f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, "
-                ".tsv, .trec or .run, as rank and filter write them"
-            )
 
 
 def _expect(path: Path, names: Sequence[str]) -> None:
@@ -223,3 +193,119 @@ class Unit:
     article: str = ""
     text: str = ""
     link: str = ""
+
+
+def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Where each row of a file of results is, for messages, and its fields.
+
+    Args:
+        path: .parquet, .jsonl, .csv, .tsv, .trec or .run; all but the first plain, .gz or .zst.
+
+    Raises:
+        InputError: for another file, and a row that cannot be read.
+    """
+    ending = _ending(path)
+    if ending in _PARQUET:
+        yield from _parquet_rows(path)
+    elif ending in _JSON:
+        for number, record in read_jsonl(path):
+            yield f"{path}:{number}", record
+    elif ending in (".csv", ".tsv"):
+        yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
+    elif ending in _TREC:
+        for number, line in read_lines(path):
+            values = line.split()
+            if len(values) != len(_TREC_COLUMNS):
+                raise InputError(f"{path}:{number}: {len(values)} fields, expected 6 of a run")
+            yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
+    else:
+        raise InputError(
+            f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, .tsv, "
+            ".trec or .run, as rank and filter write them"
+        )
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    limit = csv.field_size_limit(LINE_CAP)
+    try:
+        lines = (f"{line}\n" for _, line in read_lines(path))
+        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            # Cells without a column have the key None; columns without a cell are None.
+            if None in row:
+                raise InputError(f"{where}: more cells than the header has columns")
+            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    open_binary(path).close()  # says what is wrong with the path itself
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(8192):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}:row {number}", row
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({error}); write it again") from error
+
+
+def result_meta(path: Path) -> dict[str, Any]:
+    """What the search wrote about its results; empty where it wrote nothing."""
+    beside = path.with_name(path.name + ".meta.json")
+    if not beside.exists():
+        return {}
+    try:
+        with reading(beside):
+            meta = json.loads(beside.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
+    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
+    if not isinstance(meta, dict):
+        raise InputError(f"{beside}: expected a JSON object")
+    for name, kind in kinds.items():
+        if not isinstance(meta.get(name), kind | None):
+            raise InputError(f"{beside}: field '{name}' is not an object")
+    return meta
+
+
+def web_link(link: Any) -> str | None:
+    """A link that a browser may follow; another scheme than http could run a script."""
+    known = isinstance(link, str) and link.lower().startswith(("https://", "http://"))
+    return link if known else None
+
+
+def read_table(path: Path) -> Any:
+    """The table of a Parquet file of results with texts, one list of posts.
+
+    Raises:
+        InputError: for another file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+    for name in ("post", "score", "text", "rank"):
+        if name not in table.column_names:
+            raise InputError(
+                f"{path}: has no column '{name}'; expected what filter wrote as Parquet, texts "
+                "included"
+            )
+    posts = table.column("post").cast(pa.string())
+    if len(posts.unique()) < len(posts):
+        raise InputError(
+            f"{path}: posts stand in several lists; expected one list (rank --over-seeds, filter)"
+        )
+    texts = table.column("text").fill_null("")
+    table = table.set_column(table.column_names.index("post"), "post", posts)
+    return table.set_column(table.column_names.index("text"), "text", texts)

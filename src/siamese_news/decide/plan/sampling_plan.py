@@ -1,6 +1,5 @@
 """What every plan has in common: scores, model and corpus it rests on, and what it drew."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -13,7 +12,7 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import SampledPosts, VerdictLog
-from siamese_news.labels.results import Unit
+from siamese_news.labels.results import Unit, result_meta
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 
@@ -155,12 +154,10 @@ class SamplingPlan:
 
 def model_of(results: Path) -> dict[str, str] | None:
     """Which model scored the posts, if that stands beside them."""
-    meta = results.with_name(results.name + ".meta.json")
     try:
-        content = json.loads(meta.read_text(encoding="utf-8"))
-        model = content["provenance"]["model"]
+        model = result_meta(results)["provenance"]["model"]
         return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError):
         return None
 
 
