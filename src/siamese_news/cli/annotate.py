@@ -104,15 +104,15 @@ def annotate(
             text = criteria or work.plan["criteria"]
         journal = LabelJournal(labels, work.plan[SEAL])
         try:
-            while (unit := work.ask(labels_in(journal, work.drawn))) is not None:
-                work.drawn.draw([unit])
-                _show(unit, text, work.status(labels_in(journal, work.drawn)))
+            while (unit := work.ask(labels_in(journal, work.sampled))) is not None:
+                work.sampled.draw([unit])
+                _show(unit, text, work.status(labels_in(journal, work.sampled)))
                 if not _labeled(journal, unit, annotator):
                     break
         finally:
             journal.close()
         typer.echo("")
-        typer.echo(work.status(labels_in(journal, work.drawn)))
+        typer.echo(work.status(labels_in(journal, work.sampled)))
         if unit is not None:
             typer.echo(f"{labels}: all labels are on disk; the same command goes on", err=True)
         elif plan is not None:

@@ -68,7 +68,7 @@ def audit(
                 typer.echo(_agreement(path, labels, second))
                 return
             work = Audit.resume(path, results=results, posts=posts)
-            said = read_labels(labels, work.drawn)
+            said = read_labels(labels, work.sampled)
             found = work.report(said)
             write_sealed(beside(path, "audit.json"), found)
             for remark in said.remarks():

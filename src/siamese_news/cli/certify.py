@@ -62,7 +62,7 @@ def certify(
         assert labels
         path = plan or beside(labels[0], "plan.json")
         work = Certification.resume(path, results=results, posts=posts)
-        said = read_labels(labels, work.drawn)
+        said = read_labels(labels, work.sampled)
         claims = work.claims(said)
         if old is None:
             expect_all(path, labels)

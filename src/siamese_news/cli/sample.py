@@ -163,7 +163,7 @@ def sample(
         )
         ranks = work.next_posts(Labels(), at_least=at_least)
         units = work.units(ranks)
-        write_sheet(out, work.drawn.keyed(units), chosen)
+        write_sheet(out, work.sampled.keyed(units), chosen)
         typer.echo(
             f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "
             f"siamese-news certify --labels {out}",

@@ -121,7 +121,7 @@ class Audit(SamplingPlan):
         found.sort()
         units = self.texts.units([rank for _, _, rank in found])
         return [
-            (self.drawn.draw([unit], part)[0].key, unit)
+            (self.sampled.draw([unit], part)[0].key, unit)
             for unit, (_, part, _) in zip(units, found, strict=True)
         ]
 
@@ -138,18 +138,18 @@ class Audit(SamplingPlan):
         Raises:
             InputError: where a drawn post has no label: the bounds are for the whole sample.
         """
-        missing = [drawn for drawn in self.drawn.by_key.values() if drawn.name not in labels.of]
+        missing = [drawn for drawn in self.sampled.by_key.values() if drawn.name not in labels.of]
         if missing:
             raise InputError(
-                f"{self.path}: {len(missing)} of the {len(self.drawn)} drawn posts have no label, "
-                f"the first is '{missing[0].post}' (key {missing[0].key}); the bound holds for the "
+                f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts have no "
+                f"label, the first is '{missing[0].post}' (key {missing[0].key}); the bound holds for the "
                 "whole sample: label all of it (skip where you can not tell)"
             )
         self.log.look(labels)
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
-            said = [labels.of[drawn.name] for drawn in self.drawn.of_part(name)]
+            said = [labels.of[drawn.name] for drawn in self.sampled.of_part(name)]
             # Nothing said counts against us: not relevant above, relevant below.
             hits = sum(s.relevant or (s.skipped and name == BELOW) for s in said)
             counts[name] = (end - start, count, hits)

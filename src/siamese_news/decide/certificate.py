@@ -51,7 +51,7 @@ def certificate_of(
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
-            "drawn_without_label": sum(name not in labels.of for name in work.drawn.by_name),
+            "drawn_without_label": sum(name not in labels.of for name in work.sampled.by_name),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
             "files": _files(sheets),

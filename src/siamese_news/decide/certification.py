@@ -1,7 +1,7 @@
 """A precision certificate from its plan to its claims."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from siamese_news.decide.bounds.descent import UNKNOWN, Outcome, descend, likely_labels
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
-from siamese_news.decide.plan.design import RATIO, Order, first_set, least_errors, nested_sets
+from siamese_news.decide.plan.design import (
+    RATIO,
+    Order,
+    first_set,
+    largest_precise,
+    least_errors,
+    nested_sets,
+)
 from siamese_news.decide.plan.files import batch_name, misfit, sheets_of, whole
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import SamplingPlan
@@ -65,11 +72,7 @@ class Settings:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {
-            "targets": list(self.targets), "confidence": self.confidence, "budget": self.budget,
-            "first": self.first, "ratio": self.ratio, "seed": self.seed, "joint": self.joint,
-            "false_positive": self.false_positive, "false_negative": self.false_negative,
-        }  # fmt: skip
+        return {**asdict(self), "targets": list(self.targets)}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Settings":
@@ -269,7 +272,8 @@ class Certification(SamplingPlan):
             exact = step is not None and step.labels == step.size
             more = None
             if whole is not None and self.settings.false_positive is None:
-                size, exact = self._oracle(whole, Fraction(target)), True
+                scores = self.population.scores
+                size, exact = largest_precise(scores, whole == 1, Fraction(target)), True
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
@@ -349,14 +353,6 @@ class Certification(SamplingPlan):
             start, end = end, 2 * end
         return np.concatenate(pieces)
 
-    def _oracle(self, labels: NDArray[np.int8], target: Fraction) -> int:
-        """The most posts, cut where the score changes, whose precision is the target or more."""
-        scores = self.population.scores
-        ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
-        hits = np.cumsum(labels == 1)[ends - 1]
-        good = hits * target.denominator >= ends * target.numerator
-        return int(ends[good].max()) if good.any() else 0
-
 
 class _Hoping:
     """Verdicts as if posts that are not labelled yet were relevant."""
@@ -422,7 +418,7 @@ def next_batch(
     """
     ranks = work.next_posts(labels, more=more, at_least=at_least)
     units = work.units(ranks)
-    before = set(work.drawn.by_name)
+    before = set(work.sampled.by_name)
     new = [unit for unit in units if unit.name not in before]
     if not new:
         return Batch(None, 0, len(units))
@@ -431,5 +427,5 @@ def next_batch(
     while path.exists():
         number += 1
         path = batch_name(sheet, number)
-    write_sheet(path, work.drawn.keyed(new), format_of(path, format))
+    write_sheet(path, work.sampled.keyed(new), format_of(path, format))
     return Batch(path, len(new), len(units) - len(new))

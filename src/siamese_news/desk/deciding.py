@@ -147,7 +147,7 @@ class Deciding:
             labels = self._labels(work)
             ranks = work.next_posts(labels, at_least=count)
             units = work.units(ranks)
-            work.drawn.draw(units)
+            work.sampled.draw(units)
             return [unit.post for unit in units]
 
     def keys(self) -> dict[str, str]:
@@ -155,7 +155,7 @@ class Deciding:
         if not self.planned:
             return {}
         with self._guard:
-            return {key: one.post for key, one in self._open().drawn.by_key.items()}
+            return {key: one.post for key, one in self._open().sampled.by_key.items()}
 
     def left(self) -> int:
         """How many of the planned labels are not given yet."""
@@ -174,7 +174,7 @@ class Deciding:
                 content = certificate_of(work, work.claims(labels), labels)
                 conflicts = sum(
                     self._log.verdict(drawn.post) == CONFLICT
-                    for drawn in work.drawn.by_key.values()
+                    for drawn in work.sampled.by_key.values()
                 )
                 sentences = [sentence_of(content, claim) for claim in content["claims"]]
                 descents = [_descent(work, claim) for claim in content["claims"]]
@@ -231,7 +231,7 @@ class Deciding:
         return self._work
 
     def _labels(self, work: Certification) -> Labels:
-        return labels_in(self._log, work.drawn)
+        return labels_in(self._log, work.sampled)
 
     def _write_sheet(self) -> None:
         """The labels of the sampled posts as the commands read them."""

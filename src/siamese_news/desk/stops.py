@@ -146,5 +146,5 @@ class Stops:
         """All labels of these results in a file for `annotate`."""
         labels = {name: label.said for name, label in self._labels().of.items()}
         ranks = work.population.ranks_of(list(labels))
-        work.drawn.draw(work.units(list(ranks.values())))
+        work.sampled.draw(work.units(list(ranks.values())))
         write_judgments(self.labels, {n: labels[n] for n in ranks}, "all", work.plan[SEAL])

@@ -44,7 +44,7 @@ class SamplingPlan:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        self.drawn = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
+        self.sampled = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
         self.log = VerdictLog(beside(path, "verdicts.jsonl"))
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.lines import read_lines
-from siamese_news.decide.plan.design import least_errors
+from siamese_news.decide.plan.design import largest_precise, least_errors
 from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 
@@ -28,16 +28,9 @@ class LabelledPool:
     scores: NDArray[np.float64]
     relevant: NDArray[np.bool_]
 
-    def ends(self) -> NDArray[np.int64]:
-        """The sizes at which a threshold can cut: where the score changes."""
-        return np.append(np.flatnonzero(np.diff(self.scores)) + 1, len(self.scores))
-
     def oracle(self, target: Fraction) -> int:
         """The most posts a threshold can return with the target precision; it knows every label."""
-        ends = self.ends()
-        hits = np.cumsum(self.relevant)[ends - 1]
-        good = hits * target.denominator >= ends * target.numerator
-        return int(ends[good].max()) if good.any() else 0
+        return largest_precise(self.scores, self.relevant, target)
 
     def misses(self, size: int, target: Fraction) -> bool:
         """Whether the best `size` posts truly have less than the target precision."""

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from multiprocessing import get_context
 from typing import Any
@@ -53,10 +53,6 @@ class Cell:
     low: float
     high: float
     naive: float | None
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
 
 
 def interval(hits: int, runs: int, level: float = 0.99) -> tuple[float, float]:

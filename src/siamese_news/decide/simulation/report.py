@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Simulation:
         error: 1 - confidence.
         seed: of all random orders.
         cores: processes.
-        say: told of every finished setting.
+        say: called with a line for every finished setting.
     """
 
     def __init__(
@@ -113,9 +114,9 @@ class Simulation:
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {
             "provenance": provenance(),
-            "cells": [cell.plain() for cell in self.cells],
-            "families": [cell.plain() for cell in self.made],
-            "promises": [promise.plain() for promise in self.promises],
+            "cells": [asdict(cell) for cell in self.cells],
+            "families": [asdict(cell) for cell in self.made],
+            "promises": [asdict(promise) for promise in self.promises],
             "found": self.found,
         }
         with atomic_write(self._folder / "simulation.json") as stream:

@@ -1,13 +1,12 @@
 """Replays of audits, recall bounds and stopping rules on labelled pools.
 
-The rules of `stopping` look at the labels anew after every one of them; here each is worked out at
-once for a whole pool. Tests hold the two to the same.
+The rules of `stopping` ask for one label after the other; here each is worked out at once for a
+pool whose labels are known. Tests hold the two to the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound
 from siamese_news.decide.simulation.pools import LabelledPool
 from siamese_news.decide.simulation.precision import generator_of, interval
-from siamese_news.decide.stopping.rules import binomial_place, switch_after
+from siamese_news.decide.stopping.rules import binomial_place, recall_shown, switch_after
 
 _LOOK = 4096  # random labels that are looked at together
 
@@ -43,10 +42,6 @@ class Promise:
     high: float
     value: float
     truth: float
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
 
 
 def audits(
@@ -105,31 +100,16 @@ def top_then_random(
     relevant: NDArray[np.bool_], keys: NDArray[np.uint64], recall: float, error: float
 ) -> tuple[int, int]:
     """(labels, relevant posts found) of `stopping.TopThenRandom`."""
-    from scipy.special import gammaln
-
     switch = switch_after(relevant)
     switch = len(relevant) if switch is None else switch
     top, size = int(relevant[:switch].sum()), len(relevant) - switch
     if not size:
         return switch, top
     rest = relevant[switch:][np.argsort(keys[switch:], kind="stable")]
-    hits = np.concatenate([[0], np.cumsum(rest)]).astype(np.float64)
-    first, second = 1.0, 2 * size / max(top * (1 - recall) / recall, 1e-9)
-    start = gammaln(first) + gammaln(second) - gammaln(first + second)
+    hits = np.concatenate([[0], np.cumsum(rest)])
     for begin in range(0, size + 1, _LOOK):
-        n = np.arange(begin, min(begin + _LOOK, size + 1), dtype=np.float64)
-        x = hits[begin : begin + len(n)]
-        bad = np.floor((top + x) / recall + 1e-9) + 1 - top
-        over = bad > size - (n - x)
-        inside = np.where(over, np.maximum(x, 0), bad)
-        marginal = gammaln(first + x) + gammaln(second + n - x) - gammaln(first + second + n)
-        likelihood = (
-            gammaln(inside + 1) - gammaln(inside - x + 1) + gammaln(size - inside + 1)
-            - gammaln(np.maximum(size - inside - (n - x), 0) + 1)
-            - gammaln(size + 1) + gammaln(size - n + 1)
-        )  # fmt: skip
-        ratio = marginal - start - likelihood
-        good = np.flatnonzero(over | ((bad * n >= x * size) & (ratio >= np.log(1 / error))))
+        drawn = np.arange(begin, min(begin + _LOOK, size + 1))
+        good = np.flatnonzero(recall_shown(top, hits[drawn], drawn, size, recall, error))
         if len(good):
             labels = begin + int(good[0])
             return switch + labels, top + int(hits[labels])

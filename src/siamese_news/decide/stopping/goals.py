@@ -1,7 +1,7 @@
 """What a person labels for: so many posts, recall, a certified precision, or several of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -47,13 +47,6 @@ class Goal:
     positives: int
     confidence: str
     seed: int
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "find": self.find, "recall": self.recall, "rule": self.rule,
-            "positives": self.positives, "confidence": self.confidence, "seed": self.seed,
-        }  # fmt: skip
 
     def rules(self, population: Population) -> list[Rule]:
         """The rules, in the order in which they ask."""
@@ -109,7 +102,7 @@ class Stopping(SamplingPlan):
         posts: Sequence[Path] | None = None,
     ) -> None:
         super().__init__(plan, path, population, posts)
-        self.goal = Goal(**{field.name: plan["settings"][field.name] for field in fields(Goal)})
+        self.goal = Goal(**plan["settings"])
         self.rules = self.goal.rules(population)
 
     @classmethod
@@ -130,7 +123,7 @@ class Stopping(SamplingPlan):
         """
         if path.exists():
             plan = read_sealed(path, "plan")
-            if plan.get("kind") != cls.kind or plan["settings"] != goal.plain():
+            if plan.get("kind") != cls.kind or plan["settings"] != asdict(goal):
                 raise InputError(
                     f"{path}: another plan stands there; what is fixed before the first label "
                     "cannot be changed after it: repeat its options, or name other --labels"
@@ -140,7 +133,7 @@ class Stopping(SamplingPlan):
         goal.rules(population)
         promised = goal.recall is not None
         return cls._fix(
-            path, population, goal.plain(), posts=posts, again=again or not promised,
+            path, population, asdict(goal), posts=posts, again=again or not promised,
             error=1 - Fraction(goal.confidence) if promised else Fraction(0), own={},
             criteria=criteria,
         )  # fmt: skip
@@ -201,7 +194,7 @@ class Several:
         self._certification = certification
         self._stopping = stopping
         self.plan = certification.plan
-        self.drawn = certification.drawn
+        self.sampled = certification.sampled
 
     def ask(self, labels: Labels) -> Unit | None:
         """The next post; None when nothing is left to do for any goal."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from siamese_news.errors import InputError
 
 Known = Mapping[int, int]
 """Rank (from 0) to label: 1 relevant, 0 not relevant or skipped."""
+
+
+Values = float | NDArray[Any]
 
 
 class Rule(Protocol):
@@ -214,15 +217,61 @@ class TopThenRandom:
 
     def _shown(self, switch: int, drawn: Sequence[int], known: Known) -> bool:
         top = sum(known[rank] for rank in range(switch))
-        hits = sum(known[rank] for rank in drawn)
-        rest, count = self._size - switch, len(drawn)
-        bad = math.floor((top + hits) / self._recall + 1e-9) + 1 - top
-        if bad > rest - (count - hits):
-            return True
-        expected = max(top * (1 - self._recall) / self._recall, 1e-9)
-        ratio = prior_posterior(bad, hits, count, rest, 1.0, 2 * rest / expected)
-        # Beyond the most likely number, more are the less likely the more they are.
-        return bad * count >= hits * rest and ratio >= math.log(1 / self._error)
+        hits, count = sum(known[rank] for rank in drawn), len(drawn)
+        rest = self._size - switch
+        return bool(recall_shown(top, hits, count, rest, self._recall, self._error))
+
+
+def recall_shown(
+    top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
+) -> NDArray[np.bool_]:
+    """Whether every number of relevant posts that would break a recall is ruled out.
+
+    Args:
+        top: relevant posts of the part that is labeled in whole.
+        hits: (n,) relevant ones among the random posts of the rest.
+        drawn: (n,) how many those are.
+        rest: posts of the rest.
+        recall: the wanted share.
+        error: 1 - confidence.
+
+    Returns:
+        (n,)
+    """
+    hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the fewest that break it
+    second = 2 * rest / max(top * (1 - recall) / recall, 1e-9)
+    ratio = prior_posterior(bad, hits, drawn, rest, 1.0, second)
+    # Beyond the most likely number, more are the less likely the more they are.
+    likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
+    return (bad > rest - (drawn - hits)) | likely
+
+
+def prior_posterior(
+    relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
+) -> NDArray[np.float64]:
+    """Logarithm of the prior-posterior ratio of a number of relevant posts, element by element.
+
+    Args:
+        relevant: the number.
+        hits: relevant ones among the drawn.
+        drawn: without replacement.
+        size: posts in all.
+        first: of the beta-binomial prior.
+        second: likewise.
+    """
+    from scipy.special import betaln, gammaln
+
+    relevant, hits, drawn = (np.asarray(n, np.float64) for n in (relevant, hits, drawn))
+    rest, misses = size - relevant, drawn - hits
+    marginal = betaln(first + hits, second + misses) - betaln(first, second)
+    likelihood = (
+        gammaln(relevant + 1) - gammaln(np.maximum(relevant - hits, 0) + 1)
+        + gammaln(np.maximum(rest, 0) + 1) - gammaln(np.maximum(rest - misses, 0) + 1)
+        - gammaln(size + 1) + gammaln(size - drawn + 1)
+    )  # fmt: skip
+    impossible = (relevant < hits) | (rest < misses)
+    return np.where(impossible, np.inf, marginal - likelihood)
 
 
 def not_relevant_in_a_row(labels: Sequence[int]) -> int:
@@ -265,36 +314,6 @@ class _Walk(Sequence[int]):
 
 
 _WINDOW, _FEW = 200, 20  # top down until at most so few of the last so many are relevant
-
-
-def prior_posterior(
-    relevant: int, hits: int, drawn: int, size: int, first: float, second: float
-) -> float:
-    """Logarithm of the prior-posterior ratio of a number of relevant posts.
-
-    Args:
-        relevant: the number.
-        hits: relevant ones among the drawn.
-        drawn: without replacement.
-        size: posts in all.
-        first: of the beta-binomial prior.
-        second: likewise.
-    """
-    rest = size - relevant
-    if relevant < hits or rest < drawn - hits:
-        return math.inf
-    log = math.lgamma
-
-    def beta(a: float, b: float) -> float:
-        return log(a) + log(b) - log(a + b)
-
-    marginal = beta(first + hits, second + drawn - hits) - beta(first, second)
-    likelihood = (
-        log(relevant + 1) - log(relevant - hits + 1)
-        + log(rest + 1) - log(rest - (drawn - hits) + 1)
-        - log(size + 1) + log(size - drawn + 1)
-    )  # fmt: skip
-    return marginal - likelihood
 
 
 def switch_after(relevant: NDArray[np.bool_]) -> int | None:
