@@ -142,8 +142,8 @@ class Audit(SamplingPlan):
         if missing:
             raise InputError(
                 f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts have no "
-                f"label, the first is '{missing[0].post}' (key {missing[0].key}); the bound holds for the "
-                "whole sample: label all of it (skip where you can not tell)"
+                f"label, the first is '{missing[0].post}' (key {missing[0].key}); the bound holds "
+                "for the whole sample: label all of it (skip where you cannot tell)"
             )
         self.log.look(labels)
         error = float(1 - self.confidence)
