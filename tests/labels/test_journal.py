@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Conflict, LabelJournal
+from siamese_news.labels.journal import Conflict, LabelJournal, write_judgments
+from siamese_news.labels.sheets import read_rows
 
 
 @pytest.fixture
@@ -181,3 +182,32 @@ def test_what_was_confirmed_survives_kill(tmp_path):
         log.close()
     numbers = [json.loads(line)["n"] for line in path.read_text().splitlines()]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_journal_is_a_sheet(log):
+    """What is in force counts: not what was taken back or replaced, and copies by themselves."""
+    log.add("p1", "yes", "ana", copies=("p2", "p3"))
+    log.add("p3", "no", "ana")
+    log.add("p4", "yes", "ana")
+    log.undo("ana")
+    log.add("p5", "no", "ana")
+    log.add("p5", "yes", "ana")
+    log.add("a\tp6", "skip", "ben")
+    log.close()
+    found = {(row.article, row.post): row.verdict() for row in read_rows(log.path)}
+    assert found == {
+        ("", "p1"): "yes", ("", "p2"): "yes", ("", "p3"): "no", ("", "p5"): "yes",
+        ("a", "p6"): "skip",
+    }  # fmt: skip
+
+
+def test_a_journal_of_another_plan_is_refused_and_stays(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_judgments(path, {"p1": "yes"}, "ana", "one")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another plan"):
+        LabelJournal(path, "two")
+    assert path.read_bytes() == before
+    again = LabelJournal(path, "one")
+    assert again.verdict("p1") == "yes" and again.add("p2", "no", "ana").number == 3
+    again.close()
