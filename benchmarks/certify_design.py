@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide import tables
-from siamese_news.decide.design import first_set, least_errors, nested_sets
-from siamese_news.decide.labelled import LabelledPool
-from siamese_news.decide.replay import replay
-from siamese_news.decide.simulate import generator_of, random_order
+from siamese_news.decide.bounds import tables
+from siamese_news.decide.plan.design import first_set, least_errors, nested_sets
+from siamese_news.decide.simulation.pools import LabelledPool
+from siamese_news.decide.simulation.precision import generator_of, random_order, replay
 
 _CELLS = [
     (".95", 100), (".95", 300), (".95", 1000), (".9", 100), (".9", 300), (".9", 1000),

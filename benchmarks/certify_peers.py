@@ -14,10 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide.design import first_set, nested_sets
-from siamese_news.decide.labelled import LabelledPool, read_pool
-from siamese_news.decide.replay import replay
-from siamese_news.decide.simulate import generator_of, interval, random_order, tables_of
+from siamese_news.decide.plan.design import first_set, nested_sets
+from siamese_news.decide.simulation.pools import LabelledPool, read_pool
+from siamese_news.decide.simulation.precision import (
+    generator_of,
+    interval,
+    random_order,
+    replay,
+    tables_of,
+)
 
 _REGION = 1.5
 _ERROR = 0.05

@@ -20,7 +20,7 @@ _DRAWN_FROM = 2000
 def main() -> None:
     from sklearn.metrics import average_precision_score
 
-    from siamese_news.decide.feedback import learn
+    from siamese_news.decide.learning import learn
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True)

@@ -132,9 +132,9 @@ def test_parts_add_up(model):
         assert sum(more.surface.values()) - sum(less.surface.values()) == pytest.approx(
             gained, abs=1e-6
         )
-        assert sum(more.article_terms.values()) - sum(
-            less.article_terms.values()
-        ) == pytest.approx(gained, abs=1e-6)
+        assert sum(more.article_terms.values()) - sum(less.article_terms.values()) == pytest.approx(
+            gained, abs=1e-6
+        )
 
 
 def test_the_state_of_parts_gives_the_scores_of_the_whole(model):

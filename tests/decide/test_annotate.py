@@ -60,7 +60,7 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child.close()
     assert child.exitstatus == 0
     rows = said(folder)
-    assert [row.get("label") for row in rows[1:]] == [0, None, 1, "skip"]
+    assert [row.get("label") for row in rows[1:]] == ["no", None, "yes", "skip"]
     assert rows[3]["note"] == "not sure"
     # The plan is kept, and so is the place.
     child = spawn(folder, *arguments)
@@ -71,7 +71,7 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child.send("y")
     child.expect("done: the rule is satisfied")
     child.expect(pexpect.EOF)
-    assert sum(row.get("label") == 1 for row in said(folder)) == 5
+    assert sum(row.get("label") == "yes" for row in said(folder)) == 5
 
 
 def test_killed_in_the_middle_nothing_is_lost(pool):
@@ -179,7 +179,7 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
         child.expect(r"\[q\] stop")
         child.send("y" if asked[-1] in relevant else "n")
     child.expect(pexpect.EOF)
-    rows = {row["post"]: row["label"] for row in said(folder)[1:]}
+    rows = {row["post"]: row["label"] == "yes" for row in said(folder)[1:]}
     assert list(rows) == asked and len(set(asked)) == len(asked)
     # Every goal is reached: the posts, the recall, and a certificate that all labels speak for.
     assert sum(rows.values()) >= 100

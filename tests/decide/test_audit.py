@@ -8,20 +8,24 @@ import numpy as np
 import pytest
 from sheet_commands import fill, rows_of, run, save, scored
 
-from siamese_news.decide.audit import labels_for_recall, lower_bound, recall_bound, upper_bound
-from siamese_news.decide.design import first_set, least_errors, nested_sets
-from siamese_news.decide.labelled import border
-from siamese_news.decide.noise import (
+from siamese_news.decide.agreement import agreement
+from siamese_news.decide.bounds.hypergeometric import (
+    labels_for_recall,
+    lower_bound,
+    recall_bound,
+    upper_bound,
+)
+from siamese_news.decide.bounds.label_noise import (
     RESERVED,
     _at_least,
     _at_most,
     _largest,
-    agreement,
     noisy_nulls,
 )
-from siamese_news.decide.replay import replay
-from siamese_news.decide.simulate import interval, random_order
-from siamese_news.decide.tables import Tables, turn_of
+from siamese_news.decide.bounds.tables import Tables, turn_of
+from siamese_news.decide.plan.design import first_set, least_errors, nested_sets
+from siamese_news.decide.simulation.pools import border
+from siamese_news.decide.simulation.precision import interval, random_order, replay
 
 
 def tail(size, relevant, drawn, seen):

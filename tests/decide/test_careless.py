@@ -9,13 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from siamese_news.decide.certification import Certification
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.labelled import border
-from siamese_news.decide.labels import Label, Labels
-from siamese_news.decide.plan import Settings
-from siamese_news.decide.simulate import interval
+from siamese_news.decide.certification import Certification, Settings
+from siamese_news.decide.simulation.pools import border
+from siamese_news.decide.simulation.precision import interval
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Label, Labels, SampledPost
 
 TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 
@@ -38,8 +36,8 @@ def labelled(work, truth):
     labels = Labels()
     while ranks := work.next_posts(labels, at_least=25):
         for unit in work.units(ranks):
-            drawn = Drawn("", unit.name)
-            labels.of[unit.name] = Label(drawn, truth[unit.post], False, "")
+            drawn = SampledPost("", unit.name)
+            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.post] else "no", "")
     return labels
 
 

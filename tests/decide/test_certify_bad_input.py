@@ -17,7 +17,7 @@ from sheet_commands import (
     start,
 )
 
-from siamese_news.decide.sealed import write_sealed
+from siamese_news.decide.plan.files import write_sealed
 
 
 @pytest.fixture
@@ -483,7 +483,7 @@ def test_packed_scores_that_are_cut_off(pool):
     (folder / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     done = run("sample", "--results", folder / "cut.jsonl.gz", "--precision", ".9",
                "--out", folder / "sheet.csv")  # fmt: skip
-    refused(done, "cut.jsonl.gz: cannot be read to its end", "cut off")
+    refused(done, "cut.jsonl.gz:", "cannot be read on from here", "cut off")
     assert not (folder / "sheet.csv").exists()
 
 

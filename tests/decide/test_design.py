@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.decide.design import (
+from siamese_news.decide.plan.design import (
     Order,
     first_set,
     keys_of,
@@ -15,7 +15,7 @@ from siamese_news.decide.design import (
     nested_sets,
     share_of,
 )
-from siamese_news.decide.population import Population
+from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 
 

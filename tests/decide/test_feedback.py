@@ -99,7 +99,7 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
         (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]),
          "at least 10"),
         (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
-        (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of its posts"),
+        (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of the labeled"),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
         (lambda f: pq.write_table(pa.table({"post": ["a"], "score": [1.0]}), f / "found.parquet"),
          "has no column 'text'"),
@@ -114,7 +114,7 @@ def test_what_cannot_be_learned_from(tmp_path, change, words):
 
 
 def test_disputed_and_skipped_posts_are_left_out(tmp_path):
-    from siamese_news.decide.feedback import read_verdicts
+    from siamese_news.decide.learning import read_verdicts
 
     path = tmp_path / "labels.csv"
     path.write_text("post,label\na,yes\na,no\nb,skip\nc,1\nc,relevant\nd,0\n")

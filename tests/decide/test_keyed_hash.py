@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.decide import keyed_hash
+from siamese_news.decide.plan import keyed_hash
 
 MASK = 2**64 - 1
 

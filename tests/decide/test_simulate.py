@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sheet_commands import run, scored
 
-from siamese_news.decide.design import least_errors, nested_sets
-from siamese_news.decide.labelled import FAMILIES, LabelledPool, border
-from siamese_news.decide.simulate import (
+from siamese_news.decide.plan.design import least_errors, nested_sets
+from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool, border
+from siamese_news.decide.simulation.precision import (
     family_cell,
     generator_of,
     informed_share,
     interval,
     pool_cell,
 )
-from siamese_news.decide.simulate_stopping import audits, find_labels, recalls
+from siamese_news.decide.simulation.stopping import audits, find_labels, recalls
 
 
 def easy_pool(size=3000, cut=800):
@@ -91,10 +91,9 @@ def test_no_family_is_certified_wrongly_too_often(family):
 @pytest.mark.slow
 def test_lenient_annotators_on_the_border():
     """a = .05 ignored certifies wrongly in about 63% of the runs; declared in at most 5%."""
-    from siamese_news.decide.design import nested_sets
-    from siamese_news.decide.plan import Settings
-    from siamese_news.decide.replay import replay
-    from siamese_news.decide.simulate import random_order
+    from siamese_news.decide.certification import Settings
+    from siamese_news.decide.plan.design import nested_sets
+    from siamese_news.decide.simulation.precision import random_order, replay
 
     wrong = {None: 0, 0.05: 0}
     for rate in wrong:

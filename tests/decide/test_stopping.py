@@ -6,14 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from siamese_news.decide.design import Order
-from siamese_news.decide.recall import binomial_place, prior_posterior, switch_after
-from siamese_news.decide.simulate_stopping import optimum, random_positives, top_then_random
-from siamese_news.decide.stopping import (
+from siamese_news.decide.plan.design import Order
+from siamese_news.decide.simulation.stopping import optimum, random_positives, top_then_random
+from siamese_news.decide.stopping.rules import (
     Find,
     RandomPositives,
     TopThenRandom,
+    binomial_place,
     not_relevant_in_a_row,
+    prior_posterior,
+    switch_after,
 )
 from siamese_news.errors import InputError
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from siamese_news.decide.design import least_errors
-from siamese_news.decide.tables import Tables, spent_by, turn_of
+from siamese_news.decide.bounds.tables import Tables, spent_by, turn_of
+from siamese_news.decide.plan.design import least_errors
 
 CASES = [
     (size, target, budget)

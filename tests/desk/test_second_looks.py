@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from served import begun
 
-from siamese_news.decide.noise import krippendorff
+from siamese_news.decide.agreement import krippendorff
 
 
 @pytest.fixture

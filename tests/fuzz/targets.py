@@ -368,9 +368,8 @@ def _labelled(place: Path, ending: str) -> bytes:
 
 def sheets(data: bytes) -> None:
     """A sheet of labels."""
-    from siamese_news.decide.drawn import DrawnFile
-    from siamese_news.decide.labels import read_labels
-    from siamese_news.decide.sealed import SEAL, read_sealed
+    from siamese_news.decide.plan.files import SEAL, read_sealed
+    from siamese_news.labels.matching import SampledPosts, read_labels
 
     choices, place = Choices(data), _sampled()
     ending = SHEETS[choices.below(len(SHEETS))]
@@ -384,7 +383,7 @@ def sheets(data: bytes) -> None:
         path.write_text("\n".join(changed))
     with suppress(InputError):
         seal = read_sealed(place / "sheet.plan.json", "plan")[SEAL]
-        read_labels([path], DrawnFile(place / "sheet.drawn.jsonl", seal)).remarks()
+        read_labels([path], SampledPosts(place / "sheet.drawn.jsonl", seal)).remarks()
 
 
 def sealed(data: bytes) -> None:
@@ -392,7 +391,7 @@ def sealed(data: bytes) -> None:
     from typer.testing import CliRunner
 
     from siamese_news.cli import app
-    from siamese_news.decide.sealed import SEAL, write_sealed
+    from siamese_news.decide.plan.files import SEAL, write_sealed
 
     choices, place = Choices(data), folder() / "strange"
     shutil.rmtree(place, ignore_errors=True)

@@ -11,8 +11,10 @@ from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, T
 from siamese_news.utils.exits import bad_input_exits
 
 if TYPE_CHECKING:
-    from siamese_news.decide.annotating import Entry
-    from siamese_news.decide.population import Unit
+    from siamese_news.labels.journal import LabelJournal
+    from siamese_news.labels.results import Unit
+
+_LABELS = {"y": "yes", "n": "no", "s": "skip"}
 
 
 class RecallRule(StrEnum):
@@ -50,6 +52,7 @@ def annotate(
     criteria: Annotated[
         str, typer.Option(metavar="TEXT", help="What counts as relevant; stays on the screen.")
     ] = "",
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who labels.")] = "me",
     posts: TextsOption = None,
     again: AgainOption = False,
 ) -> None:
@@ -68,13 +71,13 @@ def annotate(
     Exit codes: 0 done or stopped, 1 cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits("all labels are on disk; the same command goes on"):
-        from siamese_news.decide import annotating
         from siamese_news.decide.certification import Certification
-        from siamese_news.decide.design import share_of
-        from siamese_news.decide.goals import Certifying, Goal, Several, Stopping
-        from siamese_news.decide.plan import beside
-        from siamese_news.decide.sealed import SEAL
+        from siamese_news.decide.plan.design import share_of
+        from siamese_news.decide.plan.files import SEAL, beside
+        from siamese_news.decide.stopping.goals import Goal, Several, Stopping
         from siamese_news.errors import InputError
+        from siamese_news.labels.journal import LabelJournal
+        from siamese_news.labels.matching import labels_in
 
         if labels.suffix != ".jsonl":
             raise InputError(f"{labels}: expected a name that ends with .jsonl")
@@ -83,35 +86,56 @@ def annotate(
             share_of(recall, "--recall")
         share_of(confidence, "--confidence")
         goal = Goal(find, recall, rule.value, positives, confidence, seed)
-        work: Certifying | Stopping | Several
+        work: Certification | Stopping | Several
         if plan is not None:
-            certification = Certification.resume(plan, results=results, posts=posts)
-            scored, text = certification.results, criteria or certification.plan["criteria"]
-            work = Certifying(certification)
+            work = certification = Certification.resume(plan, results=results, posts=posts)
+            text = criteria or certification.plan["criteria"]
             if stops:
                 path = beside(labels, "goals.plan.json")
-                stopping = Stopping.start(scored, path, goal, posts=posts, again=again)
-                work = Several(work, stopping)
+                stopping = Stopping.start(
+                    certification.results, path, goal, posts=posts, again=again
+                )
+                work = Several(certification, stopping)
         else:
             if results is None or not stops:
                 raise InputError("expected --plan, or --results with --find or --recall")
             path = beside(labels, "plan.json")
             work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
-            scored, text = results, criteria or work.plan["criteria"]
-        answers = annotating.Answers(labels, work.plan[SEAL], work.drawn)
-
-        def show(unit: "Unit", entries: "list[Entry]") -> None:
-            _show(unit, text, work.status(answers.labels()))
-
-        done = annotating.annotate(answers, work.ask, show, _key, _line)
+            text = criteria or work.plan["criteria"]
+        journal = LabelJournal(labels, work.plan[SEAL])
+        try:
+            while (unit := work.ask(labels_in(journal, work.sampled))) is not None:
+                work.sampled.draw([unit])
+                _show(unit, text, work.status(labels_in(journal, work.sampled)))
+                if not _labeled(journal, unit, annotator):
+                    break
+        finally:
+            journal.close()
         typer.echo("")
-        typer.echo(work.status(answers.labels()))
-        if not done:
+        typer.echo(work.status(labels_in(journal, work.sampled)))
+        if unit is not None:
             typer.echo(f"{labels}: all labels are on disk; the same command goes on", err=True)
         elif plan is not None:
             typer.echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}", err=True)
         else:
             typer.echo("done: the rule is satisfied", err=True)
+
+
+def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:
+    """Read keys until the post has a label or one was taken back; whether to go on."""
+    note = ""
+    while True:
+        pressed = _key().lower()
+        if pressed in ("", "q"):
+            return False
+        if pressed == "t":
+            note = _line("note: ")
+        elif pressed == "u":
+            if journal.undo(annotator) is not None:
+                return True
+        elif pressed in _LABELS:
+            journal.add(unit.name, _LABELS[pressed], annotator, note=note)
+            return True
 
 
 def _show(unit: "Unit", criteria: str, status: str) -> None:

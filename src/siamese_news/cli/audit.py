@@ -55,13 +55,12 @@ def audit(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
-        from siamese_news.decide.auditing import Audit, sentence_of
-        from siamese_news.decide.design import share_of
-        from siamese_news.decide.labels import read_labels
-        from siamese_news.decide.plan import beside
-        from siamese_news.decide.sealed import write_sealed
-        from siamese_news.decide.sheets import format_of, write_sheet
+        from siamese_news.decide.audit import Audit, sentence_of
+        from siamese_news.decide.plan.design import share_of
+        from siamese_news.decide.plan.files import beside, write_sealed
         from siamese_news.errors import InputError
+        from siamese_news.labels.matching import read_labels
+        from siamese_news.labels.sheets import format_of, write_sheet
 
         if labels:
             path = beside(labels[0], "plan.json")
@@ -69,7 +68,7 @@ def audit(
                 typer.echo(_agreement(path, labels, second))
                 return
             work = Audit.resume(path, results=results, posts=posts)
-            said = read_labels(labels, work.drawn)
+            said = read_labels(labels, work.sampled)
             found = work.report(said)
             write_sealed(beside(path, "audit.json"), found)
             for remark in said.remarks():
@@ -108,14 +107,12 @@ def audit(
 
 def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     """How two annotators of the same posts agree."""
-    from siamese_news.decide.drawn import DrawnFile
-    from siamese_news.decide.labels import read_labels
-    from siamese_news.decide.noise import agreement
-    from siamese_news.decide.plan import beside
-    from siamese_news.decide.sealed import SEAL, read_sealed
+    from siamese_news.decide.agreement import agreement
+    from siamese_news.decide.plan.files import SEAL, beside, read_sealed
     from siamese_news.errors import InputError
+    from siamese_news.labels.matching import SampledPosts, read_labels
 
-    drawn = DrawnFile(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
+    drawn = SampledPosts(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [
         name for name in first

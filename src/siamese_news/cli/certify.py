@@ -40,19 +40,17 @@ def certify(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
-        from siamese_news.decide.batches import expect_all, next_batch
         from siamese_news.decide.certificate import (
             certificate_of,
             same_findings,
             sentence_of,
             write_certificate,
+            write_page,
         )
-        from siamese_news.decide.certification import Certification
-        from siamese_news.decide.labels import changed_sentence, read_labels
-        from siamese_news.decide.page import write_page
-        from siamese_news.decide.plan import beside
-        from siamese_news.decide.sealed import read_sealed
+        from siamese_news.decide.certification import Certification, expect_all, next_batch
+        from siamese_news.decide.plan.files import beside, read_sealed
         from siamese_news.errors import InputError
+        from siamese_news.labels.matching import changed_sentence, read_labels
 
         if bool(labels) == (check is not None):
             raise InputError("expected either --labels or --check")
@@ -64,7 +62,7 @@ def certify(
         assert labels
         path = plan or beside(labels[0], "plan.json")
         work = Certification.resume(path, results=results, posts=posts)
-        said = read_labels(labels, work.drawn)
+        said = read_labels(labels, work.sampled)
         claims = work.claims(said)
         if old is None:
             expect_all(path, labels)

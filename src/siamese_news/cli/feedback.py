@@ -39,27 +39,19 @@ def feedback(
     Exit codes: 0 done (also where the order stays), 1 output cannot be written, 2 bad input.
     """
     with bad_input_exits():
-        from siamese_news.decide.feedback import learn, read_verdicts
-        from siamese_news.decide.learned import clusters_in, read_scored, write_learned
+        from siamese_news.decide.learning import learn_order, read_verdicts
         from siamese_news.errors import InputError
+        from siamese_news.utils.provenance import command
 
         if out.suffix.lower() != ".parquet":
             raise InputError(f"{out}: expected a name that ends with .parquet")
         check_output(out, [results, *labels], force=force)
-        table = read_scored(results)
-        verdicts = read_verdicts(labels)
-        places = {post: place for place, post in enumerate(table.column("post").to_pylist())}
-        known = {places[post]: said for post, said in verdicts.items() if post in places}
-        if verdicts and not known:
-            raise InputError(f"{labels[0]}: none of its posts is in {results}; check both files")
-        texts = table.column("text").to_pylist()
-        scores = table.column("score").to_numpy()
-        found = learn(texts, scores, known, clusters=clusters_in(table), seed=seed)
-        typer.echo(found.sentence())
-        for what, words in zip(("for", "against"), found.words, strict=True):
-            typer.echo(f"words that speak {what} a post: {', '.join(words) or 'none'}")
-        if not found.helps and not anyway:
+        found = learn_order(
+            results, read_verdicts(labels), out, command_line=command(), seed=seed, anyway=anyway
+        )
+        for line in (found.sentence(), *found.word_lines()):
+            typer.echo(line)
+        if found.helps or anyway:
+            typer.echo(f"{out}: {len(found.scores):,} posts in the learned order", err=True)
+        else:
             typer.echo(f"{out}: not written; --anyway writes it all the same", err=True)
-            return
-        write_learned(out, table, found, results)
-        typer.echo(f"{out}: {len(texts):,} posts in the learned order", err=True)

@@ -113,12 +113,12 @@ def sample(
     with bad_input_exits():
         from fractions import Fraction
 
-        from siamese_news.decide.certification import Certification
-        from siamese_news.decide.design import RATIO, share_of
-        from siamese_news.decide.labels import Labels
-        from siamese_news.decide.plan import Settings, beside
-        from siamese_news.decide.sheets import format_of, write_sheet
+        from siamese_news.decide.certification import Certification, Settings
+        from siamese_news.decide.plan.design import RATIO, share_of
+        from siamese_news.decide.plan.files import beside
         from siamese_news.errors import InputError
+        from siamese_news.labels.matching import Labels
+        from siamese_news.labels.sheets import format_of, write_sheet
 
         targets = [share_of(target, "--precision") for target in precision]
         if len(set(targets)) < len(targets):
@@ -163,7 +163,7 @@ def sample(
         )
         ranks = work.next_posts(Labels(), at_least=at_least)
         units = work.units(ranks)
-        write_sheet(out, zip(work.drawn.draw(units), units, strict=True), chosen)
+        write_sheet(out, work.sampled.keyed(units), chosen)
         typer.echo(
             f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "
             f"siamese-news certify --labels {out}",

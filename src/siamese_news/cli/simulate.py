@@ -38,9 +38,9 @@ def simulate(
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
     with bad_input_exits():
-        from siamese_news.decide.design import share_of
-        from siamese_news.decide.labelled import read_pool
-        from siamese_news.decide.simulation import Simulation
+        from siamese_news.decide.plan.design import share_of
+        from siamese_news.decide.simulation.pools import read_pool
+        from siamese_news.decide.simulation.report import Simulation
         from siamese_news.errors import InputError
 
         if len(results or []) != len(qrels or []):

@@ -3,21 +3,23 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from siamese_news.decide.certification import Certification, Claim
-from siamese_news.decide.labels import Labels, changed_sentence
-from siamese_news.decide.population import file_sha256
-from siamese_news.decide.sealed import SEAL, read_sealed, write_sealed
+from siamese_news.decide.chart import Line, line_chart
+from siamese_news.decide.plan.files import SEAL, read_sealed, write_sealed
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels, changed_sentence
+from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.provenance import command, provenance
 
 FORMAT = "siamese_news certificate 1"
 
 
 def certificate_of(
-    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path]
+    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """The certificate as plain values.
 
@@ -49,14 +51,23 @@ def certificate_of(
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
-            "drawn_without_label": sum(name not in labels.of for name in work.drawn.by_name),
+            "drawn_without_label": sum(name not in labels.of for name in work.sampled.by_name),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
-            "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
+            "files": _files(sheets),
         },
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
+
+
+def with_files(content: Mapping[str, Any], sheets: Sequence[Path]) -> dict[str, Any]:
+    """A certificate that names the files of its labels, for labels that came from elsewhere."""
+    return {**content, "labels": {**content["labels"], "files": _files(sheets)}}
+
+
+def _files(sheets: Sequence[Path]) -> list[dict[str, str]]:
+    return [{"file": str(path), "sha256": file_sha256(path)} for path in sheets]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
@@ -159,3 +170,43 @@ def _judged(work: Certification) -> str:
 
 def _share(value: Fraction) -> float:
     return float(max(value, Fraction(0)))
+
+
+def write_page(path: Path, content: Mapping[str, Any]) -> None:
+    """Write the page of a certificate; it replaces the page of the same certificate."""
+    import jinja2
+    from markupsafe import Markup
+
+    source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
+    template = jinja2.Environment(autoescape=True).from_string(source)
+    claims = [
+        (claim, sentence_of(content, claim), Markup(_picture(claim)))  # our own SVG, escaped there
+        for claim in content["claims"]
+    ]
+    with atomic_write(path) as stream:
+        stream.write(template.render(c=content, claims=claims) + "\n")
+
+
+def _picture(claim: Mapping[str, Any]) -> str:
+    """Share of relevant posts among the labelled ones of each set."""
+    steps = [step for step in claim["descent"] if step[1]]
+    if not steps:
+        return ""
+    target = float(claim["target"])
+    passed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if good]
+    failed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if not good]
+    ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
+    lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
+    if passed:
+        lines.append(Line("certified", passed, "#1a6b3c", dots=True))
+    if failed:
+        lines.append(Line("not certified", failed, "#a33", dots=True))
+    return line_chart(
+        lines,
+        title="Share of relevant posts among the labelled ones of each set",
+        x_name="posts in the set, from the top of the ranking",
+        y_name="share relevant",
+        log_x=True,
+        low=min(0.5, *(y for _, y in passed + failed)),
+        high=1.0,
+    )

@@ -1,7 +1,7 @@
 """A precision certificate from its plan to its claims."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -9,15 +9,116 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.descent import UNKNOWN, Outcome, descend, likely_labels
-from siamese_news.decide.design import Order, first_set
-from siamese_news.decide.labels import Labels
-from siamese_news.decide.plan import METHOD, Settings, fingerprint
-from siamese_news.decide.planned import Planned
-from siamese_news.decide.population import Population
-from siamese_news.decide.shapes import misfit, whole
-from siamese_news.decide.texts import KnownVerdicts, Texts, distinct
+from siamese_news.decide.bounds.descent import UNKNOWN, Outcome, descend, likely_labels
+from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
+from siamese_news.decide.bounds.tables import Tables, turn_of
+from siamese_news.decide.plan.design import (
+    RATIO,
+    Order,
+    first_set,
+    largest_precise,
+    least_errors,
+    nested_sets,
+)
+from siamese_news.decide.plan.files import batch_name, misfit, sheets_of, whole
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
+from siamese_news.labels.sheets import format_of, write_sheet
+
+METHOD = "descent over nested sets, exact group-sequential tests without replacement, version 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user chooses before the first label.
+
+    Attributes:
+        targets: precisions, as typed.
+        confidence: as typed.
+        budget: labels that are planned.
+        first: posts of the first set; None: `Certification.start` takes `first_set`.
+        ratio: of one set to the one before.
+        seed: of the random order.
+        joint: whether all targets together hold at the confidence, or each by itself.
+        false_positive: share of not relevant posts that the annotator may call relevant; None where
+            the certificate is about the annotator's verdicts.
+        false_negative: share of relevant posts that the annotator calls not relevant at least.
+    """
+
+    targets: tuple[str, ...]
+    confidence: str
+    budget: int
+    first: int | None = None
+    ratio: str = str(RATIO)
+    seed: int = 0
+    joint: bool = False
+    false_positive: float | None = None
+    false_negative: float = 0.0
+
+    @property
+    def error(self) -> Fraction:
+        """The error budget of one target."""
+        error = 1 - Fraction(self.confidence)
+        return error / len(self.targets) if self.joint else error
+
+    @property
+    def spent(self) -> Fraction:
+        """The chance that any of the targets is certified wrongly, at most."""
+        return min(Fraction(1), self.error * len(self.targets))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "targets": list(self.targets)}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> "Settings":
+        """Out of what `plain` gave."""
+        known = {field.name: plain[field.name] for field in fields(cls)}
+        return cls(**{**known, "targets": tuple(plain["targets"])})
+
+    def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The sizes of the nested sets."""
+        assert self.first is not None
+        return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
+
+    def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
+        """Of each target the fewest errors with which each set misses it; see `noisy_nulls`."""
+        found = []
+        for target in self.targets:
+            nulls = np.array([least_errors(n, Fraction(target)) for n in sizes.tolist()], np.int64)
+            if self.false_positive is not None:
+                rates = self.false_positive, self.false_negative
+                nulls = noisy_nulls(sizes, nulls, *rates, copies)
+            found.append(nulls.tolist())
+        return found
+
+    def tables(self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]) -> list[Tables]:
+        """The tables of each target.
+
+        Raises:
+            InputError: where nothing of the confidence is left.
+        """
+        error = self.error
+        if self.false_positive is not None:
+            error -= RESERVED
+        if not 0 < error <= Fraction(1, 2):
+            raise InputError(
+                f"confidence is {self.confidence} for {len(self.targets)} targets; expected at "
+                "least .5, and less than "
+                + (".995, of which .005 pay for label noise" if self.false_positive else "1")
+            )
+        turn = turn_of(self.budget)
+        return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
+
+
+def fingerprint(tables: Sequence[Tables], budget: int) -> list[str]:
+    """SHA-256 of the tables of each target up to the budget."""
+    return [table.fingerprint(budget) for table in tables]
+
 
 _PIECE = 1024  # posts whose labels are looked up first to see whether all have one
 
@@ -46,8 +147,8 @@ class Claim:
     more: int | None
 
 
-class Certification(Planned):
-    """A plan over a population, and where its labels have brought it; see `Planned`."""
+class Certification(SamplingPlan):
+    """A plan over a population, and where its labels have brought it; see `SamplingPlan`."""
 
     kind = "precision"
 
@@ -118,7 +219,7 @@ class Certification(Planned):
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """See `Planned.resume`; the sets and the tables must be those of the plan as well."""
+        """See `SamplingPlan.resume`; the sets and the tables must be those of the plan as well."""
         found = super().resume(path, results=results, posts=posts)
         if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
             raise InputError(
@@ -171,7 +272,8 @@ class Certification(Planned):
             exact = step is not None and step.labels == step.size
             more = None
             if whole is not None and self.settings.false_positive is None:
-                size, exact = self._oracle(whole, Fraction(target)), True
+                scores = self.population.scores
+                size, exact = largest_precise(scores, whole == 1, Fraction(target)), True
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
@@ -216,6 +318,17 @@ class Certification(Planned):
             return needed
         return []
 
+    def ask(self, labels: Labels) -> Unit | None:
+        """The next post; None when the budget is spent or nothing more can be shown."""
+        ranks = self.next_posts(labels)
+        return self.units(ranks[:1])[0] if ranks else None
+
+    def status(self, labels: Labels) -> str:
+        """How far the labeling is, without what would give rank or score away."""
+        relevant = sum(label.relevant for label in labels.of.values())
+        planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
+        return f"{planned}, {relevant:,} relevant"
+
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []
 
@@ -240,14 +353,6 @@ class Certification(Planned):
             start, end = end, 2 * end
         return np.concatenate(pieces)
 
-    def _oracle(self, labels: NDArray[np.int8], target: Fraction) -> int:
-        """The most posts, cut where the score changes, whose precision is the target or more."""
-        scores = self.population.scores
-        ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
-        hits = np.cumsum(labels == 1)[ends - 1]
-        good = hits * target.denominator >= ends * target.numerator
-        return int(ends[good].max()) if good.any() else 0
-
 
 class _Hoping:
     """Verdicts as if posts that are not labelled yet were relevant."""
@@ -260,3 +365,67 @@ class _Hoping:
         found = self._verdicts(ranks)
         found[(found == UNKNOWN) & np.isin(ranks, self._ranks)] = 1
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be done next.
+
+    Attributes:
+        sheet: the new sheet; None where none was needed.
+        posts: in the new sheet.
+        waiting: posts of earlier sheets that have no label yet and are needed.
+    """
+
+    sheet: Path | None
+    posts: int
+    waiting: int
+
+
+def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
+    """Refuse to go on without one of the sheets of a plan.
+
+    Raises:
+        InputError: names it.
+    """
+    given = {sheet.resolve() for sheet in sheets}
+    left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in given]
+    if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
+        raise InputError(
+            f"{left_out[0]}: is a sheet of this plan too; name all of them: "
+            + " ".join(f"--labels {sheet}" for sheet in [*sheets, *left_out])
+        )
+
+
+def next_batch(
+    work: Certification,
+    labels: Labels,
+    sheet: Path,
+    *,
+    more: int = 0,
+    at_least: int = 1,
+    format: str | None = None,
+) -> Batch:
+    """Draw the posts that are needed next and write those that no sheet has yet.
+
+    Args:
+        work: the plan and its population.
+        labels: that there are.
+        sheet: any sheet of the plan; the new one is called after it.
+        more: labels beyond those that there are, whatever the budget.
+        at_least: posts of the batch, though fewer may turn out to do.
+        format: of the new sheet; else by its ending.
+    """
+    ranks = work.next_posts(labels, more=more, at_least=at_least)
+    units = work.units(ranks)
+    before = set(work.sampled.by_name)
+    new = [unit for unit in units if unit.name not in before]
+    if not new:
+        return Batch(None, 0, len(units))
+    number = len(sheets_of(work.path)) + 1
+    path = batch_name(sheet, number)
+    while path.exists():
+        number += 1
+        path = batch_name(sheet, number)
+    write_sheet(path, work.sampled.keyed(new), format_of(path, format))
+    return Batch(path, len(new), len(units) - len(new))

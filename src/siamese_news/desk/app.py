@@ -9,17 +9,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from siamese_news.desk.agreeing import agreements
+from siamese_news.decide.agreement import agreements
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.hand_over import commands
 from siamese_news.desk.labelling import Labelling
-from siamese_news.desk.labels import Conflict
 from siamese_news.desk.listing import Listing
 from siamese_news.desk.requests import Handler, bad_input, conflict, gone, page, unwritable
 from siamese_news.desk.searching import Searching
 from siamese_news.desk.settling import Settling
 from siamese_news.desk.uploads import CAPS
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Conflict
 
 
 def application(desk: Desk) -> Starlette:

@@ -1,6 +1,5 @@
 """From labels to a certificate, by way of the room that knows how; nothing is computed here."""
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,20 +7,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from siamese_news.decide.audit import lower_bound, upper_bound
-from siamese_news.decide.certificate import certificate_of, sentence_of, write_certificate
-from siamese_news.decide.certification import Certification
-from siamese_news.decide.design import share_of
-from siamese_news.decide.labels import Labels, check_value, read_labels
-from siamese_news.decide.ledger import plans_over
-from siamese_news.decide.page import write_page
-from siamese_news.decide.plan import Settings, beside
-from siamese_news.decide.population import Population
-from siamese_news.desk.labels import LabelLog
+from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
+from siamese_news.decide.certificate import (
+    certificate_of,
+    sentence_of,
+    with_files,
+    write_certificate,
+    write_page,
+)
+from siamese_news.decide.certification import Certification, Settings
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import SEAL, beside
+from siamese_news.decide.plan.ledger import plans_over
+from siamese_news.decide.plan.population import Population
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
+from siamese_news.labels.journal import CONFLICT, LabelJournal, write_judgments
+from siamese_news.labels.matching import Labels, labels_in
 
 BUDGET_CAP = 100_000
 
@@ -79,7 +82,7 @@ class Deciding:
         log: the labels.
     """
 
-    def __init__(self, project: Project, log: LabelLog) -> None:
+    def __init__(self, project: Project, log: LabelJournal) -> None:
         self._project = project
         self._log = log
         self._guard = threading.RLock()
@@ -144,9 +147,15 @@ class Deciding:
             labels = self._labels(work)
             ranks = work.next_posts(labels, at_least=count)
             units = work.units(ranks)
-            work.drawn.draw(units)
-            self._write_sheet(work)
+            work.sampled.draw(units)
             return [unit.post for unit in units]
+
+    def keys(self) -> dict[str, str]:
+        """The ids of the sampled posts by their keys in sheets; none without a plan."""
+        if not self.planned:
+            return {}
+        with self._guard:
+            return {key: one.post for key, one in self._open().sampled.by_key.items()}
 
     def left(self) -> int:
         """How many of the planned labels are not given yet."""
@@ -162,10 +171,10 @@ class Deciding:
                 work = self._open()
                 labels = self._labels(work)
                 work.log.look(labels)
-                content = certificate_of(work, work.claims(labels), labels, [self.sheet])
+                content = certificate_of(work, work.claims(labels), labels)
                 conflicts = sum(
-                    self._log.verdict(drawn.post) == "conflict"
-                    for drawn in work.drawn.by_key.values()
+                    self._log.verdict(drawn.post) == CONFLICT
+                    for drawn in work.sampled.by_key.values()
                 )
                 sentences = [sentence_of(content, claim) for claim in content["claims"]]
                 descents = [_descent(work, claim) for claim in content["claims"]]
@@ -176,8 +185,10 @@ class Deciding:
         """Write the certificate and its page beside the plan."""
         with self._guard:
             found = self.findings()
-            write_certificate(beside(self.path, "certificate.json"), found.content)
-            write_page(beside(self.path, "certificate.html"), found.content)
+            self._write_sheet()
+            content = with_files(found.content, [self.sheet])
+            write_certificate(beside(self.path, "certificate.json"), content)
+            write_page(beside(self.path, "certificate.html"), content)
             return found
 
     def files(self) -> list[Path]:
@@ -194,6 +205,7 @@ class Deciding:
         sheet = str(self.sheet.relative_to(project.folder))
         lines = []
         if self.planned:
+            self._write_sheet()
             settings = self._open().settings
             arguments = ["sample", "--results", str(project.results.relative_to(project.folder))]
             for target in settings.targets:
@@ -219,27 +231,13 @@ class Deciding:
         return self._work
 
     def _labels(self, work: Certification) -> Labels:
-        if not len(work.drawn):
-            return Labels()
-        self._write_sheet(work)
-        return read_labels([self.sheet], work.drawn)
+        return labels_in(self._log, work.sampled)
 
-    def _write_sheet(self, work: Certification) -> None:
-        """The labels of the drawn posts as the commands read them."""
-        drawn = list(work.drawn.by_key.values())
-        ranks = work.population.ranks_of([one.name for one in drawn])
-        units = work.units([ranks[one.name] for one in drawn])
-        with atomic_write(self.sheet) as stream:
-            for one, unit in zip(drawn, units, strict=True):
-                label = self._log.verdict(one.post)
-                notes = {given.note for given in self._log.by_annotator(one.post).values()}
-                row = {
-                    "key": one.key, "label": "skip" if label == "conflict" else label,
-                    "text": unit.text, "link": unit.link, "article": unit.article,
-                    "post": one.post, "note": " / ".join(sorted(notes - {""})),
-                    "check": check_value(one.name, unit.text),
-                }  # fmt: skip
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    def _write_sheet(self) -> None:
+        """The labels of the sampled posts as the commands read them."""
+        work = self._open()
+        labels = {name: label.said for name, label in self._labels(work).of.items()}
+        write_judgments(self.sheet, labels, "all", work.plan[SEAL])
 
 
 def _descent(work: Certification, claim: dict[str, Any]) -> list[SetSoFar]:

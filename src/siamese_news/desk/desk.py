@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from siamese_news.desk.deciding import Deciding
-from siamese_news.desk.labels import Given, LabelLog
 from siamese_news.desk.learning import Learning
 from siamese_news.desk.project import Project
 from siamese_news.desk.results import Asked, Results
@@ -17,6 +16,7 @@ from siamese_news.desk.search import Search, command_line
 from siamese_news.desk.standing import Standing
 from siamese_news.desk.stops import Stops
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import CONFLICT, Judgment, LabelJournal, annotator_name
 
 QUEUES = ("rank", "learned", "sample", "goal", "mixed", "threshold", "second", "conflict")
 """Where the posts to label next come from; see `Desk.queue`."""
@@ -36,12 +36,12 @@ class Desk:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.log = LabelLog(project.labels)
+        self.log = LabelJournal(project.labels)
         self.search = Search(project)
         self.deciding = Deciding(project, self.log)
         self.stops = Stops(project, self.log)
         self.standing = Standing(project, self.log)
-        self.learning = Learning(project)
+        self.learning = Learning(project, self.log)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
 
@@ -79,8 +79,8 @@ class Desk:
         """Whether the results are at hand; else the first look at them may take a while."""
         return self._results is not None and self._results[0] == str(self.project.results)
 
-    def label(self, row: dict[str, Any]) -> "tuple[Given, Future[None]]":
-        """Hand a label that the page sent to the writer; see `LabelLog.begin`.
+    def label(self, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
+        """Hand a label that the page sent to the writer; see `LabelJournal.begin`.
 
         Raises:
             InputError: for a post that the search did not find, and fields that cannot be.
@@ -122,7 +122,7 @@ class Desk:
         """
         if kind not in QUEUES:
             raise InputError(f"the queue is {kind!r}; expected one of {', '.join(QUEUES)}")
-        name = " ".join(annotator.split())[:60]
+        name = annotator_name(annotator)
         if kind == "goal":
             return self._from_plan(self.stops.next_posts(count + len(leave)), name, leave)[:count]
         if kind == "threshold":
@@ -171,7 +171,7 @@ class Desk:
         wanted = [
             post for post in log.posts()
             if post not in leave and (log.of(post, annotator) is not None) == conflict
-            and (not conflict or log.verdict(post) == "conflict")
+            and (not conflict or log.verdict(post) == CONFLICT)
         ]  # fmt: skip
         found = self.results().by_id(wanted[:count])
         return [found[post].rank for post in wanted[:count] if post in found]

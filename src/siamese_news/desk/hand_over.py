@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.records import Post
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.label_files import read_rows
-from siamese_news.decide.population import Unit
-from siamese_news.decide.sheets import write_sheet
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import annotator_name
+from siamese_news.labels.results import Unit
+from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import read_results, write_report
@@ -74,12 +73,7 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         InputError: for a file without labels, and a label that is none; nothing is taken then.
     """
     rows = [row for row in read_rows(path) if row.label.strip()]
-    keys = {}
-    if desk.deciding.planned:
-        for line in desk.deciding.files():
-            if line.name.endswith(".drawn.jsonl"):
-                drawn = [json.loads(row) for row in line.read_bytes().splitlines()]
-                keys = {one["key"]: one["name"].rpartition("\t")[2] for one in drawn}
+    keys = desk.deciding.keys()
     said: list[tuple[str, str]] = []
     for row in rows:
         try:
@@ -93,7 +87,7 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         if post not in known:
             counts["unknown"] += 1
             continue
-        there = desk.log.of(post, " ".join(annotator.split())[:60])
+        there = desk.log.of(post, annotator_name(annotator))
         if there is not None and there.label == value:
             counts["already"] += 1
         else:
@@ -172,7 +166,7 @@ def _tasks(format: str) -> Callable[[Desk, Path], None]:
         posts = list(desk.results().by_id(needed).values()) or desk.results().posts(ranks)
         for post in posts:
             if not desk.log.by_annotator(post.id):
-                rows.append((Drawn("", post.id), Unit(post.id, post.id, "", post.text)))
+                rows.append(("", Unit(post.id, post.id, "", post.text)))
         if not rows:
             raise InputError("there is no post left to label")
         path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from siamese_news.desk import pages, uploads
 from siamese_news.desk.desk import BLIND, Desk
 from siamese_news.desk.hand_over import import_labels
 from siamese_news.desk.requests import body_of, page, text_in
+from siamese_news.labels.journal import CONFLICT, LABELS
 
 
 class Labelling:
@@ -41,7 +42,7 @@ class Labelling:
             criteria=desk.project.config().get("criteria", ""),
             annotators=desk.log.annotators(),
             threshold=desk.threshold(),
-            conflicts=sum(desk.log.verdict(post) == "conflict" for post in desk.log.posts()),
+            conflicts=sum(desk.log.verdict(post) == CONFLICT for post in desk.log.posts()),
             commands=[desk.label_command()] if desk.project.results.exists() else [],
             folder=desk.project.folder.name,
         )
@@ -107,7 +108,5 @@ class Labelling:
     def _counts(self, annotator: str) -> dict[str, Any]:
         log = self.desk.log
         mine = [given for post in log.posts() if (given := log.of(post, annotator)) is not None]
-        counts = {
-            name: sum(given.label == name for given in mine) for name in ("yes", "no", "skip")
-        }
+        counts = {name: sum(given.label == name for given in mine) for name in LABELS}
         return {"counts": counts}

@@ -1,19 +1,21 @@
 """An order learned from the labels of a project: what the command `feedback` writes."""
 
 import json
-import subprocess
-import sys
 import threading
-from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.decide.learning import learn_order
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import NO, YES, LabelJournal
 from siamese_news.utils.files import atomic_write
 
 
@@ -39,38 +41,40 @@ class Learning:
 
     Args:
         project: whose.
+        log: the labels.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, log: LabelJournal) -> None:
         self._project = project
+        self._log = log
         self._guard = threading.Lock()
         self._places: tuple[int, NDArray[np.int64]] | None = None
 
-    def learn(self, labels: Callable[[], Path], count: int) -> Learned:
-        """Run the command over the labels that there are.
-
-        Args:
-            labels: writes the file of labels.
-            count: how many posts it has.
+    def learn(self) -> Learned:
+        """Learn, in a process of its own so that the page stays quick.
 
         Raises:
-            InputError: where it refuses; says why.
+            InputError: where the labels teach nothing; says why.
         """
         with self._guard:
             if not self._project.results.exists():
                 raise InputError("there are no results yet; search first")
-            given = labels()
+            said = {post: self._log.verdict(post) for post in self._log.posts()}
+            verdicts = {post: one == YES for post, one in said.items() if one in (YES, NO)}
             for path in (self._file, self._said):
                 path.unlink(missing_ok=True)
-            done = subprocess.run(
-                [sys.executable, "-m", "siamese_news", *self._arguments(given)],
-                cwd=self._project.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            )  # fmt: skip
-            if done.returncode:
-                last = done.stderr.strip().splitlines()[-1:] or ["feedback ended without a word"]
-                raise InputError(last[0].removeprefix("siamese-news: "))
-            sentence, *words = done.stdout.strip().splitlines()
-            found = Learned(sentence, words, self._file.exists(), count)
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                task = process.submit(
+                    learn_order, self._project.results, verdicts, self._file,
+                    command_line=command_line(self._arguments()),
+                )  # fmt: skip
+                try:
+                    feedback = task.result()
+                except BrokenProcessPool as error:
+                    raise InputError("learning was stopped; is there enough memory?") from error
+            found = Learned(
+                feedback.sentence(), feedback.word_lines(), self._file.exists(), len(said)
+            )
             with atomic_write(self._said) as stream:
                 json.dump(asdict(found), stream, indent=1, ensure_ascii=False)
             return found
@@ -99,8 +103,7 @@ class Learning:
 
     def commands(self) -> list[str]:
         """The command line that does the same."""
-        labels = self._project.handed / "labels.csv"
-        return [command_line(self._arguments(labels))] if self._said.exists() else []
+        return [command_line(self._arguments())] if self._said.exists() else []
 
     @property
     def _file(self) -> Path:
@@ -110,7 +113,7 @@ class Learning:
     def _said(self) -> Path:
         return self._project.search / "learned.json"
 
-    def _arguments(self, labels: Path) -> list[str]:
-        paths = (self._project.results, labels, self._file)
-        results, given, out = (str(path.relative_to(self._project.folder)) for path in paths)
-        return ["feedback", "--results", results, "--labels", given, "--out", out]
+    def _arguments(self) -> list[str]:
+        paths = (self._project.results, self._log.path, self._file)
+        results, labels, out = (str(path.relative_to(self._project.folder)) for path in paths)
+        return ["feedback", "--results", results, "--labels", labels, "--out", out]

@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse, Response
 
 from siamese_news.desk import pages
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.hand_over import make
 from siamese_news.desk.requests import body_of, number_in, page, score_in
 from siamese_news.desk.results import Asked
 
@@ -107,10 +106,7 @@ class Listing:
 
     async def learn(self, request: Request) -> Response:
         """Learn a new order from the labels."""
-        desk = self.desk
-        found = await run_in_threadpool(
-            desk.learning.learn, lambda: make(desk, "labels"), len(desk.log.posts())
-        )
+        found = await run_in_threadpool(self.desk.learning.learn)
         return JSONResponse({"sentence": found.sentence, "helps": found.helps})
 
     async def threshold(self, request: Request) -> Response:

@@ -10,9 +10,9 @@ import numpy as np
 from jinja2 import PackageLoader
 from markupsafe import Markup
 
-from siamese_news.desk.labels import LabelLog
 from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
+from siamese_news.labels.journal import LabelJournal
 from siamese_news.search.report import Histogram, ReportPost
 from siamese_news.search.report.charts import (
     MAP_POINTS,
@@ -84,7 +84,7 @@ def items(
     posts: list[ReportPost],
     rows: list[int],
     results: Results,
-    log: LabelLog,
+    log: LabelJournal,
     annotator: str,
     titles: Mapping[str, str],
     *,

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from siamese_news.desk import pages
-from siamese_news.desk.labels import Conflict
 from siamese_news.desk.security import BODY_CAP
 from siamese_news.errors import InputError
+from siamese_news.labels.journal import Conflict
 
 Handler = Callable[[Request], Awaitable[Response]]
 

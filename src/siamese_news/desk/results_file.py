@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from siamese_news.data.readers.values import iso_date
 from siamese_news.desk.word_index import TABLES, pairs_of
 from siamese_news.errors import InputError
+from siamese_news.labels.results import web_link
 from siamese_news.utils.files import atomic_write
 
 UNDATED = np.iinfo(np.int32).min
@@ -56,7 +57,7 @@ def build(parquet: Path, database: Path) -> None:
                             row.get("text") or "", row.get("lang"), row.get("created_at"),
                             row.get("cluster"), row.get("cluster_size"),
                             orjson.dumps(row.get("terms") or []), row.get("x"), row.get("y"),
-                            _web(row.get("link")),
+                            web_link(row.get("link")),
                         )
                         for row in rows
                     ],
@@ -141,9 +142,3 @@ def day_of(text: str) -> int:
         return date.fromisoformat(text).toordinal()
     except ValueError as error:
         raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
-
-
-def _web(link: Any) -> str | None:
-    """An address that a browser may follow from here: of the web, and none that runs a script."""
-    known = isinstance(link, str) and link.lower().startswith(("https://", "http://"))
-    return link if known else None

@@ -8,12 +8,12 @@ from itertools import chain, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.audit import lower_bound, upper_bound
-from siamese_news.decide.design import Keys, Order
-from siamese_news.decide.population import Population
-from siamese_news.desk.labels import LabelLog
+from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
+from siamese_news.decide.plan.design import Keys, Order
+from siamese_news.decide.plan.population import Population
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
+from siamese_news.labels.journal import LabelJournal
 
 SEED = 0
 """Of the random order; the one that `audit` has unless it is told another."""
@@ -68,7 +68,7 @@ class Standing:
         log: the labels.
     """
 
-    def __init__(self, project: Project, log: LabelLog) -> None:
+    def __init__(self, project: Project, log: LabelJournal) -> None:
         self._project = project
         self._log = log
         self._guard = threading.RLock()

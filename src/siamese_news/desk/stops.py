@@ -1,23 +1,17 @@
 """When to stop labelling: the goals of `annotate` for the labels of a project."""
 
-import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from siamese_news.decide.design import share_of
-from siamese_news.decide.drawn import Drawn
-from siamese_news.decide.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
-from siamese_news.decide.labels import Label, Labels
-from siamese_news.decide.plan import beside
-from siamese_news.decide.sealed import SEAL
-from siamese_news.desk.labels import LabelLog
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import SEAL, beside
+from siamese_news.decide.stopping.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
-
-_VALUES = {"yes": 1, "no": 0}  # everything else counts as skipped
+from siamese_news.labels.journal import LabelJournal, write_judgments
+from siamese_news.labels.matching import Labels, labels_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Stops:
         log: the labels; every one counts, whatever it was given for.
     """
 
-    def __init__(self, project: Project, log: LabelLog) -> None:
+    def __init__(self, project: Project, log: LabelJournal) -> None:
         self._project = project
         self._log = log
         self._guard = threading.RLock()
@@ -53,7 +47,7 @@ class Stops:
 
     @property
     def labels(self) -> Path:
-        """The file of labels as `annotate` keeps it."""
+        """The file of labels for `annotate`."""
         return self._project.search / "goals.jsonl"
 
     @property
@@ -107,14 +101,14 @@ class Stops:
         """Ids of the posts to label next; none where all goals are reached."""
         with self._guard:
             work = self._open()
-            ranks = work.needed(self._labels(work))[:count]
+            ranks = work.needed(self._labels())[:count]
             return [unit.post for unit in work.units(ranks)]
 
     def stands(self) -> Stands:
         """Where the goals stand with the labels that there are."""
         with self._guard:
             work = self._open()
-            labels = self._labels(work)
+            labels = self._labels()
             done = not work.needed(labels)
             return Stands(done, work.goal, work.status(labels), work.saved(labels))
 
@@ -145,23 +139,12 @@ class Stops:
             self._work = Stopping.resume(self.path, results=self._project.results)
         return self._work
 
-    def _labels(self, work: Stopping) -> Labels:
-        labels = Labels()
-        ranks = work.population.ranks_of(self._log.posts())
-        for post in ranks:
-            said = _VALUES.get(self._log.verdict(post), "skip")
-            label = Label(Drawn("", post), said == 1, said == "skip", str(self._log.path))
-            labels.of[post] = label
-        return labels
+    def _labels(self) -> Labels:
+        return labels_in(self._log)
 
     def _write(self, work: Stopping) -> None:
-        """All labels in the format of `annotate`."""
-        ranks = work.population.ranks_of(self._log.posts())
-        units = work.units(list(ranks.values()))
-        drawn = work.drawn.draw(units)
-        with atomic_write(self.labels) as stream:
-            stream.write(json.dumps({"plan": work.plan[SEAL]}) + "\n")
-            for one, unit in zip(drawn, units, strict=True):
-                said = _VALUES.get(self._log.verdict(one.post), "skip")
-                row = {"key": one.key, "post": one.post, "label": said, "text": unit.text}
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        """All labels of these results in a file for `annotate`."""
+        labels = {name: label.said for name, label in self._labels().of.items()}
+        ranks = work.population.ranks_of(list(labels))
+        work.sampled.draw(work.units(list(ranks.values())))
+        write_judgments(self.labels, {n: labels[n] for n in ranks}, "all", work.plan[SEAL])

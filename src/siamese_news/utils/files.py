@@ -120,8 +120,12 @@ def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]
 
 
 def file_sha256(path: str | Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
-    with Path(path).open("rb") as stream:
+    """The SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises:
+        InputError: where it cannot be read.
+    """
+    with reading(path), Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -1,22 +1,18 @@
 """A report from the file that a search wrote and its ``.meta.json``."""
 
-import csv
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
+from siamese_news.labels.results import result_meta, result_rows, web_link
 from siamese_news.search.clusters import cluster_posts, summarise
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
-from siamese_news.utils.files import file_sha256, open_binary, reading
+from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
-from siamese_news.utils.terminal import unguarded
 
 NEEDED = ("article", "rank", "score", "post", "text")
 
@@ -38,10 +34,12 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
-    rows = [_checked(row, where) for where, row in _rows(source)]
+    rows = [_checked(row, where) for where, row in result_rows(source)]
     if not rows:
         raise InputError(f"{source}: no row in the file, expected at least one post")
-    meta = _meta(source)
+    meta = result_meta(source)
+    for name, count in (meta.get("counts") or {}).items():
+        _whole(count, f"{source}.meta.json: field 'counts': '{name}'")
     remarks = list(map(str, meta.get("remarks") or []))
     posts = _posts(rows)
     scores = [post.score for post in posts]
@@ -137,9 +135,7 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             known[name] = str(row[name])
     if row.get("cluster_size") not in (None, ""):
         known["cluster_size"] = _whole(row["cluster_size"], f"{where}: 'cluster_size'")
-    link = row.get("link")
-    # Another scheme could run a script where it is clicked.
-    if isinstance(link, str) and link.lower().startswith(("https://", "http://")):
+    if link := web_link(row.get("link")):
         known["link"] = link
     for name in ("x", "y"):
         if row.get(name) not in (None, ""):
@@ -149,72 +145,6 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
         terms = [term for part in terms.split(";") if (term := part.strip())]
     known["terms"] = [str(term) for term in terms]
     return known
-
-
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(where, row) of a results file, by the end of its name."""
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if name.endswith((".jsonl", ".ndjson")):
-        for number, record in read_jsonl(path):
-            yield f"{path}:{number}", record
-    elif name.endswith(".csv"):
-        yield from _csv_rows(path)
-    elif name.endswith(".parquet"):
-        yield from _parquet_rows(path)
-    else:
-        raise InputError(f"{path}: expected a name that ends in .jsonl, .csv or .parquet")
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    limit = csv.field_size_limit(LINE_CAP)
-    try:
-        reader = csv.DictReader((f"{line}\n" for _, line in read_lines(path)), strict=True)
-        for row in reader:
-            where = f"{path}:{reader.line_num}"
-            # Cells without a column have the key None; columns without a cell are None.
-            if None in row:
-                raise InputError(f"{where}: more cells than the header has columns")
-            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
-    except csv.Error as error:
-        raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    open_binary(path).close()  # says what is wrong with the path itself
-    number = 0
-    try:
-        for batch in pq.ParquetFile(path).iter_batches(8192):
-            for row in batch.to_pylist():
-                number += 1
-                yield f"{path}:row {number}", row
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({error}); write it again") from error
-
-
-def _meta(path: Path) -> dict[str, Any]:
-    """What the search wrote about its results; empty where it wrote nothing."""
-    beside = path.with_name(path.name + ".meta.json")
-    if not beside.exists():
-        return {}
-    try:
-        with reading(beside):
-            meta = json.loads(beside.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
-    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
-    if not isinstance(meta, dict):
-        raise InputError(f"{beside}: expected a JSON object")
-    for name, kind in kinds.items():
-        if not isinstance(meta.get(name), kind | None):
-            raise InputError(f"{beside}: field '{name}' is not an object")
-    for name, count in (meta.get("counts") or {}).items():
-        _whole(count, f"{beside}: field 'counts': '{name}'")
-    return meta
 
 
 def _histogram(value: Mapping[str, Any], where: str) -> Histogram:

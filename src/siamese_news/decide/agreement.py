@@ -1,0 +1,130 @@
+"""How annotators of the same posts agree."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from siamese_news.labels.journal import LabelJournal
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What two annotators of the same posts tell.
+
+    Attributes:
+        posts: labelled by both.
+        disagreements: how many of them differ.
+        rate: the error rate, if both have the same and it is the same for both kinds of posts; None
+            where they disagree more often than chance allows.
+        low: lower end of the 95% interval of the rate.
+        high: upper end.
+        alpha: Krippendorff's alpha for nominal data; None where all labels are the same.
+    """
+
+    posts: int
+    disagreements: int
+    rate: float | None
+    low: float
+    high: float | None
+    alpha: float | None
+
+
+def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
+    """Compare two annotators.
+
+    With one symmetric error rate e two annotators disagree with probability ``2 e (1 - e)``; the
+    interval is the exact one of Clopper and Pearson, carried over to e.
+
+    Args:
+        first: labels 0 and 1 of the first annotator.
+        second: of the second one, of the same posts.
+    """
+    from scipy.stats import beta
+
+    count = len(first)
+    differ = sum(a != b for a, b in zip(first, second, strict=True))
+    low = float(beta.ppf(0.025, differ, count - differ + 1)) if differ else 0.0
+    high = float(beta.ppf(0.975, differ + 1, count - differ)) if differ < count else 1.0
+    return Agreement(
+        count,
+        differ,
+        _rate(differ / count),
+        _rate(low) or 0.0,
+        _rate(high),
+        krippendorff(list(zip(first, second, strict=True))),
+    )
+
+
+def _rate(disagreement: float) -> float | None:
+    return (1 - math.sqrt(1 - 2 * disagreement)) / 2 if disagreement <= 0.5 else None
+
+
+def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
+    """Krippendorff's alpha for two nominal values (Krippendorff, 2011).
+
+    Any number of annotators, of whom any may have left any post out.
+
+    Args:
+        units: of each post the labels, 0 or 1, that it has; posts with fewer than two do not count.
+
+    Returns:
+        1 for agreement on everything, 0 for what chance would do; None where all labels are the
+        same.
+    """
+    values, ones, differing = 0, 0, 0.0
+    for labels in units:
+        if len(labels) < 2:
+            continue
+        positive = sum(labels)
+        values += len(labels)
+        ones += positive
+        differing += 2 * positive * (len(labels) - positive) / (len(labels) - 1)
+    if not 0 < ones < values:
+        return None
+    expected = 2 * ones * (values - ones) / (values - 1)
+    return 1 - differing / expected
+
+
+_PAIRS = 10  # pairs that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Agreements:
+    """What posts that several people labelled tell.
+
+    Attributes:
+        pairs: two names and how they agree, those with the most posts in common first.
+        posts: labelled by two or more.
+        annotators: who labelled any of these.
+        alpha: Krippendorff's alpha of all of them; None where all labels are the same.
+    """
+
+    pairs: list[tuple[str, str, Agreement]]
+    posts: int
+    annotators: int
+    alpha: float | None
+
+
+def agreements(log: LabelJournal) -> Agreements | None:
+    """Compare the annotators; None where no post has the labels of two.
+
+    An unsure label says nothing about the post, and does not count.
+    """
+    common: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    units: list[list[int]] = []
+    names: set[str] = set()
+    for post in log.posts():
+        given = sorted(log.by_annotator(post).items())
+        said = {name: int(one.label == "yes") for name, one in given if one.label != "skip"}
+        if len(said) < 2:
+            continue
+        units.append(list(said.values()))
+        names |= said.keys()
+        for first, second in combinations(said, 2):
+            common.setdefault((first, second), []).append((said[first], said[second]))
+    if not units:
+        return None
+    pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
+    found = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
+    return Agreements(found, len(units), len(names), krippendorff(units))

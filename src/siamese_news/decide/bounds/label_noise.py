@@ -1,0 +1,104 @@
+"""Annotators who err: what their errors cost, and how often two of them disagree.
+
+Without a declared rate a certificate speaks about the annotator's verdicts, as they would fall for
+every post; that needs no assumption. With one it speaks about the truth, if the annotator's errors
+are independent from post to post.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESERVED = Fraction(1, 200)
+"""Share of the confidence that pays for the uncertainty about how many errors there were."""
+
+
+_SLOPES = np.geomspace(1e-4, 30, 300)  # where the bound is looked for; it holds at every one
+
+
+def noisy_nulls(
+    sizes: NDArray[np.int64],
+    nulls: NDArray[np.int64],
+    false_positive: float,
+    false_negative: float,
+    copies: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """The fewest posts an annotator calls not relevant in a set that misses the target.
+
+    But for the probability `RESERVED`. Only the first set that misses the target counts, so it is
+    paid once. Copies of a text get one verdict, so their errors come together: the bound takes the
+    texts with the most copies as those in question.
+
+    Args:
+        sizes: (K,) posts of each set.
+        nulls: (K,) the fewest truly not relevant posts with which each misses the target.
+        false_positive: at most this share of not relevant texts is called relevant.
+        false_negative: at least this share of relevant texts is called not relevant; 0 is safe.
+        copies: (N,) of the post at each rank, how many posts down to it have its text, itself
+            included; None where all texts differ.
+    """
+    seen = np.ones(int(sizes[-1]), np.int64) if copies is None else copies
+    found, start = [], 0
+    counts = np.zeros(int(seen.max()) + 2, np.int64)
+    for size, null in zip(sizes.tolist(), nulls.tolist(), strict=True):
+        counts += np.bincount(seen[start:size], minlength=len(counts))
+        start = size
+        texts = counts[1:-1] - counts[2:]  # so many with 1, 2, ... copies in this set
+        missed = _at_most(_largest(texts, null), false_positive)
+        gained = _at_least(_largest(texts, size - null), false_negative)
+        found.append(max(null - missed + gained, 0))
+    return np.array(found, np.int64)
+
+
+def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
+    """The texts with the most copies that make up so many posts: number of copies -> texts."""
+    found: dict[int, int] = {}
+    for place in np.flatnonzero(texts)[::-1].tolist():
+        size, count = place + 1, int(texts[place])
+        whole = min(count, posts // size)
+        rest = posts - whole * size if whole < count else 0
+        found[size] = found.get(size, 0) + whole
+        found[rest] = found.get(rest, 0) + 1
+        posts -= whole * size + rest
+        if not posts:
+            break
+    return {size: count for size, count in found.items() if size and count}
+
+
+def _at_most(texts: dict[int, int], rate: float) -> int:
+    """How many posts are in error at most, if each text is with a chance of `rate`.
+
+    Exact (binomial) where no text has copies; else the bound of Chernoff.
+    """
+    from scipy.stats import binom
+
+    half = float(RESERVED) / 2
+    if set(texts) <= {1}:
+        return int(binom.ppf(1 - half, texts.get(1, 0), rate))
+    bounds = (_log_mean(texts, rate, _SLOPES) - math.log(half)) / _SLOPES
+    return min(int(bounds.min()), sum(size * count for size, count in texts.items()))
+
+
+def _at_least(texts: dict[int, int], rate: float) -> int:
+    """How many posts are in error at least; see `_at_most`."""
+    from scipy.stats import binom
+
+    half = float(RESERVED) / 2
+    if rate == 0:
+        return 0
+    if set(texts) <= {1}:
+        return int(binom.ppf(half, texts.get(1, 0), rate))
+    bounds = (math.log(half) - _log_mean(texts, rate, -_SLOPES)) / _SLOPES
+    return max(int(bounds.max()), 0)
+
+
+def _log_mean(texts: dict[int, int], rate: float, slopes: NDArray[np.float64]) -> Any:
+    """Logarithm of the mean of ``exp(slope * posts in error)``, at each slope."""
+    if rate == 0:
+        return np.zeros_like(slopes)
+    sizes = np.array(list(texts))[:, None]
+    counts = np.array(list(texts.values()))[:, None]
+    return (counts * np.logaddexp(math.log1p(-rate), math.log(rate) + slopes * sizes)).sum(axis=0)

@@ -1,0 +1,217 @@
+"""Scored posts as a population: their ids, their scores from the highest down, their texts."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.plan.design import keys_of
+from siamese_news.errors import InputError
+from siamese_news.labels.results import Unit, read_columns, read_texts
+
+SKETCH = 64
+"""Hashes of a sketch: their share in common is that of the posts, to within .06."""
+
+
+class Population:
+    """The posts of a file that `rank` or `filter` wrote, best first.
+
+    Of each post the id and the score are held; texts are read when they are asked for. Where a post
+    stands in several lists, every (article, post) pair is a unit by itself.
+
+    Args:
+        path: Parquet, JSON lines, CSV or a TREC run; the last three plain, .gz or .zst.
+
+    Attributes:
+        scores: (N,) descending.
+        sketch: the smallest hashes of the posts' ids, by which `ledger` knows the posts again,
+            whatever the file and the scores.
+
+    Raises:
+        InputError: for a file without ids and scores, and one that has a unit twice.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sketch: list[int] = []
+        ids, articles, scores = read_columns(path)
+        if not len(scores):
+            raise InputError(f"{path}: no post in the file; expected what rank or filter wrote")
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if len(bad):
+            raise InputError(
+                f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew"
+            )
+        self._ids = _Column(ids)
+        self._articles: _Column | None = None
+        if articles is not None and self._repeated() is not None:
+            self._articles = _Column(articles)
+        if self._articles is not None or articles is None:
+            again = self._repeated()
+            if again is not None:
+                raise InputError(
+                    f"{path}: {again!r} occurs twice; expected each post once in a list: remove one"
+                )
+        np.negative(scores, out=scores)
+        rows = np.argsort(scores, kind="stable")
+        self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)
+        self.scores: NDArray[np.float64] = -scores[rows]
+        self._ranks: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the units are (article, post) pairs."""
+        return self._articles is not None
+
+    def names_at(self, ranks: Sequence[int]) -> list[str]:
+        """The names of the units at these ranks (from 0)."""
+        names = self._names(self._rows[np.asarray(ranks, np.int64)])
+        self._ranks.update(zip(names, ranks, strict=True))
+        return names
+
+    def keys(self, seed: int, purpose: str = "certify") -> Callable[[int, int], NDArray[np.uint64]]:
+        """The keys of the random order by rank; see `design.Order`.
+
+        Other scores have another order. A ranking that was learned from labels puts what was
+        labelled relevant at the top; with the order in which those labels were drawn its sets would
+        look better than they are.
+        """
+        scores = hashlib.blake2b(self.scores.tobytes(), digest_size=16).hexdigest()
+        made: list[NDArray[np.uint64]] = []
+
+        def keys(start: int, end: int) -> NDArray[np.uint64]:
+            if not made:  # of all posts at once, in the order of the file
+                made.append(
+                    np.concatenate(
+                        [keys_of(seed, n, purpose=f"{purpose}:{scores}") for n in self._pieces()]
+                    )
+                )
+            return made[0][self._rows[start:end]]
+
+        return keys
+
+    def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
+        """The ranks of those of the names that there are."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._ranks]
+        if wanted:
+            self._look_up(wanted)
+        return {name: self._ranks[name] for name in names if name in self._ranks}
+
+    def _look_up(self, names: Sequence[str]) -> None:
+        """Find units among all that there are."""
+        import pyarrow as pa
+
+        wanted, start, rows = pa.array(names, pa.large_string()), 0, []
+        for piece in self._pieces():
+            rows.append(start + np.flatnonzero(_are_in(piece, wanted)))
+            start += len(piece)
+        found = np.concatenate(rows)
+        ranks = np.flatnonzero(np.isin(self._rows, found))
+        self.names_at(ranks.tolist())
+
+    def units(self, ranks: Iterable[int]) -> list[Unit]:
+        """The units at these ranks, with their texts."""
+        ranks = list(ranks)
+        rows = self._rows[np.asarray(ranks, np.int64)].tolist()
+        texts = read_texts(self.path, rows)
+        names = self.names_at(ranks) if ranks else []
+        units = []
+        for name, row in zip(names, rows, strict=True):
+            article, _, post = name.rpartition("\t")
+            units.append(Unit(name, post, article, *texts.get(row, ("", ""))))
+        return units
+
+    def size_at(self, threshold: float) -> int:
+        """How many units have this score or a higher one."""
+        return len(self) - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
+
+    def _names(self, rows: NDArray[Any]) -> list[str]:
+        posts = self._ids.at(rows)
+        if self._articles is None:
+            return posts
+        return [f"{a}\t{p}" for a, p in zip(self._articles.at(rows), posts, strict=True)]
+
+    def _pieces(self) -> Iterator[Any]:
+        """The names of all units, in the order of the file, an Arrow array at a time."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        start = 0
+        for posts in self._ids.chunks:
+            if self._articles is None:
+                yield posts
+                continue
+            text = pa.large_string()
+            articles = self._articles.part(start, start + len(posts)).cast(text)
+            yield pc.binary_join_element_wise(articles, posts.cast(text), pa.scalar("\t", text))
+            start += len(posts)
+
+    def _repeated(self) -> str | None:
+        """A unit that occurs twice, or None."""
+        keys = np.concatenate([keys_of(0, piece, purpose="repeated") for piece in self._pieces()])
+        keys.sort()
+        if self._articles is None:
+            self.sketch = np.unique(keys)[:SKETCH].tolist()
+        same = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        if not len(same):
+            return None
+        seen: set[str] = set()
+        for piece in self._pieces():
+            often = np.isin(keys_of(0, piece, purpose="repeated"), same)
+            for name in piece.filter(_mask(often)).to_pylist():
+                if name in seen:
+                    return str(name).rpartition("\t")[2]
+                seen.add(name)
+        return None
+
+
+class _Column:
+    """A column in the chunks in which it was read."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+        self.chunks: list[Any] = column.chunks
+        self._starts = np.cumsum([0, *(len(chunk) for chunk in self.chunks)])
+
+    def at(self, rows: NDArray[Any]) -> list[str]:
+        """The texts of some rows, in their order."""
+        found = np.empty(len(rows), object)
+        chunks = np.searchsorted(self._starts, rows, side="right") - 1
+        for number in np.unique(chunks).tolist():
+            places = np.flatnonzero(chunks == number)
+            own = np.asarray(rows[places], np.int64) - self._starts[number]
+            found[places] = self.chunks[number].take(_indices(own)).to_pylist()
+        texts: list[str] = found.tolist()
+        return texts
+
+    def part(self, start: int, end: int) -> Any:
+        """The rows from one up to another as one array."""
+        import pyarrow as pa
+
+        return pa.concat_arrays(self._column.slice(start, end - start).chunks)
+
+
+def _indices(rows: NDArray[np.int64]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(rows)
+
+
+def _are_in(texts: Any, wanted: Any) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    there = pc.is_in(texts, value_set=wanted.cast(texts.type))
+    found: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _mask(values: NDArray[np.bool_]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values)

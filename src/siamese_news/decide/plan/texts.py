@@ -1,0 +1,165 @@
+"""The texts of drawn posts, and verdicts that one text carries to its copies."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.bounds.descent import UNKNOWN
+from siamese_news.decide.plan.design import Order
+from siamese_news.decide.plan.population import Population
+from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
+
+# A pass over the posts costs much more than their texts in memory, so one pass looks up many:
+_BEST = 50_000  # all posts from the top, for labels of small sets are anywhere in a larger one
+_AHEAD = 50  # further down: sets, from the one that is asked about (1.02 each: 2.7 times as many)
+_OF_EACH = 512  # how many posts of each of them, at least
+
+
+class Texts:
+    """Units with their texts, from the results or from the posts themselves; looked up once.
+
+    Args:
+        population: the scored posts.
+        posts: files with their texts; None where the results have them.
+    """
+
+    def __init__(self, population: Population, posts: Sequence[Path] | None = None) -> None:
+        self._population = population
+        self._posts = list(posts or [])
+        self._found: dict[int, Unit] = {}
+        self._keys: dict[int, tuple[str, str] | None] = {}
+
+    def units(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[Unit]:
+        """The units at these ranks; where one is new those `ahead` are looked up as well."""
+        if any(rank not in self._found for rank in ranks):
+            wanted = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
+            units = self._population.units(wanted)
+            if self._posts:
+                units = self._with_texts(units)
+            self._found.update(zip(wanted, units, strict=True))
+        return [self._found[rank] for rank in ranks]
+
+    def keys(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[tuple[str, str] | None]:
+        """`text_key` of the units at these ranks; see `units`."""
+        for rank, unit in zip(ranks, self.units(ranks, ahead), strict=True):
+            if rank not in self._keys:
+                self._keys[rank] = text_key(unit)
+        return [self._keys[rank] for rank in ranks]
+
+    def copies(self) -> NDArray[np.int64]:
+        """(N,) of the post at each rank, how many posts down to it have its text; it counts."""
+        seen: Counter[tuple[str, str]] = Counter()
+        found = np.ones(len(self._population), np.int64)
+        for rank, key in enumerate(self.keys(range(len(found)))):
+            if key is not None:
+                seen[key] += 1
+                found[rank] = seen[key]
+        return found
+
+    def _with_texts(self, units: list[Unit]) -> list[Unit]:
+        from siamese_news.data.readers import open_posts
+
+        wanted = {unit.post for unit in units}
+        texts: dict[str, tuple[str, str]] = {}
+        for post in open_posts(self._posts):
+            if post.id in wanted:
+                link = post.metadata.get("permalink") or post.metadata.get("url") or ""
+                texts[post.id] = (post.text, str(link))
+        return [
+            Unit(unit.name, unit.post, unit.article, *texts.get(unit.post, (unit.text, unit.link)))
+            for unit in units
+        ]
+
+
+class KnownVerdicts:
+    """Labels by rank; a post whose text was labelled before has the label of that text.
+
+    The label of a copy costs nothing and changes no probability: it is what the annotator says of
+    that text. A post without words has no copies, for what it shows is not known.
+
+    Args:
+        labels: by the names of units.
+        population: the scored posts.
+        texts: of them.
+        order: of their sets, to know what will be asked for next.
+        sizes: of the sets.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        population: Population,
+        texts: Texts,
+        order: Order,
+        sizes: NDArray[np.int64],
+    ) -> None:
+        self._texts = texts
+        self._order = order
+        self._sizes = sizes
+        names = list(labels.of)
+        self.ranks = population.ranks_of(names) if names else {}
+        of = {rank: int(labels.of[name].relevant) for name, rank in self.ranks.items()}
+        self._known = np.array(sorted(of), np.int64)
+        self._said = np.array([of[rank] for rank in sorted(of)], np.int8)
+        self._by_text: dict[tuple[str, str], int] = {}
+        said = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
+        best = range(min(_BEST, len(population)))
+        for rank, key in zip(said, texts.keys(said, lambda: best), strict=True):
+            if key is not None:
+                self._by_text.setdefault(key, of[rank])
+
+    def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The labels of these ranks; see `descent.Verdicts`."""
+        found = np.full(len(ranks), UNKNOWN, np.int8)
+        if len(self._known):
+            places = np.minimum(np.searchsorted(self._known, ranks), len(self._known) - 1)
+            there = self._known[places] == ranks
+            found[there] = self._said[places[there]]
+        if self._by_text:
+            places = np.flatnonzero(found == UNKNOWN)
+            asked = ranks[places].tolist()
+            keys = self._texts.keys(asked, lambda: self._ahead(ranks))
+            for place, key in zip(places.tolist(), keys, strict=True):
+                if key is not None:
+                    found[place] = self._by_text.get(key, UNKNOWN)
+        return found
+
+    def given(self, ranks: NDArray[np.int64]) -> int:
+        """How many labels stand behind the verdicts of these ranks; copies share one."""
+        known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
+        return len(distinct(self._texts.units(known), known))
+
+    def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
+        """The first posts of the sets from these ranks on."""
+        first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
+        ahead: set[int] = set()
+        for number in range(first, min(first + _AHEAD, len(self._sizes))):
+            ahead.update(self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist())
+        return ahead
+
+
+def text_key(unit: Unit) -> tuple[str, str] | None:
+    """What copies of a unit share: its article and its text; None for a post without words."""
+    text = " ".join(unit.text.split())
+    return (unit.article, text) if text else None
+
+
+def distinct(units: Sequence[Unit], ranks: Sequence[int]) -> list[int]:
+    """The ranks without those whose text comes before."""
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for unit, rank in zip(units, ranks, strict=True):
+        key = text_key(unit)
+        if key is None or key not in seen:
+            kept.append(rank)
+        if key is not None:
+            seen.add(key)
+    return kept

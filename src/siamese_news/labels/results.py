@@ -1,0 +1,311 @@
+"""Columns and texts of files with scored posts: Parquet, JSON lines, CSV, TREC runs."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import LINE_CAP, read_lines
+from siamese_news.errors import InputError
+from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.terminal import unguarded
+
+_PIECE = 2**18  # rows that are Python objects at one time
+_PARQUET = (".parquet", ".pq")
+_JSON = (".jsonl", ".ndjson")
+_TREC = (".trec", ".run")
+_TREC_COLUMNS = ("article", "q0", "post", "rank", "score", "tag")
+_LINKS = ("link", "permalink", "url")
+
+
+def _ending(path: Path) -> str:
+    suffixes = [s for s in path.suffixes if s.lower() not in (".gz", ".zst")]
+    return suffixes[-1].lower() if suffixes else ""
+
+
+def read_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
+    """Ids, articles (or None) and scores, in the order of the file.
+
+    Ids and articles are chunked arrays of Arrow, so that nothing is held twice.
+    """
+    import pyarrow as pa
+
+    if _ending(path) in _PARQUET:
+        return _parquet_columns(path)
+    ids: list[Any] = []
+    articles: list[Any] = []
+    scores: list[NDArray[np.float64]] = []
+    pieces: tuple[list[str], list[str], list[float]] = ([], [], [])
+
+    def put() -> None:
+        ids.append(pa.array(pieces[0], pa.large_string()))
+        articles.append(pa.array(pieces[1], pa.large_string()).dictionary_encode())
+        scores.append(np.array(pieces[2], np.float64))
+        for piece in pieces:
+            piece.clear()
+
+    named: bool | None = None
+    for where, row in result_rows(path):
+        if named is None and _ending(path) in (".csv", ".tsv"):
+            _expect(path, list(row))
+        pieces[0].append(_id(row.get("post"), where))
+        article = row.get("article")
+        named = named is not False and article is not None
+        pieces[1].append("" if article is None else str(article))
+        pieces[2].append(_score(row.get("score"), where))
+        if len(pieces[0]) == _PIECE:
+            put()
+    put()
+    merged = pa.chunked_array(articles).unify_dictionaries() if named else None
+    return pa.chunked_array(ids), merged, np.concatenate(scores)
+
+
+def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
+    try:
+        names = pq.read_schema(path).names
+        _expect(path, names)
+        coded = ["article"] if "article" in names else None
+        with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False) as file:
+            if pa.types.is_floating(file.schema_arrow.field("post").type):
+                raise InputError(
+                    f"{path}: column 'post' holds fractions, so ids lost digits; write text"
+                )
+            wanted = [name for name in ("post", "score", "article") if name in names]
+            scores = np.empty(file.metadata.num_rows)
+            ids, articles, end = [], [], 0
+            for batch in file.iter_batches(_PIECE, columns=wanted):
+                if batch.column("post").null_count or batch.column("score").null_count:
+                    raise InputError(
+                        f"{path}: a post has no id or no score; expected both in every row"
+                    )
+                start, end = end, end + len(batch)
+                scores[start:end] = _numbers(path, batch.column("score"))
+                ids.append(_texts(batch.column("post")))
+                if "article" in names:
+                    articles.append(batch.column("article"))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+    merged = pa.chunked_array(articles).unify_dictionaries() if articles else None
+    return pa.chunked_array(ids, None if ids else pa.large_string()), merged, scores
+
+
+def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    try:
+        found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: column 'score' is not a number ({error})") from error
+    return found
+
+
+def _texts(column: Any) -> Any:
+    import pyarrow as pa
+
+    plain = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return column if plain else column.cast(pa.large_string())
+
+
+def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Text and link of the rows (from 0) of a file."""
+    wanted = set(rows)
+    if not wanted or _ending(path) in _TREC:
+        return {}
+    found: dict[int, tuple[str, str]] = {}
+    if _ending(path) in _PARQUET:
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(path)
+        names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
+        start = 0
+        for group in range(file.num_row_groups if names else 0):
+            size = file.metadata.row_group(group).num_rows
+            own = sorted(row for row in wanted if start <= row < start + size)
+            if own:
+                table = file.read_row_group(group, columns=names)
+                part = table.take([row - start for row in own]).to_pylist()
+                found.update((row, _shown(r)) for row, r in zip(own, part, strict=True))
+            start += size
+        return found
+    last = max(wanted)
+    for row, (_, record) in enumerate(result_rows(path)):
+        if row in wanted:
+            found[row] = _shown(record)
+        if row == last:
+            break
+    return found
+
+
+def _shown(record: Mapping[str, Any]) -> tuple[str, str]:
+    link = next((str(record[name]) for name in _LINKS if record.get(name)), "")
+    return str(record.get("text") or ""), link
+
+
+def _expect(path: Path, names: Sequence[str]) -> None:
+    for name in ("post", "score"):
+        if name not in names:
+            raise InputError(
+                f"{path}: has no column '{name}' (it has: {', '.join(names[:12])}); expected a "
+                "file that rank or filter wrote, or one with the columns post and score"
+            )
+
+
+def _id(value: Any, where: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{where}: field 'post' is {value!r}, expected an id")
+    return value
+
+
+def _score(value: Any, where: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: field 'score' is {value!r}, expected a number") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to judge.
+
+    Attributes:
+        name: what the random order and the labels know it by.
+        post: the post's id.
+        article: of the list it stands in, where the results have several lists; else empty.
+        text: of the post; empty where the results have none.
+        link: to the post.
+    """
+
+    name: str
+    post: str
+    article: str = ""
+    text: str = ""
+    link: str = ""
+
+
+def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Where each row of a file of results is, for messages, and its fields.
+
+    Args:
+        path: .parquet, .jsonl, .csv, .tsv, .trec or .run; all but the first plain, .gz or .zst.
+
+    Raises:
+        InputError: for another file, and a row that cannot be read.
+    """
+    ending = _ending(path)
+    if ending in _PARQUET:
+        yield from _parquet_rows(path)
+    elif ending in _JSON:
+        for number, record in read_jsonl(path):
+            yield f"{path}:{number}", record
+    elif ending in (".csv", ".tsv"):
+        yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
+    elif ending in _TREC:
+        for number, line in read_lines(path):
+            values = line.split()
+            if len(values) != len(_TREC_COLUMNS):
+                raise InputError(f"{path}:{number}: {len(values)} fields, expected 6 of a run")
+            yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
+    else:
+        raise InputError(
+            f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, .tsv, "
+            ".trec or .run, as rank and filter write them"
+        )
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    limit = csv.field_size_limit(LINE_CAP)
+    try:
+        lines = (f"{line}\n" for _, line in read_lines(path))
+        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            # Cells without a column have the key None; columns without a cell are None.
+            if None in row:
+                raise InputError(f"{where}: more cells than the header has columns")
+            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    open_binary(path).close()  # says what is wrong with the path itself
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(8192):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}:row {number}", row
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({error}); write it again") from error
+
+
+def result_meta(path: Path) -> dict[str, Any]:
+    """What the search wrote about its results; empty where it wrote nothing."""
+    beside = path.with_name(path.name + ".meta.json")
+    if not beside.exists():
+        return {}
+    try:
+        with reading(beside):
+            meta = json.loads(beside.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
+    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
+    if not isinstance(meta, dict):
+        raise InputError(f"{beside}: expected a JSON object")
+    for name, kind in kinds.items():
+        if not isinstance(meta.get(name), kind | None):
+            raise InputError(f"{beside}: field '{name}' is not an object")
+    return meta
+
+
+def web_link(link: Any) -> str | None:
+    """A link that a browser may follow; another scheme than http could run a script."""
+    known = isinstance(link, str) and link.lower().startswith(("https://", "http://"))
+    return link if known else None
+
+
+def read_table(path: Path) -> Any:
+    """The table of a Parquet file of results with texts, one list of posts.
+
+    Raises:
+        InputError: for another file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+    for name in ("post", "score", "text", "rank"):
+        if name not in table.column_names:
+            raise InputError(
+                f"{path}: has no column '{name}'; expected what filter wrote as Parquet, texts "
+                "included"
+            )
+    posts = table.column("post").cast(pa.string())
+    if len(posts.unique()) < len(posts):
+        raise InputError(
+            f"{path}: posts stand in several lists; expected one list (rank --one-story, filter)"
+        )
+    texts = table.column("text").fill_null("")
+    table = table.set_column(table.column_names.index("post"), "post", posts)
+    return table.set_column(table.column_names.index("text"), "text", texts)

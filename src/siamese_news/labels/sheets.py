@@ -1,0 +1,350 @@
+"""Rows of files with labels, as programs save them, and the words that labels may be."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from siamese_news.errors import InputError
+from siamese_news.labels.journal import NO, SKIP, YES, read_judgments
+from siamese_news.labels.results import Unit
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.terminal import guarded, unguarded
+
+T = TypeVar("T")
+
+_KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
+_WORDS = {
+    YES: "1 1.0 yes y true relevant r accept x ja j oui o si sim",
+    NO: "0 0.0 no n false irrelevant not_relevant reject nein non nao",
+    SKIP: "skip skipped ? unsure ignore",
+}
+"""What annotators write for a verdict: case and accents do not matter."""
+_VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
+_VERDICTS["not relevant"] = NO
+
+
+@dataclass(frozen=True, slots=True)
+class RawLabel:
+    """A row of a file; `label` is empty where there is none yet.
+
+    `check` is None where labels cannot have moved to other posts.
+    """
+
+    where: str
+    key: str
+    post: str
+    article: str
+    label: str
+    text: str
+    check: str | None
+
+    def verdict(self) -> str:
+        """``yes``, ``no`` or ``skip``; empty where there is no label yet.
+
+        Raises:
+            InputError: for a label that is none of the known words.
+        """
+        if not self.label.strip():
+            return ""
+        found = _verdict(self.label)
+        if found is None:
+            raise InputError(
+                f"{self.where}: label is {self.label!r}; expected one of "
+                + "; or ".join(f"{', '.join(words.split())}" for words in _WORDS.values())
+                + "; or an empty cell for a post that has no label yet"
+            )
+        return found
+
+
+def _verdict(label: str) -> str | None:
+    plain = unicodedata.normalize("NFKD", " ".join(label.split()).lower())
+    return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
+
+
+def read_rows(path: Path) -> Iterator[RawLabel]:
+    """The rows of a file of labels.
+
+    Raises:
+        InputError: for a missing file, one that is no sheet, and labels in a wrong column.
+    """
+    text = _decoded(path)
+    start = text.lstrip()[:1]
+    if start == "[":
+        yield from _label_studio(path, text)
+    elif start == "{" and '"n"' in text.partition(":")[0]:
+        for given in read_judgments(path):
+            article, _, post = given.post.rpartition("\t")
+            yield RawLabel(f"{path}:{given.number}", "", post, article, given.label, "", None)
+    elif start == "{":
+        yield from _json_lines(path, text)
+    else:
+        yield from _table(path, text)
+
+
+def _decoded(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = raw.decode("utf-16", "replace")
+    else:
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            # What a spreadsheet on Windows calls CSV; keys and labels are ASCII.
+            text = raw.decode("cp1252", "replace")
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
+    return text
+
+
+def _table(path: Path, text: str) -> Iterator[RawLabel]:
+    header = text.splitlines()[0]
+    delimiter = max(",;\t", key=header.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = []
+    line = 0
+    try:
+        for cells in reader:
+            rows.append((line + 1, cells))
+            line = reader.line_num
+    except csv.Error as error:
+        raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
+    names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
+    if "label" not in names or not {"key", "post"} & set(names):
+        raise InputError(
+            f"{path}:1: the columns are {', '.join(names) or 'none'}; expected label, and key or "
+            "post, as in the sheet that sample wrote"
+        )
+    _refuse_wrong_column(path, names, [(number, cells) for number, cells in rows if any(cells)])
+    for number, cells in rows:
+        if any(cell.strip() for cell in cells):
+            row = dict(zip(names, cells, strict=False))
+            yield _raw(f"{path}:{number}", {k: unguarded(v).strip() for k, v in row.items()})
+
+
+def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Where the column of labels is empty and another one looks as if they were there."""
+    own = names.index("label")
+    if any(len(cells) > own and cells[own].strip() for _, cells in rows):
+        return
+    width = max((len(cells) for _, cells in rows), default=0)
+    for place in range(width):
+        name = names[place] if place < len(names) else ""
+        if name in _KNOWN:
+            continue
+        filled = [
+            (number, cells[place]) for number, cells in rows
+            if len(cells) > place and cells[place].strip()
+        ]  # fmt: skip
+        if filled and all(_verdict(cell) for _, cell in filled):
+            shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
+            raise InputError(
+                f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column "
+                "'label' is empty; move the labels there"
+            )
+
+
+def _raw(where: str, row: dict[str, Any]) -> RawLabel:
+    def cell(name: str) -> str:
+        value = row.get(name)
+        return "" if value is None else _plain(value)
+
+    names = ("key", "post", "article", "label", "text", "check")
+    return RawLabel(where, *(cell(name) for name in names))
+
+
+def _plain(value: Any) -> str:
+    """A value as a cell would have it: true is 1."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return str(value)
+
+
+def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: not JSON ({error}); expected one object a line") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: expected an object with key or post, and label")
+        if "answer" in row or ("meta" in row and "key" not in row):
+            meta = row.get("meta")
+            row = {
+                **(meta if isinstance(meta, dict) else {}),
+                "text": row.get("text"), "label": row.get("answer"),
+            }  # fmt: skip
+        elif "label" not in row or not {"key", "post"} & set(row):
+            raise InputError(
+                f"{where}: the fields are {', '.join(row)}; expected key or post, and label"
+            )
+        yield _raw(where, row)
+
+
+def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
+    try:
+        tasks = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error}); export from Label Studio as JSON") from error
+    for number, task in enumerate(tasks, 1):
+        where = f"{path}: task {number}"
+        data = task.get("data") if isinstance(task, dict) else None
+        if not isinstance(data, dict):
+            raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
+        said = False
+        for annotation in _listed(task.get("annotations"), dict, where):
+            label = _choice(annotation, where)
+            if label:
+                said = True
+                yield _raw(where, {**data, "label": label})
+        if not said:
+            yield _raw(where, {**data, "label": ""})
+
+
+def _choice(annotation: dict[str, Any], where: str) -> str:
+    if annotation.get("was_cancelled"):
+        return "skip"
+    chosen: list[str] = []
+    for result in _listed(annotation.get("result"), dict, where):
+        (value,) = _listed([result.get("value") or {}], dict, where)
+        chosen += _listed(value.get("choices"), str, where)
+    if len(chosen) > 1:
+        raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
+    return chosen[0] if chosen else ""
+
+
+def _listed(value: Any, kind: type[T], where: str) -> list[T]:
+    """A list of objects or texts; none where it is missing."""
+    found = [] if value is None else value
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        raise InputError(
+            f"{where}: its annotations are not as Label Studio writes them; export them as JSON"
+        )
+    return found
+
+
+FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
+COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
+
+
+def format_of(path: Path, asked: str | None = None) -> str:
+    """The format of a sheet: the one asked for, else by the ending of its name.
+
+    Raises:
+        InputError: the name tells none.
+    """
+    if asked is not None:
+        return asked
+    name = path.name.lower()
+    for ending, found in (
+        (".prodigy.jsonl", "prodigy"), (".jsonl", "jsonl"), (".csv", "csv"),
+        (".json", "labelstudio"),
+    ):  # fmt: skip
+        if name.endswith(ending):
+            return found
+    raise InputError(
+        f"{path}: the name does not tell the format of the sheet; expected an ending .csv, .jsonl, "
+        ".json (Label Studio) or .prodigy.jsonl, or --format"
+    )
+
+
+def write_sheet(
+    path: Path,
+    rows: Iterable[tuple[str, Unit]],
+    format: str,
+) -> None:
+    """Write posts to label, in the order to label them, without score or rank.
+
+    Args:
+        path: a new file.
+        rows: the keys of the sampled posts, and the posts.
+        format: one of `FORMATS`.
+
+    Raises:
+        InputError: where the file is there already.
+    """
+    if path.exists():
+        raise InputError(
+            f"{path}: is there already and may have labels; name another --out, or remove it"
+        )
+    records = [
+        {
+            "key": key, "label": "", "text": unit.text, "link": unit.link,
+            "article": unit.article, "post": unit.post, "note": "",
+            "check": check_value(unit.name, unit.text),
+        }
+        for key, unit in rows
+    ]  # fmt: skip
+    with atomic_write(path) as stream:
+        _WRITERS[format](stream, records)
+
+
+def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    stream.write("\ufeff")  # by which spreadsheets know UTF-8
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for record in records:
+        # A carriage return alone would end the row for many programs.
+        cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
+        writer.writerow([guarded(cell) for cell in cells])
+
+
+def _write_jsonl(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    for record in records:
+        row = {**record, "label": None}
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _write_label_studio(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    tasks = [
+        {"data": {name: value for name, value in record.items() if name not in ("label", "note")}}
+        for record in records
+    ]
+    json.dump(tasks, stream, indent=1, ensure_ascii=False)
+    stream.write("\n")
+
+
+def _write_prodigy(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+    for record in records:
+        names = ("key", "post", "article", "link", "check")
+        meta = {name: record[name] for name in names if record[name]}
+        task = {"text": record["text"], "label": "RELEVANT", "meta": meta}
+        stream.write(json.dumps(task, ensure_ascii=False) + "\n")
+
+
+_WRITERS = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "labelstudio": _write_label_studio,
+    "prodigy": _write_prodigy,
+}
+
+
+_BOUND = 500  # characters of a text that its check value rests on
+
+
+def check_value(name: str, text: str) -> str:
+    """The check value of a row: by it a text that was moved to another row is noticed.
+
+    Only the ASCII letters and digits of the first 500 characters count: programs change line ends
+    and quotes, and Excel's CSV turns what Windows-1252 lacks into question marks.
+
+    Args:
+        name: of the unit.
+        text: that stands beside it.
+    """
+    plain = re.sub("[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()).lower()
+    # A letter first, so that no spreadsheet takes it for a number.
+    return "c" + hashlib.blake2b(f"{name}\t{plain}".encode()).hexdigest()[:6]

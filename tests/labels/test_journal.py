@@ -1,0 +1,213 @@
+"""Labels: on the disk before anything else, and never lost, doubled or overwritten."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from siamese_news.errors import InputError
+from siamese_news.labels.journal import Conflict, LabelJournal, write_judgments
+from siamese_news.labels.sheets import read_rows
+
+
+@pytest.fixture
+def log(tmp_path):
+    opened = LabelJournal(tmp_path / "labels.jsonl")
+    yield opened
+    opened.close()
+
+
+def _again(log):
+    log.close()
+    return LabelJournal(log.path)
+
+
+def test_a_label_is_there_after_opening_again(log):
+    first = log.add("p1", "yes", "ana", note="sure")
+    log.add("p2", "no", "ana", copies=("p3",))
+    log.add("p1", "no", "ben")
+    again = _again(log)
+    assert again.of("p1", "ana") == first
+    assert again.of("p3", "ana").label == "no"
+    assert again.verdict("p1") == "conflict"
+    assert again.annotators() == ["ana", "ben"]
+    again.close()
+
+
+def test_taking_back_goes_back_label_by_label(log):
+    log.add("p1", "yes", "ana")
+    log.add("p1", "no", "ana", seen=1)
+    log.add("p2", "yes", "ben")
+    assert log.undo("ana").label == "no"
+    assert log.of("p1", "ana").label == "yes"
+    assert log.undo("ana").label == "yes"
+    assert log.of("p1", "ana") is None
+    assert log.undo("ana") is None
+    assert log.posts() == ["p2"]
+    assert _again(log).posts() == ["p2"]
+
+
+def test_a_label_said_of_the_post_counts_before_one_of_its_copies(log):
+    log.add("p1", "yes", "ana")
+    log.add("p2", "no", "ana", copies=("p1", "p3"))
+    assert log.of("p1", "ana").label == "yes"
+    assert log.of("p3", "ana").label == "no"
+    log.undo("ana")
+    assert log.of("p3", "ana") is None
+
+
+def test_unsure_of_one_does_not_contradict_the_other(log):
+    log.add("p1", "skip", "ana")
+    assert log.verdict("p1") == "skip"
+    log.add("p1", "yes", "ben")
+    assert log.verdict("p1") == "yes"
+
+
+def test_a_label_that_was_not_seen_is_not_overwritten(log):
+    log.add("p1", "yes", "ana", seen=0)
+    with pytest.raises(Conflict) as caught:
+        log.add("p1", "no", "ana", seen=0)
+    assert caught.value.current.label == "yes"
+    log.add("p1", "no", "ben", seen=0)
+    log.add("p1", "no", "ana", seen=1)
+    assert log.verdict("p1") == "no"
+
+
+@pytest.mark.parametrize(("label", "name"), [("maybe", "ana"), ("yes", "  "), ("", "ana")])
+def test_what_is_no_label_is_refused(log, label, name):
+    with pytest.raises(InputError, match="expected"):
+        log.add("p1", label, name)
+    assert log.posts() == [] and log.path.read_bytes() == b""
+
+
+def test_an_unfinished_line_is_cut_off_and_a_damaged_one_is_named(log):
+    log.add("p1", "yes", "ana")
+    log.add("p2", "yes", "ana")
+    log.close()
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole + b'{"n": 3, "post": "p3", "lab')
+    again = LabelJournal(log.path)
+    assert again.posts() == ["p1", "p2"]
+    assert again.add("p3", "no", "ana").number == 3
+    again.close()
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0] + b"\n" + lines[1])
+    with pytest.raises(InputError, match=r"labels.jsonl:2: is damaged"):
+        LabelJournal(log.path)
+    log.path.write_bytes(lines[0] + lines[2])
+    with pytest.raises(InputError, match="number 3"):
+        LabelJournal(log.path)
+
+
+def test_a_request_that_is_given_up_stops_nobody(log):
+    async def give_up():
+        _, written = log.begin("p1", "yes", "ana")
+        waiting = asyncio.wrap_future(written)
+        waiting.cancel()
+
+    # In a thread of its own: browser tests in this process leave an event loop running here.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, give_up()).result()
+    assert log.add("p2", "no", "ana").number == 2
+    assert _again(log).posts() == ["p1", "p2"]
+
+
+def test_many_threads_lose_nothing(log):
+    def work(name):
+        for number in range(100):
+            log.add(f"p{number}", "yes", name)
+
+    threads = [threading.Thread(target=work, args=(f"a{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = _again(log)
+    assert again.version == 800
+    assert all(len(again.by_annotator(f"p{number}")) == 8 for number in range(100))
+    again.close()
+
+
+def test_a_full_disk_loses_the_label_and_says_so(log, monkeypatch):
+    log.add("p1", "yes", "ana")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    whole = log.path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            log.add("p2", "yes", "ana")
+    assert log.posts() == ["p1"] and log.path.read_bytes() == whole
+    assert log.add("p3", "yes", "ana").number == 2
+    assert _again(log).posts() == ["p1", "p3"]
+
+
+_WRITER = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from siamese_news.labels.journal import LabelJournal
+log = LabelJournal(Path(sys.argv[1]))
+for number in range(log.version, 100_000):
+    log.add(f"p{number}", "yes", "ana")
+    print(number, flush=True)
+"""
+
+
+def test_what_was_confirmed_survives_kill(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    for turn in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        confirmed = [process.stdout.readline() for _ in range(20 + 7 * turn)]
+        time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        confirmed += process.stdout.read().splitlines()
+        process.wait()
+        process.stdout.close()
+        last = int([line for line in confirmed if line.endswith("\n")][-1])
+        log = LabelJournal(path)
+        assert set(log.posts()) >= {f"p{number}" for number in range(last + 1)}
+        assert log.version == len(log.posts())
+        log.close()
+    numbers = [json.loads(line)["n"] for line in path.read_text().splitlines()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_journal_is_a_sheet(log):
+    """What is in force counts: not what was taken back or replaced, and copies by themselves."""
+    log.add("p1", "yes", "ana", copies=("p2", "p3"))
+    log.add("p3", "no", "ana")
+    log.add("p4", "yes", "ana")
+    log.undo("ana")
+    log.add("p5", "no", "ana")
+    log.add("p5", "yes", "ana")
+    log.add("a\tp6", "skip", "ben")
+    log.close()
+    found = {(row.article, row.post): row.verdict() for row in read_rows(log.path)}
+    assert found == {
+        ("", "p1"): "yes", ("", "p2"): "yes", ("", "p3"): "no", ("", "p5"): "yes",
+        ("a", "p6"): "skip",
+    }  # fmt: skip
+
+
+def test_a_journal_of_another_plan_is_refused_and_stays(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_judgments(path, {"p1": "yes"}, "ana", "one")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another plan"):
+        LabelJournal(path, "two")
+    assert path.read_bytes() == before
+    again = LabelJournal(path, "one")
+    assert again.verdict("p1") == "yes" and again.add("p2", "no", "ana").number == 3
+    again.close()
