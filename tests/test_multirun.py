@@ -33,13 +33,6 @@ def test_a_mistake_is_one_line_not_a_traceback(tmp_path):
     assert "Traceback" not in done.stderr + done.stdout
 
 
-def test_an_option_that_was_renamed_is_answered_with_the_new_one(tmp_path):
-    done = train(tmp_path, "task=rerank", "task.optimizer.name=adam")
-    assert done.returncode == 2
-    assert "task/optimizer=adam" in done.stderr
-    assert not (tmp_path / "outputs").exists()
-
-
 def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tmp_path):
     sweep = ["-m", "encoder=bag_idf", "hydra.sweep.dir=sweep"]
     rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1,0.001"]

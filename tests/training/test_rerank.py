@@ -366,7 +366,7 @@ def test_search_reranks_and_names_a_query_without_words(folder):
     assert len(some) == 4 and "3" in {item.post.id for item in some}
     with pytest.raises(InputError, match="no word that the model knows"):
         rerank_posts(model, " ?! ", posts)
-    with pytest.raises(InputError, match="no post to rerank"):
+    with pytest.raises(InputError, match="no posts to rerank"):
         rerank_posts(model, "word3", [])
     with pytest.raises(InputError, match="same id"):
         rerank_posts(model, "word3", [posts[0], posts[0]])
