@@ -15,7 +15,7 @@ from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
-KINDS = ("glove", "bm25", "tfidf", "minilm", "mpnet", "mix", "model", "shipped", "beside")
+KINDS = ("glove", "bm25", "tfidf", "ngrams", "minilm", "mpnet", "mix", "model", "shipped", "beside")
 PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
 
 

@@ -14,6 +14,8 @@ DATA = {
     "usatoday-cnn-pairs": "usatoday_cnn_pairs",
     "events-dev": "events_dev",
     "politifact-dev": "politifact_dev",
+    "factcheck-dev": "factcheck_dev",
+    "claims-dev": "claims_dev",
     "webis": "webis_whole",
     "stories": "stories",
 }

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.leaderboard.rows import Board, Row, option
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
@@ -119,6 +120,8 @@ def open_row(
         ]
     if row.kind in ENCODERS:
         return [SentenceSystem(ground.sentences[row.kind], **options)]
+    if row.kind == "ngrams":
+        return [NGrams(**options)]
     kinds: dict[str, Any] = {"glove": glove, "bm25": BM25System, "tfidf": TfIdfSystem}
     return [kinds[row.kind](ground, **options)]
 
@@ -222,6 +225,29 @@ class TfIdfSystem(Lexical):
 
     def _ranker(self, idf: str) -> Any:
         return TfIdf(idf=idf, **self._options)  # type: ignore[arg-type]
+
+
+class NGrams:
+    """TF-IDF of n-grams as scikit-learn's own analyzers make them, with the IDF of the posts.
+
+    Args:
+        analyzer: of `TfidfVectorizer`.
+        sizes: the least and the greatest n.
+    """
+
+    def __init__(self, *, analyzer: str, sizes: Sequence[int]) -> None:
+        self._options = {"analyzer": analyzer, "ngram_range": tuple(sizes), "sublinear_tf": True}
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        started = time.process_time()
+        vectorizer = TfidfVectorizer(dtype=np.float32, **self._options)
+        indexed = vectorizer.fit_transform(posts)
+        seconds = time.process_time() - started
+        asked = vectorizer.transform(articles)
+        started = time.process_time()
+        scores = np.asarray((asked @ indexed.T).toarray(), np.float32)
+        return scores, seconds + time.process_time() - started
 
 
 class BM25System(Lexical):

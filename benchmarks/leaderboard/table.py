@@ -46,6 +46,10 @@ _NOTES = {
     "other languages than English.",
     "politifact-dev": "**The numbers of our scores were chosen on it**. Fact checks and the tweets "
     "that they answer, one to three each.",
+    "factcheck-dev": "**Some numbers of our scores were chosen on it**. Fact checks of some 40 "
+    "newsrooms and the tweets that they answer.",
+    "claims-dev": "**Some numbers of our scores were chosen on it**. Claims of one sentence in "
+    "five languages, posts of all of them in one pool.",
     "crisislex-boston": "One ranking by the mean score over 38 seed articles; *one seed article*: "
     "mean, lowest and highest AP of the rankings by a single one.",
     "webis": "**The numbers of our scores were chosen on it**. Clickbait posts and the article "

@@ -8,8 +8,6 @@ from siamese_news.errors import InputError
 
 # A number above this is a mistake: memory would be asked for it, or it would not fit.
 _MOST = 10**9
-# What model folders of 0.1.0 call some options.
-_RENAMED = {"half": "lead_half_life", "phrases": "bigram_weight", "narrow": "focused_pool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +143,15 @@ class Passages:
     posts: int = 2000
 
 
+_WEIGHTED: dict[str, Any] = {
+    "excess": DenseExcess,
+    "feedback": RocchioFeedback,
+    "smoothing": Smoothing,
+    "surface": Surface,
+    "passages": Passages,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class TermOptions:
     """Every number of the lexical head; the module's docstring says what they do.
@@ -248,28 +255,12 @@ class TermOptions:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
         """From plain values, such as those of a model folder."""
-        options = {_RENAMED.get(name, name): value for name, value in values.items()}
-        focused = dict(options.pop("focused_pool"))
-        if "full" not in focused:
-            # Folders of 0.1.0 have the numbers of a rule that judged all articles of a run at once.
-            focused = {name: focused[name] for name in ("posts", "pool", "headline")}
-        # Options that a folder was written without stay off.
-        rocchio = dict(options.pop("feedback", {"weight": 0.0}))
-        if "posts" in rocchio:  # 0.1.0 had one number for every pool
-            rocchio.setdefault("focused_posts", rocchio["posts"])
-        excess = DenseExcess(**options.pop("excess", {"weight": 0.0}))
-        smoothing = Smoothing(**options.pop("smoothing", {"weight": 0.0}))
-        surface = Surface(**options.pop("surface", {"weight": 0.0}))
-        passages = Passages(**options.pop("passages", {"weight": 0.0}))
-        return cls(
-            focused_pool=FocusedPool(**focused),
-            feedback=RocchioFeedback(**rocchio),
-            excess=excess,
-            smoothing=smoothing,
-            surface=surface,
-            passages=passages,
-            **options,
-        )
+        options = dict(values)
+        # Parts that a folder was written without stay off.
+        parts = {
+            name: kind(**options.pop(name, {"weight": 0.0})) for name, kind in _WEIGHTED.items()
+        }
+        return cls(focused_pool=FocusedPool(**options.pop("focused_pool")), **parts, **options)
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""
