@@ -613,12 +613,9 @@ def test_a_folder_from_before_feedback_has_none():
     plain = OPTIONS.plain()
     for name in ("feedback", "excess", "smoothing"):
         del plain[name]
-    del plain["focused_pool"]
-    plain["narrow"] = {"score": 0.06, "share": 0.2, "posts": 50, "pool": 0.6, "headline": 9}
     found = TermOptions.of(plain)
     assert found.feedback.weight == found.excess.weight == found.smoothing.weight == 0
-    # The rule of today, with what a folder says about its effect.
-    assert found.focused_pool == FocusedPool(posts=50, pool=0.6, headline=9)
+    assert found.focused_pool == OPTIONS.focused_pool
 
 
 def test_impossible_feedback_is_named():
