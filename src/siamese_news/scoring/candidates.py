@@ -147,8 +147,9 @@ class Candidates:
         live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
         self._texts = {key: self._texts[key] for key in live}
         self._vectors = {key: self._vectors[key] for key in live if key in self._vectors}
-        ids = {id for text in self._texts.values() for id in np.frombuffer(text, np.int64).tolist()}
-        self.unknown = {id: self.unknown[id] for id in sorted(ids & self.unknown.keys())}
+        if self.unknown:
+            words = np.unique(np.frombuffer(b"".join(self._texts.values()), np.int64)).tolist()
+            self.unknown = {id: self.unknown[id] for id in words if id in self.unknown}
         self._limit = 2 * len(live) + 4 * self.count
 
     def best(self, article: int) -> tuple[Keys, NDArray[np.int32]]:

@@ -15,7 +15,7 @@ from scipy import sparse
 from siamese_news.lexical_head import Passages, distinct
 from siamese_news.scoring.candidates import Candidates, TextTable
 from siamese_news.scoring.features import Posts
-from siamese_news.scoring.surface import SurfaceScores
+from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
@@ -87,7 +87,7 @@ class PassageScores:
         given = (inside @ of_post) * passage.toarray()[0] / times
         by_article = shares @ given
         scale = float(mine[0]) / by_post.sum()
-        return _by_id(words, by_post * scale), _by_id(words, by_article * scale)
+        return by_id(words, by_post * scale), by_id(words, by_article * scale)
 
     def _added(self, close: Floats, article: int) -> Floats:
         over = np.maximum(close - self._floors[article], 0.0)
@@ -143,8 +143,3 @@ class PassageScores:
         parts = TokenIds.of([ids[start : start + size] for start in starts])
         places = (np.ones(len(parts.flat)), (parts.rows, np.searchsorted(words, parts.flat)))
         return sparse.csr_matrix(places, shape=(len(parts), len(words)))
-
-
-def _by_id(words: Ids, values: Floats) -> dict[int, float]:
-    found = np.flatnonzero(values)
-    return dict(zip(words[found].tolist(), values[found].tolist(), strict=True))

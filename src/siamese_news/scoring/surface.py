@@ -264,7 +264,7 @@ class SurfaceScores:
             found = np.flatnonzero(view.columns >= 0)
             grams = products.T @ np.ones(len(ids)) * vector / times[found]
             of_article += self._grams[:, found] @ grams
-        return _by_id(ids, of_post), _by_id(self._ids, counts * of_article)
+        return by_id(ids, of_post), by_id(self._ids, counts * of_article)
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
         """The n-grams of sorted word ids: (W, BUCKETS) of ones.
@@ -296,7 +296,7 @@ class SurfaceScores:
         return found
 
 
-def _by_id(ids: Ids, values: Floats) -> dict[int, float]:
-    """The values that are not 0."""
+def by_id(ids: Ids, values: Floats) -> dict[int, float]:
+    """The values that are not 0, by word id."""
     found = np.flatnonzero(values)
     return dict(zip(ids[found].tolist(), values[found].tolist(), strict=True))
