@@ -30,7 +30,7 @@ from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import build_encoder
 from siamese_news.evaluation.results import evaluate_model
 from siamese_news.model import Model
-from siamese_news.model.term_factors import heads
+from siamese_news.model.siamese import heads
 from siamese_news.training.build import add_terms, build_model, build_text, plain_config
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.objective import TermVectors

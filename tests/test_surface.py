@@ -79,7 +79,7 @@ def test_before_a_pool_it_has_the_idf_of_the_background(tiny_model):
     tiny_model.vocabulary = Vocabulary(words, unknown="hash")
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
-        torch.arange(len(words)), empty_bigram_counters(), texts=texts, typical=None,
+        np.arange(len(words)), empty_bigram_counters(), texts=texts, typical=None,
         options=TermOptions(),
     )  # fmt: skip
 

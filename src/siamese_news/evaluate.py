@@ -81,7 +81,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
     from siamese_news.evaluation.systems import ModelSystem, peer
-    from siamese_news.model.siamese import Model
+    from siamese_news.model.loading import model_of
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.linking.datamodule import LinkDataModule
 
@@ -91,7 +91,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     if len(set(names)) < len(names):  # …/0/model, …/1/model
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
     for folder, name in zip(folders, names, strict=True):
-        model = Model.load(folder)
+        model = model_of(Path(folder))
         if not config["allow_overlap"]:
             refuse_overlap(model, test, folder)
         system = ModelSystem(name, model, one_story=test.one_story, about=config["about"])

@@ -264,7 +264,7 @@ def _model_folder() -> Path:
         config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
         trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
         terms=TermHead(
-            torch.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0],
+            np.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0],
             options=TermOptions(),
         ),
     )  # fmt: skip

@@ -48,7 +48,7 @@ def mixture(tiny_model):
     tiny_model.vocabulary = Vocabulary(words, unknown="hash")
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
-        torch.arange(len(words)),
+        np.arange(len(words)),
         empty_bigram_counters(),
         texts=50,
         typical=[8.0, 20.0],

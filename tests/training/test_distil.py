@@ -83,7 +83,7 @@ def _head(texts, words=50):
     for ids in texts:
         counts[np.unique(ids)] += 1
     return TermHead(
-        torch.from_numpy(counts),
+        counts,
         empty_bigram_counters(),
         texts=len(texts),
         typical=[2.0, 1.0],

@@ -32,7 +32,7 @@ def shipped(tiny_model):
     tiny_model.config = {**tiny_model.config, "lead": 4.0}
     tiny_model.encoder = build_encoder(tiny_model.config)
     tiny_model.terms = TermHead(
-        torch.arange(len(words)),
+        np.arange(len(words)),
         empty_bigram_counters(),
         texts=50,
         typical=(8.0, 8.0),

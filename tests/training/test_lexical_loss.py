@@ -19,7 +19,7 @@ from siamese_news.lexical_head import (
     distinct,
     empty_bigram_counters,
 )
-from siamese_news.model.term_factors import TextHeads, heads
+from siamese_news.model.siamese import TextHeads, heads
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
 from siamese_news.training.linking.module import first_rows
@@ -131,7 +131,7 @@ def two_heads(request, tiny_model):
     options = TermOptions(bigram_weight=0.3, dense=0.25)
     texts = [tiny_model.vocabulary.ids(text.split()) for text in [*ARTICLES, *POSTS]]
     tiny_model.terms = TermHead(
-        torch.arange(len(words)),
+        np.arange(len(words)),
         bigram_counters(texts),
         texts=50,
         typical=(8.0, 8.0),

@@ -93,16 +93,14 @@ def _installed() -> None:
     from importlib import metadata
     from typing import get_args
 
-    import torch
-
+    from siamese_news.search.threads import thread_count
     from siamese_news.utils.extras import absent, extras
     from siamese_news.utils.plugins import Kind, added, package_of
 
     version = metadata.version("siamese-news")
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     _say(
         f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
-        f"torch {torch.__version__} ({device}, {torch.get_num_threads()} threads)"
+        f"{thread_count()} threads, {_torch()}"
     )
     for kind in get_args(Kind):
         for name, point in added(kind).items():
@@ -112,6 +110,15 @@ def _installed() -> None:
         if missing:
             state = f"missing {', '.join(missing)}: pip install 'siamese-news[{extra}]'"
         _say(f"extra {extra}: {state}", 2)
+
+
+def _torch() -> str:
+    try:
+        import torch
+    except ImportError:
+        return "without torch, which only encoders and training need"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return f"torch {torch.__version__} ({device})"
 
 
 def _found() -> None:
@@ -140,8 +147,8 @@ def _found() -> None:
 def _model(folder: Path) -> None:
     from siamese_news.model.folder import folder_sha256, read_folder
 
-    config, tensors, words = read_folder(folder)
-    numbers = sum(tensor.numel() for tensor in tensors.values())
+    config, arrays, words = read_folder(folder)
+    numbers = sum(array.size for array in arrays.values())
     _say(f"{folder}: a whole model folder, sha256 {folder_sha256(folder)[:16]}")
     encoder = config.get("encoder") or config.get("ranker") or {}
     kind = encoder.get("class", "unknown") if isinstance(encoder, dict) else "unknown"

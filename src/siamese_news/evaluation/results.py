@@ -13,8 +13,8 @@ from siamese_news.data.sources import EvaluationSet
 from siamese_news.data.trec import write_run
 from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
 from siamese_news.metrics.relevance import Blocks, cosine_blocks
+from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
-from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring import About, observe_all, open_scorer
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
@@ -120,7 +120,7 @@ def model_blocks(
     """
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
-    if vectors or (isinstance(model, Model) and model.terms is None):
+    if vectors or (isinstance(model, TextModel) and model.terms is None):
         return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
     scorer = open_scorer(model, seeds, one_story=one_story, about=about)
     observe_all(scorer, texts)
@@ -132,7 +132,9 @@ def model_blocks(
     return blocks
 
 
-def evaluate_model(model: Model, name: str, test: EvaluationSet, *, bootstrap: int) -> SystemResult:
+def evaluate_model(
+    model: TextModel, name: str, test: EvaluationSet, *, bootstrap: int
+) -> SystemResult:
     """`evaluate_system` for a model."""
     blocks = partial(model_blocks, model, one_story=test.one_story)
     return evaluate_system(name, model.kind, blocks, test, bootstrap=bootstrap)
@@ -268,7 +270,7 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> 
     Args:
         config: the resolved configuration.
         row: the figures of the run.
-        kind: of the scores (`Model.kind`).
+        kind: of the scores (`TextModel.kind`).
     """
     about = provenance()
     scores = "cosine similarities"

@@ -5,9 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.counts import PoolCounts
@@ -28,7 +26,7 @@ from siamese_news.text.content_words import smoothed_idf
 _STEPS = 16
 
 
-class TermHead(nn.Module):
+class TermHead:
     """Background document frequencies and the options of the lexical head.
 
     Args:
@@ -40,21 +38,17 @@ class TermHead(nn.Module):
         options: the numbers.
     """
 
-    frequencies: Tensor
-    pairs: Tensor
-
     def __init__(
         self,
-        frequencies: Tensor,
-        pairs: Tensor,
+        frequencies: NDArray[Any],
+        pairs: NDArray[np.uint8],
         *,
         texts: int,
         typical: Sequence[float] | None,
         options: TermOptions,
     ) -> None:
-        super().__init__()
-        self.register_buffer("frequencies", frequencies.to(torch.int32))
-        self.register_buffer("pairs", pairs.to(torch.uint8))
+        self.frequencies: NDArray[np.int32] = np.asarray(frequencies, np.int32)
+        self.pairs = np.asarray(pairs, np.uint8)
         self.texts = texts
         self.typical = list(typical or (1.0, 1.0))
         self.options = options
@@ -62,6 +56,10 @@ class TermHead(nn.Module):
     def config(self) -> dict[str, Any]:
         """Plain values to rebuild it with the frequencies."""
         return {"texts": self.texts, "typical": self.typical, **self.options.plain()}
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """What a model folder keeps, by name."""
+        return {f"{prefix}frequencies": self.frequencies, f"{prefix}pairs": self.pairs}
 
     @classmethod
     def rebuilt(cls, config: Mapping[str, Any] | None, words: int) -> "TermHead | None":
@@ -81,9 +79,8 @@ class TermHead(nn.Module):
         lengths = typical if isinstance(typical, list) else []
         if len(lengths) != 2 or not all(type(one) in (int, float) and one > 0 for one in lengths):
             raise InputError(f"terms: typical={typical!r}; expected two numbers above 0")
-        empty = torch.zeros(words)
         return cls(
-            empty,
+            np.zeros(words),
             empty_bigram_counters(),
             texts=texts,
             typical=typical,
@@ -132,8 +129,8 @@ class TermHead(nn.Module):
 
     def _idfs(self) -> list[NDArray[Any]]:
         """Background IDF of the words, of an unknown word, and of the pairs' counters."""
-        logarithms = self.pairs.cpu().numpy().astype(np.float64) / _STEPS
-        counts = (self.frequencies.cpu().numpy(), np.zeros(1), np.expm1(logarithms))
+        logarithms = self.pairs.astype(np.float64) / _STEPS
+        counts = (self.frequencies, np.zeros(1), np.expm1(logarithms))
         return [smoothed_idf(count, self.texts, add=1.0) for count in counts]
 
     def set_typical(self, posts: Iterable[Ids]) -> None:
@@ -144,16 +141,15 @@ class TermHead(nn.Module):
         self.typical = pool.typical(self.background())
 
 
-def empty_bigram_counters() -> Tensor:
+def empty_bigram_counters() -> NDArray[np.uint8]:
     """Counters that have seen nothing."""
-    return torch.zeros(BIGRAM_BUCKETS, dtype=torch.uint8)
+    return np.zeros(BIGRAM_BUCKETS, np.uint8)
 
 
-def bigram_counters(texts: Iterable[Ids]) -> Tensor:
+def bigram_counters(texts: Iterable[Ids]) -> NDArray[np.uint8]:
     """The counters of pairs over background texts, as `TermHead` takes them: (2^19,) uint8."""
     counts = np.zeros(BIGRAM_BUCKETS, np.int64)
     for block in blocks(texts):
         _, pairs, _ = distinct([bigram_ids(ids) for ids in block])
         counts += np.bincount(pairs % BIGRAM_BUCKETS, minlength=BIGRAM_BUCKETS)
-    steps = np.rint(np.log1p(counts) * _STEPS).clip(0, 255)
-    return torch.from_numpy(steps.astype(np.uint8))
+    return np.rint(np.log1p(counts) * _STEPS).clip(0, 255).astype(np.uint8)

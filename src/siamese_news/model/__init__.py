@@ -1,9 +1,17 @@
 """The model, which turns texts into vectors, and the folder that it is saved in."""
 
-from siamese_news.utils.extras import needs
+from typing import TYPE_CHECKING, Any
 
-with needs("model", "siamese_news.model"):
-    from siamese_news.model.siamese import BLOCK, Model, Precision
+from siamese_news.model.base import BLOCK, Precision, TextModel
 from siamese_news.text.token_ids import Side
+from siamese_news.utils.extras import lazy_attribute
 
-__all__ = ["BLOCK", "Model", "Precision", "Side"]
+if TYPE_CHECKING:
+    from siamese_news.model.siamese import Model
+
+__all__ = ["BLOCK", "Model", "Precision", "Side", "TextModel"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Model` needs torch, so it is imported when it is first used."""
+    return lazy_attribute(__name__, {"siamese": ("Model",)}, name, "encoders")

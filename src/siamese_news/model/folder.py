@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from siamese_news.errors import InputError
 from siamese_news.model.trained_on import TRAINED_ON
@@ -27,12 +27,14 @@ from siamese_news.utils.files import reading
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
 _SUMS = "SHA256SUMS"
+# The types of number that a model writes, as safetensors names them.
+_TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U8", "BOOL")
 
 
 def write_folder(
     path: str | Path,
     config: Mapping[str, Any],
-    tensors: Mapping[str, Tensor],
+    arrays: Mapping[str, np.ndarray],
     words: Sequence[str],
     card: str,
     *,
@@ -43,7 +45,7 @@ def write_folder(
     Args:
         path: the folder. If it exists it must be a model folder.
         config: plain values (JSON) from which the model is rebuilt.
-        tensors: the state, name to tensor.
+        arrays: the weights by name.
         words: the vocabulary in the order of its ids.
         card: the model card, Markdown.
         trained_on: what `TrainingRecord.tobytes` gives; None writes no such file.
@@ -63,8 +65,8 @@ def write_folder(
     try:
         document = json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False) + "\n"
         (staged / "config.json").write_text(document, encoding="utf-8")
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(state, str(staged / "model.safetensors"))
+        weights = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(weights, str(staged / "model.safetensors"))
         os.chmod(
             staged / "model.safetensors", 0o644
         )  # safetensors creates a file that only its owner may read
@@ -88,11 +90,11 @@ def write_folder(
         raise
 
 
-def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], list[str]]:
+def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
     """Read and verify a model folder; nothing in it is executed.
 
     Returns:
-        Its config, its tensors by name and its words.
+        Its config, its weights by name and its words.
 
     Raises:
         InputError: a file is missing, changed, unlisted (a pickle, say) or malformed, or the
@@ -123,11 +125,22 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor], li
             f"{folder / 'config.json'}: holds {hidden!r}; a model folder names no code to run, "
             "so it is refused"
         )
+    arrays: dict[str, np.ndarray] = {}
+    weights = folder / "model.safetensors"
     try:
-        tensors = load_file(str(folder / "model.safetensors"))
+        with safe_open(weights, "numpy") as stored:
+            for name in sorted(stored.keys()):
+                kind = stored.get_slice(name).get_dtype()
+                if kind not in _TYPES:
+                    raise InputError(
+                        f"{weights}: tensor {name!r} is {kind}, expected one of "
+                        f"{', '.join(_TYPES)}; the weights were changed: train the model again or "
+                        "copy it anew"
+                    )
+                arrays[name] = stored.get_tensor(name)
     except SafetensorError as error:
-        raise InputError(f"{folder / 'model.safetensors'}: not safetensors ({error})") from error
-    return config, tensors, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
+        raise InputError(f"{weights}: not safetensors ({error})") from error
+    return config, arrays, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
 
 
 @contextmanager
@@ -155,8 +168,8 @@ def fitting(folder: str | Path) -> Iterator[None]:
         raise InputError(f"{folder}: config and weights do not fit ({error})") from error
 
 
-def check_dtypes(
-    path: str | Path, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
+def check_types(
+    path: str | Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
 ) -> None:
     """Refuse numbers that are declared to be of another type than the model writes.
 
@@ -164,20 +177,32 @@ def check_dtypes(
 
     Args:
         path: the model folder.
-        tensors: the tensors in it, by name.
-        expected: a tensor of the right type for each name; names that are not in both are left to
-            `torch.nn.Module.load_state_dict`.
+        arrays: the weights in it, by name.
+        expected: an array of the right type for each name; names that are not in both are left to
+            `check_shapes` or `torch.nn.Module.load_state_dict`.
 
     Raises:
-        InputError: the first tensor of another type.
+        InputError: the first array of another type.
     """
-    for name in sorted(tensors.keys() & expected.keys()):
-        dtype, expected_dtype = tensors[name].dtype, expected[name].dtype
+    for name in sorted(arrays.keys() & expected.keys()):
+        dtype, expected_dtype = arrays[name].dtype, expected[name].dtype
         if dtype != expected_dtype:
             raise InputError(
                 f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {dtype}, expected "
                 f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
+
+
+def check_shapes(arrays: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> None:
+    """Refuse missing or unknown arrays, and those of another shape.
+
+    Raises:
+        ValueError: the first of them.
+    """
+    for name in sorted(arrays.keys() | expected.keys()):
+        shapes = [of[name].shape if name in of else None for of in (arrays, expected)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"{name} has the shape {shapes[0]}, expected {shapes[1]}")
 
 
 def folder_sha256(path: str | Path) -> str:

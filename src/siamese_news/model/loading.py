@@ -14,9 +14,11 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import DenseExcess, TermOptions
-from siamese_news.model.folder import folder_sha256
-from siamese_news.model.siamese import PRETRAINED, Model
+from siamese_news.model.base import PRETRAINED, TextModel
+from siamese_news.model.folder import folder_sha256, read_folder
+from siamese_news.model.table import TableModel
 from siamese_news.text.checks import check_texts
+from siamese_news.utils.extras import needs
 from siamese_news.utils.stopwatch import timed
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
@@ -66,9 +68,9 @@ class ExternalModel:
             self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
 
     @cached_property
-    def words(self) -> Model:
+    def words(self) -> TextModel:
         """The model that ships, whose words are scored together with this model's vectors."""
-        return Model.pretrained()
+        return model_of(PRETRAINED)
 
     @cached_property
     def options(self) -> TermOptions:
@@ -139,7 +141,7 @@ def library_of(folder: str | Path) -> str | None:
     return "sentence_transformers" if (root / "modules.json").is_file() else None
 
 
-AnyModel = Model | ExternalModel
+AnyModel = TextModel | ExternalModel
 
 
 def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
@@ -159,7 +161,7 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
         True
     """
     if folder is None:
-        return Model.pretrained()
+        return model_of(PRETRAINED)
     root = Path(folder)
     if not root.exists():
         raise InputError(
@@ -168,7 +170,22 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
             "'siamese-news[bench]'). A model of the Hugging Face hub is not downloaded: save it "
             "into a folder first, such as SentenceTransformer('all-MiniLM-L6-v2').save('minilm')"
         )
-    return ExternalModel(root) if library_of(root) else Model.load(root)
+    return ExternalModel(root) if library_of(root) else model_of(root)
+
+
+def model_of(folder: Path) -> TextModel:
+    """The model in a folder of this project: without torch where its vectors need none.
+
+    Raises:
+        InputError: the folder is missing or damaged.
+        MissingExtraError: its encoder needs torch, which is not installed.
+    """
+    content = read_folder(folder)
+    if TableModel.fits(content[0]):
+        return TableModel.of(folder, *content)
+    with needs("encoders", f"the encoder in {folder}"):
+        from siamese_news.model.siamese import Model
+    return Model.of(folder, *content)
 
 
 def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
@@ -186,7 +203,7 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
     return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 
 
-def explainable(model: AnyModel) -> Model:
+def explainable(model: AnyModel) -> TextModel:
     """The model itself, if its scores can be explained word by word.
 
     Raises:

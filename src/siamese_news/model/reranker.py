@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model.folder import check_dtypes, fitting, read_folder, write_folder
+from siamese_news.model.folder import check_types, fitting, read_folder, write_folder
+from siamese_news.model.siamese import arrays_of, tensors_of
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features, text_trigrams
 from siamese_news.text.patterns import link_matches
@@ -241,7 +242,7 @@ class TextRanker(nn.Module):
             "tokenizer": self.tokenizer_config,
             "embedding": self.embedding_config,
         }
-        write_folder(path, config, self.state_dict(), self.vocabulary.words, card)
+        write_folder(path, config, arrays_of(self.state_dict()), self.vocabulary.words, card)
 
     @classmethod
     def load(cls, path: str | Path) -> "TextRanker":
@@ -250,7 +251,8 @@ class TextRanker(nn.Module):
         Raises:
             InputError: no such folder, not a reranker, or files that do not belong together.
         """
-        config, tensors, words = read_folder(path)
+        config, arrays, words = read_folder(path)
+        tensors = tensors_of(arrays)
         if config.get("kind") != KIND:
             raise InputError(
                 f"{path}: holds a model of kind {config.get('kind')!r}, expected {KIND!r}; "
@@ -272,8 +274,7 @@ class TextRanker(nn.Module):
                 embedding_config=config["embedding"],
             )
             state = model.state_dict()
-            table = {name: torch.empty(0) for name in state if name.startswith("embedding.")}
-            check_dtypes(path, tensors, {**state, **table})  # the table came from the folder
+            check_types(path, arrays, arrays_of(state))
             model.load_state_dict(tensors)
             # Some values are only found wrong when they are used.
             model.tokenizer()

@@ -1,14 +1,15 @@
-"""The model turns texts into vectors; it loads and saves its model folder."""
+"""A model whose encoder computes in torch: any encoder, in training and afterwards."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from siamese_news import __version__
+from siamese_news.attention.ring import RingAttention
 from siamese_news.attention.word_projections import Words
 from siamese_news.data.collate import length_batches, pad, word_blocks
 from siamese_news.encoders import (
@@ -21,14 +22,17 @@ from siamese_news.encoders import (
     places_of,
 )
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import TermHead
-from siamese_news.model.folder import check_dtypes, fitting, read_folder, write_folder
-from siamese_news.model.trained_on import TrainingRecord
-from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.checks import check_texts
-from siamese_news.text.content_words import content_words
-from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
-from siamese_news.utils.stopwatch import timed
+from siamese_news.model.base import (
+    PRETRAINED,
+    Contributions,
+    Heads,
+    Precision,
+    TextModel,
+    words_of,
+)
+from siamese_news.model.folder import check_types, fitting, read_folder
+from siamese_news.text import PAD
+from siamese_news.text.token_ids import Side, TokenIds
 
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
@@ -99,64 +103,13 @@ def _bags(
     return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())
 
 
-def model_parts(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What `Model` is built of, its weights empty, and the weights by name.
-
-    Raises:
-        InputError: the folder is incomplete, was changed, or does not hold an encoder.
-    """
-    config, tensors, words = read_folder(folder)
-    if config.get("kind") != "encoder":
-        raise InputError(f"{folder}: holds a {config.get('kind')!r} model, expected an 'encoder'")
-    with fitting(folder):
-        parts = _parts(config, words)
-        parts["trained_on"] = TrainingRecord.in_folder(folder, config["trained_on"])
-    return parts, tensors
-
-
-def _parts(config: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
-    options = dict(config["embedding"])
-    embedding = TokenEmbedding(
-        torch.zeros(len(words), options.pop("size")),
-        token_weights=torch.ones(len(words)),
-        **options,
-    )
-    return {
-        "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
-        "vocabulary": Vocabulary(words, unknown=config["unknown"]),
-        "embedding": embedding,
-        "encoder": build_encoder({"input_dim": embedding.output_dim, **config["encoder"]}),
-        "limits": config["limits"],
-        "config": config["encoder"],
-        "terms": TermHead.rebuilt(config.get("terms"), len(words)),
-    }
-
-
-Precision = Literal["float32", "bfloat16"]
-"""What vectors are computed in; bfloat16 is faster where the processor has it."""
-
-BLOCK = 8192
-"""Texts are processed in fixed blocks by input row: memory is bounded and order does not matter."""
-_SIDES: tuple[Side, Side] = ("article", "post")
-# The model that ships with the package.
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
-
-
-class Model(nn.Module):
+class Model(TextModel, nn.Module):
     """A shared (Siamese) encoder with its tokeniser, vocabulary and word vectors.
 
     Args:
-        tokenizer: text to tokens.
-        vocabulary: tokens to ids.
         embedding: ids to vectors.
         encoder: vectors to one vector a text.
-        limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
-            and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
-        config: plain values that name the encoder's class and options; kept in the folder.
-        trained_on: the articles and posts it was trained on. Evaluation refuses a test that
-            overlaps with them.
-        terms: the lexical head; None for a dense model. With it both heads read content words
-            alone, and scores are a mixture (`siamese_news.scoring`).
+        **words: see `TextModel`.
 
     Raises:
         InputError: the limits are of another form (`check_limits`).
@@ -174,36 +127,29 @@ class Model(nn.Module):
     def __init__(
         self,
         *,
-        tokenizer: Tokenizer,
-        vocabulary: Vocabulary,
         embedding: TokenEmbedding,
         encoder: Encoder,
-        limits: Mapping[str, Any],
-        config: Mapping[str, Any],
-        trained_on: TrainingRecord | None = None,
-        terms: TermHead | None = None,
+        **words: Any,
     ) -> None:
-        super().__init__()
-        check_limits(limits)
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
+        nn.Module.__init__(self)
+        TextModel.__init__(self, **words)
         self.embedding = embedding
         self.encoder = encoder
-        self.limits = dict(limits)
-        self.config = dict(config)
-        self.trained_on = TrainingRecord() if trained_on is None else trained_on
-        self.terms = terms
-        self._chunks = ChunkIds(self._id_list, len(vocabulary))
-
-    @property
-    def kind(self) -> str:
-        """What its scores are: ``cosine``, or ``mixture`` with a lexical head."""
-        return "cosine" if self.terms is None else "mixture"
 
     @property
     def output_dim(self) -> int:
         """D, the size of a vector."""
         return self.encoder.output_dim
+
+    @property
+    def has_factors(self) -> bool:
+        """See `TextModel`."""
+        return self.encoder.has_factors
+
+    @property
+    def drops_unknown(self) -> bool:
+        """See `TextModel`."""
+        return self.embedding.unknown_weight == 0 and self.encoder.uses_weights
 
     def forward(self, ids: Tensor) -> Tensor:
         """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalised."""
@@ -212,108 +158,6 @@ class Model(nn.Module):
             return self.encoder(embeddings, mask, weights)
         return self.encoder(embeddings, mask)
 
-    def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
-        """The tokens that the model reads; content words alone if it has a lexical head.
-
-        Args:
-            text: the text.
-            stop_words: tokens to leave out besides the English stop words; a model without a
-                lexical head reads every token.
-        """
-        tokens = self.tokenizer(text)
-        if self.terms is None:
-            return tokens
-        tokens = content_words(tokens)
-        return [token for token in tokens if token not in stop_words] if stop_words else tokens
-
-    def ids(self, text: str, stop_words: Collection[str] = ()) -> np.ndarray:
-        """The token ids (S,) of a text, all of it; see `tokens`."""
-        return self.vocabulary.ids(self.tokens(text, stop_words))
-
-    def _id_list(self, text: str) -> tuple[list[int], dict[int, str]]:
-        tokens = self.tokens(text)
-        ids = self.vocabulary.id_list(tokens)
-        words = len(self.vocabulary)
-        if not ids or max(ids) < words:
-            return ids, {}
-        return ids, {id: token for id, token in zip(ids, tokens, strict=True) if id >= words}
-
-    def token_ids(self, texts: Sequence[str]) -> TokenIds:
-        """The token ids of many texts, which is faster than `ids` of each."""
-        return self._chunks.of(texts, self.tokenizer.max_characters)
-
-    def cut(self, texts: Sequence[np.ndarray], side: Side) -> TokenIds:
-        """The token ids that the encoder reads, of all token ids of each text."""
-        texts = TokenIds.of(texts)
-        if self.embedding.unknown_weight == 0 and self.encoder.uses_weights:
-            # Unknown words have no vector.
-            texts = texts.where(texts.flat < len(self.vocabulary))
-        return truncated(texts, self.limits, side)
-
-    def encode(
-        self, texts: str | Sequence[str], side: Side = "post", precision: Precision = "float32"
-    ) -> np.ndarray:
-        """Unit vectors (B, D) float32 of texts; see `encode_posts`.
-
-        Args:
-            texts: the texts, or one.
-            side: what they are: each side has its own limit of tokens.
-            precision: see `encode_posts`.
-
-        Example:
-            >>> from siamese_news import Model
-            >>> Model.pretrained().encode("the river is in my cellar").shape
-            (1, 64)
-        """
-        return self._encode(texts, side, 4096, precision)
-
-    def encode_articles(
-        self,
-        texts: str | Sequence[str],
-        *,
-        batch_tokens: int = 8192,
-        precision: Precision = "float32",
-    ) -> np.ndarray:
-        """Encode articles; see `encode_posts`."""
-        return self._encode(texts, "article", batch_tokens, precision)
-
-    def encode_posts(
-        self,
-        texts: str | Sequence[str],
-        *,
-        batch_tokens: int = 4096,
-        precision: Precision = "float32",
-    ) -> np.ndarray:
-        """Encode posts into unit vectors, whose products are cosine similarities.
-
-        A text without a known token gives the zero vector: its cosine with everything is 0. In
-        float32 a result does not depend on the order or the number of texts (beyond 1e-6).
-
-        Args:
-            texts: the texts, or one.
-            batch_tokens: how many tokens, padding included, go through the encoder at once.
-            precision: ``"bfloat16"`` runs the matrix products in bfloat16.
-
-        Returns:
-            (B, D) float32.
-
-        Raises:
-            InputError: `texts` holds something that is not text.
-        """
-        return self._encode(texts, "post", batch_tokens, precision)
-
-    @timed("encoding")
-    def _encode(
-        self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
-    ) -> np.ndarray:
-        texts = [texts] if isinstance(texts, str) else texts
-        check_texts(texts, f"encode_{side}s")
-        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
-        for start in range(0, len(texts), BLOCK):
-            block = self.token_ids(texts[start : start + BLOCK])
-            vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
-        return vectors
-
     def encode_ids(
         self,
         texts: Sequence[np.ndarray],
@@ -321,7 +165,7 @@ class Model(nn.Module):
         batch_tokens: int = 8192,
         precision: Precision = "float32",
     ) -> np.ndarray:
-        """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
+        """See `TextModel`."""
         texts = self.cut(texts, side)
         device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
         training = self.training
@@ -359,35 +203,55 @@ class Model(nn.Module):
                 "g++, or leave compile out"
             ) from error
 
-    def save(self, folder: str | Path, *, card: str) -> None:
-        """Write the model folder, whole or not at all.
+    def text_heads(self) -> Heads:
+        """See `TextModel`."""
+        return TextHeads(self)
 
-        Args:
-            folder: the path; an earlier model folder there is replaced.
-            card: the model card, Markdown.
-        """
-        config = {
-            "kind": "encoder",
-            "version": __version__,
-            "score": self.kind,
-            "terms": None if self.terms is None else self.terms.config(),
-            "tokenizer": self.tokenizer.config(),
-            "unknown": self.vocabulary.unknown,
-            "embedding": self.embedding.config(),
-            "encoder": self.config,
-            "limits": self.limits,
-            "trained_on": self.trained_on.plain(),
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+        """See `TextModel`: gradient times input, exact for linear encoders."""
+        training = self.training
+        self.eval()
+        try:
+            device = self.embedding.matrix.device
+            embeddings, mask, weights = self.embedding(pad([ids]).to(device))
+            explanation = self.encoder.explain(
+                embeddings,
+                mask,
+                weights if self.encoder.uses_weights else None,
+                towards=torch.from_numpy(towards)[None].to(device),
+            )
+        finally:
+            self.train(training)
+        length = float(explanation.vectors.norm().clamp(min=1e-12))
+        attention = {
+            name: given[0].mean(dim=1)[:, : len(ids)].T.cpu().double().numpy()
+            for name, given in explanation.attention.items()
+            # The ring looks at neighbours alone.
+            if not isinstance(self.encoder.get_submodule(name), RingAttention)
         }
-        training_record = self.trained_on.tobytes()
-        write_folder(
-            folder, config, self._stored(), self.vocabulary.words, card, trained_on=training_record
+        return Contributions(
+            explanation.contributions[0, : len(ids)].cpu().numpy() / length,
+            attention,
+            {name: alphas.tolist() for name, alphas in explanation.alphas.items()},
         )
 
-    def _stored(self, rows: int | None = None) -> dict[str, Tensor]:
-        """The state as it is saved, with only the first `rows` rows of the word table."""
+    def embedding_config(self) -> dict[str, Any]:
+        """See `TextModel`."""
+        return self.embedding.config()
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """See `TextModel`."""
+        return arrays_of(self.state_dict())
+
+    def stored(self) -> dict[str, np.ndarray]:
+        """See `TextModel`."""
+        return self._stored()
+
+    def _stored(self, rows: int | None = None) -> dict[str, np.ndarray]:
+        """The same, with only the first `rows` rows of the word table."""
         state = self.state_dict()
         state["embedding.matrix"] = state["embedding.matrix"][:rows]
-        return self.embedding.compressed(state, "embedding.")
+        return arrays_of(self.embedding.compressed(state, "embedding."))
 
     @classmethod
     def pretrained(cls) -> "Model":
@@ -405,14 +269,154 @@ class Model(nn.Module):
         Raises:
             InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
-        parts, tensors = model_parts(folder)
-        with fitting(folder):
-            model = cls(**parts)
-            check_dtypes(folder, tensors, model._stored(rows=1))
-            model.load_state_dict(model.embedding.expanded(tensors, "embedding."))
-            # Some values are only found wrong when they are used.
-            for side in _SIDES:
-                model.encode_ids([np.arange(min(3, len(model.vocabulary)))], side)
+        model = cls.of(folder, *read_folder(folder))
         if compile:
             model.compile_attention()
+        return model
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
+        words: Sequence[str],
+    ) -> "Model":
+        """The model of a folder, of what `read_folder` read of it.
+
+        Raises:
+            InputError: it holds no encoder, or configuration and weights do not fit each other.
+        """
+        kind = config.get("kind")
+        if kind != "encoder":
+            raise InputError(f"{folder}: holds a {kind!r} model, expected an 'encoder'")
+        with fitting(folder):
+            parts, stored = words_of(folder, config, arrays, words)
+            options = dict(config["embedding"])
+            embedding = TokenEmbedding(
+                torch.zeros(len(words), options.pop("size")),
+                token_weights=torch.ones(len(words)),
+                **options,
+            )
+            encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
+            model = cls(embedding=embedding, encoder=encoder, **parts)
+            check_types(folder, stored, model._stored(rows=1))
+            model.load_state_dict(embedding.expanded(tensors_of(stored), "embedding."))
+            model.check()
         return model.eval()
+
+
+def arrays_of(state: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """The weights of a module as a model folder takes them."""
+    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in state.items()}
+
+
+def tensors_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """The weights of a module, of what a model folder gives."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
+    """Both heads of a batch, with gradients.
+
+    The dense head reads what `Model.cut` leaves of a text, the factors all words that have a
+    vector; any other word keeps the factor 1.
+
+    Args:
+        model: its encoder has factors.
+        ids: (B, S) int64, padded with -1 on the right.
+        side: the side whose length limit applies.
+
+    Returns:
+        Vectors (B, D), not normalised, and factors (B, S); 1 at padding.
+    """
+    read = ids != PAD
+    if model.embedding.unknown_weight == 0:
+        read &= ids < len(model.vocabulary)
+    # The words that are read come first, in their order.
+    order = (~read).to(torch.int8).argsort(dim=1, stable=True)
+    width = max(1, int(read.sum(1).max())) if len(ids) else 1
+    order = order[:, :width]
+    packed = ids.gather(1, order).masked_fill(~read.gather(1, order), PAD)
+    inputs = model.embedding(packed)
+    vectors, factors = model.encoder.heads(*inputs)
+    limit = model.limits[f"{side}_tokens"]
+    if limit is not None and width > limit:
+        if model.limits["keep"] == "last":
+            start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
+            places = start + torch.arange(limit, device=ids.device)
+            inputs = tuple(_gather(part, places) for part in inputs)
+        vectors = model.encoder(*(part[:, :limit] for part in inputs))
+    ones = torch.ones_like(ids, dtype=factors.dtype)
+    return vectors, ones.scatter(1, order, torch.where(packed != PAD, factors, 1.0))
+
+
+def _gather(part: Tensor, places: Tensor) -> Tensor:
+    """The columns `places` (B, L) of a tensor (B, S) or (B, S, E)."""
+    if part.dim() == 2:
+        return part.gather(1, places)
+    return part.gather(1, places[:, :, None].expand(-1, -1, part.shape[2]))
+
+
+class TextHeads:
+    """Computes vectors and factors of texts in the fastest way that the model allows.
+
+    Args:
+        model: any model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._by_word: np.ndarray | None = None
+        encoder = model.encoder
+        if isinstance(encoder, TwoHeadEncoder) and encoder.by_word:
+            # A factor depends on the word alone, so factors are computed once and looked up.
+            words = np.arange(len(model.vocabulary), dtype=np.int64)
+            parts = np.array_split(words, len(words) // 4096 + 1)
+            self._by_word = np.concatenate([*self._encoded(parts, "post")[1], np.ones(1)])
+
+    def __call__(
+        self, texts: Sequence[np.ndarray], side: Side
+    ) -> tuple[np.ndarray, list[np.ndarray] | None]:
+        """Unit vectors (B, D) float32 of B texts, and each one's factors (S,); None without any.
+
+        Args:
+            texts: token ids of each text, all of them.
+            side: whose limit counts.
+        """
+        if not self._model.encoder.has_factors:
+            return self._model.encode_ids(texts, side), None
+        if self._by_word is None:
+            return self._encoded(texts, side)
+        last = len(self._by_word) - 1  # the entry that every unknown word shares
+        factors = [self._by_word[np.minimum(ids, last)] for ids in texts]
+        return self._model.encode_ids(texts, side), factors
+
+    def _encoded(
+        self, texts: Sequence[np.ndarray], side: Side, batch_tokens: int = 8192
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        model = self._model
+        vectors = np.zeros((len(texts), model.output_dim), np.float32)
+        factors = [np.ones(len(ids), np.float32) for ids in texts]
+        training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                for rows in length_batches([len(ids) for ids in texts], batch_tokens):
+                    batch = pad([texts[row] for row in rows]).to(next(model.buffers()).device)
+                    outputs = heads(model, batch, side)
+                    vectors[rows] = (
+                        nn.functional.normalize(outputs[0].float(), dim=-1).cpu().numpy()
+                    )
+                    for row, values in zip(rows, outputs[1].float().cpu().numpy(), strict=True):
+                        factors[row] = values[: len(texts[row])]
+        finally:
+            model.train(training)
+        if not (
+            np.isfinite(vectors).all() and all(np.isfinite(values).all() for values in factors)
+        ):
+            raise InputError(
+                f"the two heads of {side}s: the model gives NaN or infinity; its weights are "
+                "broken, train it again with a smaller learning rate"
+            )
+        return vectors, factors

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.lexical_head import PoolCounts, TermWeights, bigram_ids, mean_vectors
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import PostReader, Posts
 
 Ids = NDArray[np.int64]
@@ -52,7 +52,7 @@ class ArticleVectors:
 
     def __init__(
         self,
-        model: Model,
+        model: TextModel,
         texts: Sequence[str],
         reader: PostReader,
         background: TermWeights,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
@@ -39,7 +39,7 @@ class CosineScorer:
     def scores(self, posts: Content) -> np.ndarray:
         """See `Scorer`."""
         if isinstance(posts, TokenIds):
-            assert isinstance(self._model, Model)
+            assert isinstance(self._model, TextModel)
             vectors = self._model.encode_ids(posts, "post", 4096)
         else:
             check_texts(posts, "scores: posts")

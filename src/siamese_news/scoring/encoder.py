@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Encodes(Protocol):
-    """What a dense model must do: `Model`, or `ExternalModel`."""
+    """What a dense model must do: `TextModel`, or `ExternalModel`."""
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32."""

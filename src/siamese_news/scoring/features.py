@@ -11,8 +11,7 @@ from scipy import sparse
 
 from siamese_news.lexical_head import TermWeights, bigram_ids, mean_factors
 from siamese_news.lexical_head.features import FIRST_BIGRAM
-from siamese_news.model.siamese import Model
-from siamese_news.model.term_factors import TextHeads
+from siamese_news.model.base import TextModel
 from siamese_news.scoring.encoder import Encodes
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
@@ -63,11 +62,11 @@ class PostReader:
         ([2], (1, 64))
     """
 
-    def __init__(self, model: Model, *, dense: bool, encoder: Encodes | None = None) -> None:
+    def __init__(self, model: TextModel, *, dense: bool, encoder: Encodes | None = None) -> None:
         assert model.terms is not None
         self._model, self._terms, self._dense = model, model.terms, dense
         self._encoder = encoder if dense else None
-        self._heads = TextHeads(model)
+        self._heads = model.text_heads()
 
     @property
     def whole_texts(self) -> bool:
@@ -117,7 +116,7 @@ class PostReader:
         """
         ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
-        if (self._dense and said is None) or self._model.encoder.has_factors:
+        if (self._dense and said is None) or self._model.has_factors:
             vectors, factors = self._heads(ids, "post")
         if said is not None:
             vectors = said.astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.lexical_head import DenseExcess, TermOptions
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.encoder import Encodes
@@ -65,7 +65,7 @@ class MixtureScorer:
 
     def __init__(
         self,
-        model: Model,
+        model: TextModel,
         articles: Sequence[str],
         *,
         positives: int | None = None,

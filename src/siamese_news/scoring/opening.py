@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
+from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import ExternalModel
-from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.encoder import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
@@ -17,7 +17,7 @@ from siamese_news.utils.choices import About, Fusion, check_choice
 
 
 def open_scorer(
-    model: Model | ExternalModel,
+    model: TextModel | ExternalModel,
     articles: Sequence[str],
     *,
     positives: int | None = None,

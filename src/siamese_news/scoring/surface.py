@@ -130,7 +130,7 @@ class SurfaceScores:
         self._words = len(vocabulary)
         self.counters = self._words + BUCKETS
         self._known = _grams_of(vocabulary, options.characters)
-        frequencies = terms.frequencies.cpu().numpy().astype(np.float64)
+        frequencies = terms.frequencies.astype(np.float64)
         self._of_grams = self._known.T @ frequencies
         self._background = self._idf(self._of_grams, terms.texts)
         self._ids, places = np.unique(articles.flat, return_inverse=True)

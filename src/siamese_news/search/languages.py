@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from siamese_news.data.records import Article, Post
+from siamese_news.model.base import TextModel
 from siamese_news.model.loading import ExternalModel
-from siamese_news.model.siamese import Model
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.text.languages import (
     BACKGROUND,
@@ -45,7 +45,7 @@ class SearchLanguages:
         self._sample = Sample()
         self._shares: dict[str, float] | None = None
 
-    def stop_words(self, model: Model | ExternalModel) -> list[frozenset[str]]:
+    def stop_words(self, model: TextModel | ExternalModel) -> list[frozenset[str]]:
         """For each seed, then each negative, the stop words of its language (`open_scorer`).
 
         None where it is in English, and none for a model without a lexical head. They are chosen
@@ -57,7 +57,7 @@ class SearchLanguages:
         """
         away = [language_of_seed(one.full_text) or BACKGROUND for one in self._negatives]
         names = [*self.seeds.values(), *away]
-        if isinstance(model, Model) and model.terms is None:
+        if isinstance(model, TextModel) and model.terms is None:
             return [frozenset()] * len(names)
         if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
             self._reading = _reading(foreign)

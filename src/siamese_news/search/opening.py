@@ -13,6 +13,7 @@ from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.query import Query
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.seeds import Decided, Seeds
+from siamese_news.search.threads import thread_count
 from siamese_news.search.window import Window
 from siamese_news.utils.files import atomic_write, file_sha256, is_stream
 from siamese_news.utils.provenance import command, provenance
@@ -81,15 +82,13 @@ class OpenQuery:
         Args:
             posts: of the pool (`Pool.job`).
         """
-        import torch
-
         articles = [[a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)]
         return {
             "version": __version__,
             "model": self.which["sha256"] + self.which.get("words", ""),
             "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
             "posts": posts,
-            "threads": torch.get_num_threads(),
+            "threads": thread_count(),
             "options": [len(self.seeds.negatives), *self.query.job()],
         }
 

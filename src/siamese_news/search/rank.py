@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.pool import Pool, Wanted
@@ -183,7 +183,7 @@ class Ranking:
 
 
 def rank_posts(
-    model: Model, articles: Sequence[Article], posts: Iterable[Post], *, top: int
+    model: TextModel, articles: Sequence[Article], posts: Iterable[Post], *, top: int
 ) -> list[list[RankedPost]]:
     """The `top` posts of each article, best first.
 

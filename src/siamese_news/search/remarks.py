@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from siamese_news.data.records import Article
+from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
-from siamese_news.model.siamese import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.text.languages import BACKGROUND
@@ -65,7 +65,7 @@ def foreign_remarks(
         for article in articles
         if languages.get(article.id) == BACKGROUND and len(article.full_text.split()) >= _FEWEST
     ]
-    if not (isinstance(model, Model) and model.terms and 1 < len(some) <= _MOST):
+    if not (isinstance(model, TextModel) and model.terms and 1 < len(some) <= _MOST):
         return []
     heads = [" ".join(article.full_text.split()[:_HEAD]) for article in some]
     scores = open_scorer(model, heads).scores(heads)

@@ -9,7 +9,7 @@ from typing import Any
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
-from siamese_news.model.siamese import BLOCK
+from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Scorer
 from siamese_news.search.pool import Scored, Wanted
 from siamese_news.search.records import Sample

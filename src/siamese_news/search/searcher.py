@@ -13,8 +13,8 @@ from typing import Any
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
-from siamese_news.model.siamese import Model
 from siamese_news.scoring import Scorer
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
@@ -92,7 +92,7 @@ class Searcher:
     posts are in no result, and their number is logged.
 
     Args:
-        model: a `Model`, an `ExternalModel`, or the path of a folder of ours, of
+        model: a `TextModel`, an `ExternalModel`, or the path of a folder of ours, of
             sentence-transformers or of model2vec; None is the model that ships with the package.
         progress: show how many posts have been read, on standard error; or a function that is
             called with this number after each 8,192 posts and at the end.
@@ -120,7 +120,7 @@ class Searcher:
         self._named = "pretrained" if model is None else str(model)
         if model is None or isinstance(model, str | PathLike):
             model = open_model(model)
-        elif not isinstance(model, Model | ExternalModel):
+        elif not isinstance(model, TextModel | ExternalModel):
             raise InputError(
                 f"model is a {type(model).__name__}; expected the path of a folder, what "
                 "open_model gives, or None for the model that ships. An encoder of "

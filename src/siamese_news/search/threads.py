@@ -5,7 +5,9 @@ its threads turn over idle between them: a search took half as much time of the 
 two workers on two cores were in each other's way.
 """
 
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from threading import Lock
@@ -16,31 +18,45 @@ R = TypeVar("R")
 
 
 def use_threads(threads: int | None) -> None:
-    """Limit torch to so many threads, and the products of numpy to one, in this process.
+    """Let this process compute on so many threads, and each product of numpy on one.
 
     Args:
-        threads: how many; None leaves torch as it is.
+        threads: how many; None is what OMP_NUM_THREADS says, or one for each core.
     """
-    import torch
-
     if threads:
-        torch.set_num_threads(threads)
-    limit_threads("blas")
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is first imported
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(threads)
+    _limit_products()
+
+
+def thread_count() -> int:
+    """On how many threads this process computes."""
+    if "torch" in sys.modules:
+        return int(sys.modules["torch"].get_num_threads())
+    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(said) if said.isdecimal() and int(said) else len(_cores())
+
+
+def _cores() -> Collection[int]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return os.sched_getaffinity(0)
+    return range(os.cpu_count() or 1)
 
 
 @cache
 def _libraries() -> Any:
     """What controls the threads; looking for the libraries each time would leave cycles behind."""
     import scipy.linalg  # noqa: F401  it has a BLAS of its own
-    import torch  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def limit_threads(kind: str) -> Any:
-    """One thread for ``blas`` or ``openmp`` from now on; as a context, until its end."""
-    return _libraries().limit(limits=1, user_api=kind)
+def _limit_products() -> Any:
+    """One thread for a product of numpy from now on; as a context, until its end."""
+    return _libraries().limit(limits=1, user_api="blas")
 
 
 # OpenBLAS has one number for the whole process: the first caller inside lowers it, and the last one
@@ -50,12 +66,13 @@ _inside = 0
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread_of_products() -> Iterator[None]:
+    """Products of numpy on one thread until the end of the context."""
     global _inside
     with _lock:
         _inside += 1
         if _inside == 1:
-            _limit.enter_context(limit_threads("blas"))
+            _limit.enter_context(_limit_products())
     try:
         yield
     finally:
@@ -70,7 +87,7 @@ def one_thread_of_numpy(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _one_thread():
+        with one_thread_of_products():
             return function(*args, **kwargs)
 
     return limited

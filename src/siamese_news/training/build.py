@@ -190,7 +190,7 @@ def add_terms(
     every = [*sides[0], *sides[1]]
     _, ids, texts = distinct(every)
     model.terms = TermHead(
-        torch.from_numpy(np.bincount(ids[ids < words], minlength=words)),
+        np.bincount(ids[ids < words], minlength=words),
         bigram_counters(every),
         texts=texts,
         typical=None,

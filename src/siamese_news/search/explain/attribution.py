@@ -5,12 +5,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.attention.ring import RingAttention
-from siamese_news.data.collate import pad
 from siamese_news.data.records import Article, Post
-from siamese_news.encoders import Explanation
 from siamese_news.lexical_head import bigram_ids
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import Contributions, TextModel
 from siamese_news.scoring import Scorer
 from siamese_news.search.explain.records import Explained, NeighborPost, Sentence, Term, check
 from siamese_news.text.token_ids import Side
@@ -31,7 +28,7 @@ class Reader:
 
     def __init__(
         self,
-        model: Model,
+        model: TextModel,
         article: Article,
         sentences: list[str],
         stop_words: Collection[str] = (),
@@ -73,7 +70,7 @@ class Reader:
         vector = np.zeros(model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
         mine = model.encode_ids([self._ids], "article")[0]
-        given, explanation, places = self._dense(self._ids, "article", vector)
+        given, read, places = self._dense(self._ids, "article", vector)
         part, _, _ = self._dense(self._ids, "article", mine)
         back, _, _ = self._dense(ids, "post", mine)
         # Sentences stand for what is the article's own.
@@ -99,7 +96,7 @@ class Reader:
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
         by_surface = sum(surface.values())
-        attention = self._attention(explanation, places)
+        attention = self._attention(read, places)
         return Explained(
             article=self._article,
             post=post,
@@ -125,7 +122,7 @@ class Reader:
             terms=sorted(
                 (term for term in terms if term.contribution), key=lambda t: -t.contribution
             ),
-            alphas={name: alphas.tolist() for name, alphas in explanation.alphas.items()},
+            alphas=read.alphas,
             check=check(score, contributions - expected, without, self._lengths),
         )
 
@@ -148,24 +145,13 @@ class Reader:
 
     def _dense(
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float64], Explanation, NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.float64], Contributions, NDArray[np.int64]]:
         """What each id adds to the cosine with `towards`, and the places that the encoder reads."""
-        import torch
-
-        model = self._model
         places = self._places(ids, side)
-        device = model.embedding.matrix.device
-        embeddings, mask, weights = model.embedding(pad([ids[places]]).to(device))
-        explanation = model.encoder.explain(
-            embeddings,
-            mask,
-            weights if model.encoder.uses_weights else None,
-            towards=torch.from_numpy(towards)[None].to(device),
-        )
-        length = float(explanation.vectors.norm().clamp(min=1e-12))
+        read = self._model.contributions(ids[places], towards)
         values = np.zeros(len(ids))
-        values[places] = explanation.contributions[0, : len(places)].cpu().numpy() / length
-        return values, explanation, places
+        values[places] = read.values
+        return values, read, places
 
     def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
         """The places of the ids that the encoder reads."""
@@ -173,22 +159,18 @@ class Reader:
         return _kept(ids, self._model.cut([ids], side)[0], last=last)
 
     def _attention(
-        self, explanation: Explanation, places: NDArray[np.int64]
+        self, read: Contributions, places: NDArray[np.int64]
     ) -> dict[str, NDArray[np.float64]]:
         """By name, (sentences, H): what the relay, or the mean token, gives each sentence."""
         found = {}
-        for name, weights in explanation.attention.items():
-            if isinstance(self._model.encoder.get_submodule(name), RingAttention):
-                continue  # looks at neighbours alone
-            given = weights[0].mean(dim=1)[:, : len(places)].cpu().double().numpy()
-            rows = np.zeros((len(self._sentences), len(given)))
-            np.add.at(rows, self._of_id[places], given.T)
-            found[name] = rows
+        for name, given in read.attention.items():
+            found[name] = np.zeros((len(self._sentences), given.shape[1]))
+            np.add.at(found[name], self._of_id[places], given)
         return found
 
 
 def _kept(ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:
-    """The places of the ids that `Model.cut` left; it drops whole words and one end."""
+    """The places of the ids that `TextModel.cut` left; it drops whole words and one end."""
     kept: list[int] = []
     places = range(len(ids) - 1, -1, -1) if last else range(len(ids))
     left = list(read if last else read[::-1])

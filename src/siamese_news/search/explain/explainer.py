@@ -19,7 +19,7 @@ import numpy as np
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.explain.attribution import Reader
 from siamese_news.search.explain.records import Explained
@@ -66,7 +66,7 @@ _TOGETHER = 64  # edited articles scored at once
 
 
 def explain(
-    model: Model,
+    model: TextModel,
     article: Article,
     posts: Sequence[Post],
     scorer: Scorer | None = None,
@@ -100,27 +100,22 @@ def explain(
     texts = [post.text for post in posts]
     own = opened([article.full_text])
     whole = own.scores(texts)[0]
-    training = model.training
-    model.eval()
-    try:
-        spans = sentence_spans(article)
-        sentences = [article.full_text[a:b] for a, b in spans]
-        reader = Reader(model, article, sentences, stop_words)
-        scores = np.tile(whole, (len(spans), 1))
-        for start in range(0, len(reader.read), _TOGETHER):
-            rows = reader.read[start : start + _TOGETHER]
-            edited = [without(article.full_text, spans[row]) for row in rows]
-            scores[rows] = opened(edited).scores(texts)
-        return [
-            reader.explained(post, float(whole[column]), scores[:, column], own)
-            for column, post in enumerate(posts)
-        ]
-    finally:
-        model.train(training)
+    spans = sentence_spans(article)
+    sentences = [article.full_text[a:b] for a, b in spans]
+    reader = Reader(model, article, sentences, stop_words)
+    scores = np.tile(whole, (len(spans), 1))
+    for start in range(0, len(reader.read), _TOGETHER):
+        rows = reader.read[start : start + _TOGETHER]
+        edited = [without(article.full_text, spans[row]) for row in rows]
+        scores[rows] = opened(edited).scores(texts)
+    return [
+        reader.explained(post, float(whole[column]), scores[:, column], own)
+        for column, post in enumerate(posts)
+    ]
 
 
 def explain_nearest(
-    model: Model,
+    model: TextModel,
     articles: Sequence[Article],
     posts: Sequence[Post],
     scorer: Scorer,
@@ -155,7 +150,7 @@ def explain_nearest(
 
 
 def name_neighbors(
-    explained: Sequence[Explained], posts: Iterable[Post], model: Model
+    explained: Sequence[Explained], posts: Iterable[Post], model: TextModel
 ) -> list[Explained]:
     """Give each neighbor the id and the text of the first post that reads the same.
 

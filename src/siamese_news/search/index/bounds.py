@@ -2,7 +2,7 @@
 
 The lexical score of a post is a sum over its different words and pairs of words, divided by a
 length that is kept. First every token of the post is looked up in a table: it adds what its word
-gives to the article. That is one pass of `embedding_bag` over all tokens. Few pairs of tokens are
+gives to the article. That is one sparse product over all tokens. Few pairs of tokens are
 pairs of an article; which may be one is told by a hash of the two, and these are looked up.
 `Bounds.refined` counts each word and pair once; it is for the posts that are left.
 
@@ -11,8 +11,8 @@ the rounded vector from the true one (Cauchy and Schwarz); that distance is kept
 """
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.scoring import ScoreForm
@@ -22,6 +22,7 @@ from siamese_news.search.index.segment import Codes, Segment, in_steps
 # Sums in single precision come in another order than those of the scorer.
 _SLACK = np.float32(1e-4)
 _LEAST = np.float32(3e-6)
+_IN_CACHE = 4096  # rows that are made floats at once, in the processor's cache
 _BITS = 18  # of the hash of a pair: a table of so many flags stays in the processor's cache
 
 
@@ -53,9 +54,6 @@ class Bounds:
         self._maybe = np.zeros(1 << _BITS, bool)
         self._maybe[_hashes(self._keys // width, self._keys % width)] = True
         self._counts = np.asarray(self._words.any(axis=1))
-        # Rows of a multiple of 8 numbers are added up faster.
-        more = -self.articles % 8
-        self._table = torch.from_numpy(np.pad(self._words, ((0, 0), (0, more))))
         self._vectors, self._steps, self._away = _halves(form.vectors)
         # A cosine is at most as high as the article's vector is long.
         self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
@@ -64,14 +62,12 @@ class Bounds:
         """(A, n) at most the lexical scores of the rows from `start` to `end`."""
         starts = segment.starts[start : end + 1].astype(np.int64)
         codes = segment.codes[starts[0] : starts[-1]].astype(np.int32)
-        sums = torch.nn.functional.embedding_bag(
-            torch.from_numpy(codes),
-            self._table,
-            torch.from_numpy((starts[:-1] - starts[0]).astype(np.int32)),
-            mode="sum",
-        ).numpy()
+        texts = sparse.csr_matrix(
+            (np.ones(len(codes), np.float32), codes, (starts - starts[0]).astype(np.int32)),
+            shape=(end - start, len(self._words)),
+        )
         scales = segment.scales[start:end].astype(np.float32)
-        most = np.ascontiguousarray(sums[:, : self.articles].T) * scales[:, 0]
+        most = np.ascontiguousarray((texts @ self._words).T) * scales[:, 0]
         most += self._of_pairs(codes, starts - starts[0]) * scales[:, 1]
         return most * (1 + _SLACK)
 
@@ -145,7 +141,7 @@ class Bounds:
     def _cosines(
         self, vectors: NDArray[np.int8], steps: NDArray[np.float16], errors: NDArray[np.float16]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        products = _products(torch.from_numpy(vectors), self._vectors).numpy().T
+        products = _products(vectors, self._vectors).T
         found = products[: self.articles].astype(np.float32, order="C")
         found *= self._steps[0]
         fine = products[self.articles :].astype(np.float32, order="C")
@@ -203,11 +199,13 @@ def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np
     return mixed >> np.uint32(32 - _BITS)
 
 
-def _halves(vectors: NDArray[np.float64]) -> tuple[torch.Tensor, NDArray[np.float32], float]:
+def _halves(
+    vectors: NDArray[np.float64],
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Vectors (A, D) as two sums of steps, the second of what the first leaves.
 
     Returns:
-        (D, 2 A) int8, the first sums of all and then the second; (2, A, 1) the steps; and how far
+        (D, 2 A), the first sums of all and then the second; (2, A, 1) the steps; and how far
         from these the vectors are at most.
     """
     first, size, _ = in_steps(vectors.astype(np.float32))
@@ -215,14 +213,17 @@ def _halves(vectors: NDArray[np.float64]) -> tuple[torch.Tensor, NDArray[np.floa
     second, fine, _ = in_steps(left.astype(np.float32))
     left -= second * fine.astype(np.float64)[:, None]
     away = float(np.linalg.norm(left, axis=1).max(initial=0.0)) + 1e-6
-    both = np.ascontiguousarray(np.concatenate([first, second]).T)
-    return torch.from_numpy(both), np.stack([size, fine])[..., None].astype(np.float32), away
+    both = np.ascontiguousarray(np.concatenate([first, second]).T, np.float32)
+    return both, np.stack([size, fine])[..., None].astype(np.float32), away
 
 
-def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-    """The product of two matrices of bytes, exactly: (n, D) by (D, A)."""
-    # Torch multiplies bytes on the CPU ten times as fast as it makes floats of them; as floats
-    # the sums are whole numbers below 2^24 for up to 1,024 dimensions, and so the same.
-    if hasattr(torch, "_int_mm"):
-        return torch._int_mm(rows, columns)
-    return rows.float() @ columns.float()
+def _products(rows: NDArray[np.int8], columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The product of two matrices of bytes, exactly: (n, D) by (D, A).
+
+    As floats the sums are whole numbers below 2^24 for up to 1,024 dimensions.
+    """
+    found = np.empty((len(rows), columns.shape[1]), np.float32)
+    for start in range(0, len(rows), _IN_CACHE):
+        part = slice(start, start + _IN_CACHE)
+        np.matmul(rows[part].astype(np.float32), columns, out=found[part])
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.siamese import BLOCK, Model
+from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
 from siamese_news.search.index.manifest import NAME, FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.pool import deleted_rows, places
@@ -47,7 +47,12 @@ class Changed:
 
 
 def build(
-    path: Path, posts: Iterable[Post], model: Model, *, name: str, sources: Sequence[Source] = ()
+    path: Path,
+    posts: Iterable[Post],
+    model: TextModel,
+    *,
+    name: str,
+    sources: Sequence[Source] = (),
 ) -> Changed:
     """Build an index; it appears whole, or not at all, and takes the place of an earlier one.
 
@@ -118,7 +123,7 @@ class IndexChange:
         self._sweep()
 
     def add(
-        self, posts: Iterable[Post], model: Model, *, sources: Sequence[Source] = ()
+        self, posts: Iterable[Post], model: TextModel, *, sources: Sequence[Source] = ()
     ) -> Changed:
         """Add posts in segments of their own; posts with an existing id are skipped.
 

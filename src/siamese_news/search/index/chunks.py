@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.search.threads import limit_threads
+from siamese_news.search.threads import one_thread_of_products, thread_count
 from siamese_news.text.token_ids import TokenIds
 
 S = TypeVar("S")
@@ -106,17 +105,14 @@ class Chosen:
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
     """Each chunk with what a function makes of it, in order.
 
-    On as many threads as torch has: while one chunk is used, the next are made. What one thread
-    computes is not spread over others then, for they would wait for one another.
+    On `thread_count` threads: while one chunk is used, the next are made. What one thread computes
+    is not spread over others then, for they would wait for one another.
     """
-    threads = torch.get_num_threads()
+    threads = thread_count()
     if threads == 1:
         yield from ((chunk, of(chunk)) for chunk in chunks)
         return
-    with (
-        limit_threads("openmp"),
-        ThreadPoolExecutor(threads, initializer=_one_thread) as pool,
-    ):
+    with one_thread_of_products(), ThreadPoolExecutor(threads) as pool:
         waiting: deque[tuple[S, Future[T]]] = deque()
         for chunk in chunks:
             waiting.append((chunk, pool.submit(of, chunk)))
@@ -126,9 +122,3 @@ def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
         while waiting:
             first, made = waiting.popleft()
             yield first, made.result()
-
-
-def _one_thread() -> None:
-    """The limit holds for the thread that sets it."""
-    torch.get_num_threads()  # torch sets the number when it is first used in a thread
-    limit_threads("openmp")

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from siamese_news.errors import InputError
+from siamese_news.model.base import TextModel
 from siamese_news.model.loading import ExternalModel
-from siamese_news.model.siamese import Model
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import RowMaker
 
 _PROBES = 16  # posts of a segment that are read again
 
 
-def fingerprint(model: Model) -> str:
+def fingerprint(model: TextModel) -> str:
     """SHA-256 of a model's options, words and numbers; its folder and its card do not count."""
     digest = hashlib.sha256()
     for part in _parts(model):
@@ -24,27 +24,28 @@ def fingerprint(model: Model) -> str:
     return digest.hexdigest()
 
 
-def _parts(model: Model) -> Iterator[bytes]:
+def _parts(model: TextModel) -> Iterator[bytes]:
     terms = None if model.terms is None else model.terms.config()
     options = {
         "tokenizer": model.tokenizer.config(), "unknown": model.vocabulary.unknown,
-        "embedding": model.embedding.config(), "encoder": model.config, "limits": model.limits,
+        "embedding": model.embedding_config(), "encoder": model.config, "limits": model.limits,
         "terms": terms,
     }  # fmt: skip
     yield json.dumps(options, sort_keys=True, default=str).encode()
     yield "\n".join(model.vocabulary.words).encode()
-    for name, tensor in sorted(model.state_dict().items()):
+    arrays = model.weights() | ({} if model.terms is None else model.terms.arrays("terms."))
+    for name, array in sorted(arrays.items()):
         yield name.encode()
-        yield tensor.detach().cpu().contiguous().numpy().tobytes()
+        yield array.tobytes()
 
 
-def indexable(model: object) -> Model:
+def indexable(model: object) -> TextModel:
     """A model that an index can be made with.
 
     Raises:
         InputError: it is another library's.
     """
-    if isinstance(model, ExternalModel) or not isinstance(model, Model):
+    if isinstance(model, ExternalModel) or not isinstance(model, TextModel):
         raise InputError(
             "an index keeps the tokens of a model of this package, and this model is another "
             "library's; search with --posts instead of --index, or take a model that was trained "
@@ -53,7 +54,7 @@ def indexable(model: object) -> Model:
     return model
 
 
-def check_reading(segment: Segment, model: Model, name: str) -> None:
+def check_reading(segment: Segment, model: TextModel, name: str) -> None:
     """Read a few posts again, and compare with what the index has of them.
 
     Raises:
@@ -72,5 +73,5 @@ def check_reading(segment: Segment, model: Model, name: str) -> None:
     if not same or (np.linalg.norm(away, axis=1) > errors + 1e-5).any():
         raise InputError(
             f"{name}: its posts are read in another way today than when the index was built "
-            "(another version of this package or of torch); build the index again"
+            "(another version of this package or of a library that it uses); build the index again"
         )

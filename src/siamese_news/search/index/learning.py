@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.model.siamese import BLOCK
+from siamese_news.model.base import BLOCK
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.scoring.pool import BINS, cosine_bins
 from siamese_news.search.index.bounds import Bounds

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
-from siamese_news.model.siamese import BLOCK, Model
 from siamese_news.scoring import MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
@@ -37,7 +37,7 @@ class PostIndex:
         again: called with what a scorer learned; None calls nobody.
     """
 
-    def __init__(self, path: Path, model: Model) -> None:
+    def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         self.again: Callable[[str], None] | None = None
         if self.manifest.model["fingerprint"] != fingerprint(model):

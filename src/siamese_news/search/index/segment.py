@@ -208,7 +208,7 @@ class Segment:
         return len(self.steps)
 
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
-        """The token ids of some rows, as `Model.token_ids` gave them."""
+        """The token ids of some rows, as `TextModel.token_ids` gave them."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
         unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
-from siamese_news.model.siamese import Model
+from siamese_news.model.base import TextModel
 from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
 from siamese_news.search.index.manifest import FileEntry, SegmentEntry
@@ -32,7 +32,7 @@ class RowMaker:
         model: any model of this package.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: TextModel) -> None:
         self._model = model
         self.codes = Codes.of(len(model.vocabulary))
         self._reader = PostReader(model, dense=True) if model.terms is not None else None

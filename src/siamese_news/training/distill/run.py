@@ -75,7 +75,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     post_ids = [ids(text) for text in corpus.posts]
     article_ids = [ids(text) for text in corpus.articles]
     terms = TermHead(
-        torch.from_numpy(frequencies),
+        frequencies,
         bigram_counters((*article_ids, *post_ids)),
         texts=texts,
         typical=None,
@@ -247,7 +247,7 @@ def _fit(
     vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
     student = Student(
         torch.from_numpy(vectors),
-        smoothed_idf(terms.frequencies, terms.texts),
+        smoothed_idf(torch.from_numpy(terms.frequencies), terms.texts),
         dim=task["dim"],
         teacher_dim=lists.teacher[0].shape[1],
         lead=task["lead"],

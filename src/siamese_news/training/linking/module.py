@@ -12,8 +12,7 @@ from torch.nn.functional import pad
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.evaluation.results import evaluate_model
-from siamese_news.model.siamese import Model
-from siamese_news.model.term_factors import heads
+from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
 from siamese_news.training.distributed import on_first_process

@@ -1,0 +1,310 @@
+"""What every model of this package does: text to token ids, to unit vectors, to a model folder."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news import __version__
+from siamese_news.lexical_head import TermHead
+from siamese_news.model.folder import check_shapes, check_types, write_folder
+from siamese_news.model.trained_on import TrainingRecord
+from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.text.checks import check_texts
+from siamese_news.text.content_words import content_words
+from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
+from siamese_news.utils.stopwatch import timed
+
+Precision = Literal["float32", "bfloat16"]
+"""What vectors are computed in; bfloat16 is faster where the processor has it."""
+
+BLOCK = 8192
+"""Texts are processed in fixed blocks by input row: memory is bounded and order does not matter."""
+# The names of the lexical head's arrays in a folder begin with it.
+_TERMS = "terms."
+_SIDES: tuple[Side, Side] = ("article", "post")
+# The model that ships with the package.
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+
+Heads = Callable[[Sequence[np.ndarray], Side], tuple[np.ndarray, list[np.ndarray] | None]]
+"""Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
+encoder's factor for each token (S,) of each text, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What each token of a text adds to the product of its unit vector with another vector.
+
+    Attributes:
+        values: (S,).
+        attention: by name of the module, (S, H): what the encoder's summary of the text (the relay,
+            or the mean token) gives each token.
+        alphas: by name of the sparsity, the alpha of each head.
+    """
+
+    values: NDArray[np.float64]
+    attention: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    alphas: dict[str, list[float]] = field(default_factory=dict)
+
+
+class TextModel(ABC):
+    """A shared (Siamese) encoder with its tokeniser and vocabulary, whatever computes the vectors.
+
+    `siamese_news.model.loading.open_model` gives a `TableModel`, which needs numpy alone, where a
+    text's vector is a mean of word vectors, and a `Model`, which needs torch, otherwise.
+
+    Args:
+        tokenizer: text to tokens.
+        vocabulary: tokens to ids.
+        limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
+            and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
+        config: plain values that name the encoder's class and options; kept in the folder.
+        trained_on: the articles and posts it was trained on. Evaluation refuses a test that
+            overlaps with them.
+        terms: the lexical head; None for a dense model. With it both heads read content words
+            alone, and scores are a mixture (`siamese_news.scoring`).
+
+    Raises:
+        InputError: the limits are of another form (`check_limits`).
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        limits: Mapping[str, Any],
+        config: Mapping[str, Any],
+        trained_on: TrainingRecord | None = None,
+        terms: TermHead | None = None,
+    ) -> None:
+        check_limits(limits)
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.limits = dict(limits)
+        self.config = dict(config)
+        self.trained_on = TrainingRecord() if trained_on is None else trained_on
+        self.terms = terms
+        self._chunks = ChunkIds(self._id_list, len(vocabulary))
+
+    @property
+    @abstractmethod
+    def output_dim(self) -> int:
+        """D, the size of a vector."""
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether the encoder puts a factor on each token's weight in the lexical head."""
+        return False
+
+    @property
+    @abstractmethod
+    def drops_unknown(self) -> bool:
+        """Whether a word outside the vocabulary has no vector."""
+
+    @abstractmethod
+    def encode_ids(
+        self,
+        texts: Sequence[np.ndarray],
+        side: Side,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
+
+    def text_heads(self) -> Heads:
+        """What computes vectors and factors of texts with the weights of now."""
+        return lambda texts, side: (self.encode_ids(texts, side), None)
+
+    @abstractmethod
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+        """What each token of a text adds to the product of the text's unit vector and another one.
+
+        Args:
+            ids: (S,) what `cut` leaves of the text.
+            towards: (D,).
+        """
+
+    @abstractmethod
+    def embedding_config(self) -> dict[str, Any]:
+        """Plain values that describe the table of word vectors."""
+
+    @abstractmethod
+    def weights(self) -> dict[str, np.ndarray]:
+        """The weights by name, those of the lexical head apart."""
+
+    @abstractmethod
+    def stored(self) -> dict[str, np.ndarray]:
+        """The same as the model folder keeps them."""
+
+    @property
+    def kind(self) -> str:
+        """What its scores are: ``cosine``, or ``mixture`` with a lexical head."""
+        return "cosine" if self.terms is None else "mixture"
+
+    def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
+        """The tokens that the model reads; content words alone if it has a lexical head.
+
+        Args:
+            text: the text.
+            stop_words: tokens to leave out besides the English stop words; a model without a
+                lexical head reads every token.
+        """
+        tokens = self.tokenizer(text)
+        if self.terms is None:
+            return tokens
+        tokens = content_words(tokens)
+        return [token for token in tokens if token not in stop_words] if stop_words else tokens
+
+    def ids(self, text: str, stop_words: Collection[str] = ()) -> np.ndarray:
+        """The token ids (S,) of a text, all of it; see `tokens`."""
+        return self.vocabulary.ids(self.tokens(text, stop_words))
+
+    def _id_list(self, text: str) -> tuple[list[int], dict[int, str]]:
+        tokens = self.tokens(text)
+        ids = self.vocabulary.id_list(tokens)
+        words = len(self.vocabulary)
+        if not ids or max(ids) < words:
+            return ids, {}
+        return ids, {id: token for id, token in zip(ids, tokens, strict=True) if id >= words}
+
+    def token_ids(self, texts: Sequence[str]) -> TokenIds:
+        """The token ids of many texts, which is faster than `ids` of each."""
+        return self._chunks.of(texts, self.tokenizer.max_characters)
+
+    def cut(self, texts: Sequence[np.ndarray], side: Side) -> TokenIds:
+        """The token ids that the encoder reads, of all token ids of each text."""
+        texts = TokenIds.of(texts)
+        if self.drops_unknown:
+            texts = texts.where(texts.flat < len(self.vocabulary))
+        return truncated(texts, self.limits, side)
+
+    def encode(
+        self, texts: str | Sequence[str], side: Side = "post", precision: Precision = "float32"
+    ) -> np.ndarray:
+        """Unit vectors (B, D) float32 of texts; see `encode_posts`.
+
+        Args:
+            texts: the texts, or one.
+            side: what they are: each side has its own limit of tokens.
+            precision: see `encode_posts`.
+
+        Example:
+            >>> from siamese_news import open_model
+            >>> open_model().encode("the river is in my cellar").shape
+            (1, 64)
+        """
+        return self._encode(texts, side, 4096, precision)
+
+    def encode_articles(
+        self,
+        texts: str | Sequence[str],
+        *,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode articles; see `encode_posts`."""
+        return self._encode(texts, "article", batch_tokens, precision)
+
+    def encode_posts(
+        self,
+        texts: str | Sequence[str],
+        *,
+        batch_tokens: int = 4096,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """Encode posts into unit vectors, whose products are cosine similarities.
+
+        A text without a known token gives the zero vector: its cosine with everything is 0. In
+        float32 a result does not depend on the order or the number of texts (beyond 1e-6).
+
+        Args:
+            texts: the texts, or one.
+            batch_tokens: how many tokens, padding included, go through the encoder at once.
+            precision: ``"bfloat16"`` runs the matrix products in bfloat16; a `TableModel` has none.
+
+        Returns:
+            (B, D) float32.
+
+        Raises:
+            InputError: `texts` holds something that is not text.
+        """
+        return self._encode(texts, "post", batch_tokens, precision)
+
+    @timed("encoding")
+    def _encode(
+        self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
+    ) -> np.ndarray:
+        texts = [texts] if isinstance(texts, str) else texts
+        check_texts(texts, f"encode_{side}s")
+        vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
+        for start in range(0, len(texts), BLOCK):
+            block = self.token_ids(texts[start : start + BLOCK])
+            vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
+        return vectors
+
+    def save(self, folder: str | Path, *, card: str) -> None:
+        """Write the model folder, whole or not at all.
+
+        Args:
+            folder: the path; an earlier model folder there is replaced.
+            card: the model card, Markdown.
+        """
+        config = {
+            "kind": "encoder",
+            "version": __version__,
+            "score": self.kind,
+            "terms": None if self.terms is None else self.terms.config(),
+            "tokenizer": self.tokenizer.config(),
+            "unknown": self.vocabulary.unknown,
+            "embedding": self.embedding_config(),
+            "encoder": self.config,
+            "limits": self.limits,
+            "trained_on": self.trained_on.plain(),
+        }
+        arrays = self.stored()
+        if self.terms is not None:
+            arrays |= self.terms.arrays(_TERMS)
+        training_record = self.trained_on.tobytes()
+        write_folder(
+            folder, config, arrays, self.vocabulary.words, card, trained_on=training_record
+        )
+
+    def check(self) -> None:
+        """Encode a text of each side: some values are only found wrong when they are used."""
+        for side in _SIDES:
+            self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
+
+
+def words_of(
+    folder: str | Path,
+    config: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    words: Sequence[str],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The arguments of `TextModel` from what `read_folder` read, and the weights that are left.
+
+    Raises:
+        InputError: a value of the configuration or an array of the lexical head is of another form.
+    """
+    rest = {name: array for name, array in arrays.items() if not name.startswith(_TERMS)}
+    parts = {
+        "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
+        "vocabulary": Vocabulary(words, unknown=config["unknown"]),
+        "limits": config["limits"],
+        "config": config["encoder"],
+        "terms": TermHead.rebuilt(config.get("terms"), len(words)),
+        "trained_on": TrainingRecord.in_folder(folder, config["trained_on"]),
+    }
+    head: TermHead | None = parts["terms"]
+    own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}
+    expected = {} if head is None else head.arrays(_TERMS)
+    check_types(folder, own, expected)
+    check_shapes(own, expected)
+    if head is not None:
+        head.frequencies, head.pairs = own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"]
+    return parts, rest

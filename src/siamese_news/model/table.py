@@ -1,0 +1,177 @@
+"""A model whose text vectors are means of word vectors; numpy and scipy compute them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.errors import InputError
+from siamese_news.model.base import Contributions, Precision, TextModel, words_of
+from siamese_news.model.folder import check_shapes, check_types, fitting
+from siamese_news.text.token_ids import Side, TokenIds
+
+_ENCODER = {"class", "input_dim", "weighting", "output_dim", "lead"}
+_EMBEDDING = {"size", "trainable", "project_to", "stored", "unknown_weight"} | {
+    "unknown_range",  # of words that have no vector here
+    "dropout",  # in training
+}
+
+
+class TableModel(TextModel):
+    """A bag of words (`siamese_news.encoders.BagEncoder`) over a fixed table, without torch.
+
+    Args:
+        matrix: (V, D) float32 word vectors.
+        weights: (V,) float32, how much each word counts in the mean; None is 1 for all.
+        lead: the position at which a word counts half as much as the first one; None weighs all
+            positions alike.
+        embedding: plain values that describe the table; kept in the folder.
+        stored: the weights as the folder keeps them, by name.
+        **words: see `TextModel`.
+    """
+
+    drops_unknown = True
+
+    def __init__(
+        self,
+        matrix: NDArray[np.float32],
+        weights: NDArray[np.float32] | None,
+        *,
+        lead: float | None,
+        embedding: Mapping[str, Any],
+        stored: Mapping[str, np.ndarray],
+        **words: Any,
+    ) -> None:
+        super().__init__(**words)
+        self._matrix, self._weights, self._lead = matrix, weights, lead
+        self._embedding, self._arrays = dict(embedding), dict(stored)
+
+    @property
+    def output_dim(self) -> int:
+        """D, the size of a vector."""
+        return self._matrix.shape[1]
+
+    def encode_ids(
+        self,
+        texts: Sequence[np.ndarray],
+        side: Side,
+        batch_tokens: int = 8192,
+        precision: Precision = "float32",
+    ) -> np.ndarray:
+        """See `TextModel`."""
+        texts = self.cut(texts, side)
+        shares = sparse.csr_matrix(
+            (self._shares(texts), texts.flat, texts.offsets),
+            shape=(len(texts), len(self._matrix)),
+        )
+        summed: NDArray[np.float32] = shares @ self._matrix
+        lengths = np.linalg.norm(summed, axis=1, keepdims=True)
+        vectors: NDArray[np.float32] = summed / np.maximum(lengths, np.float32(1e-12))
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"encode_{side}s: the model gives NaN or infinity; its weights are broken, "
+                "train it again with a smaller learning rate"
+            )
+        return vectors
+
+    def _shares(self, texts: TokenIds) -> NDArray[np.float32]:
+        """(N,) how much each token counts in the sum of its text."""
+        shares = np.ones(len(texts.flat), np.float32)
+        if self._lead is not None:
+            places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], texts.lengths)
+            shares = (1 / (1 + places.astype(np.float32) / np.float32(self._lead))).astype(
+                np.float32
+            )
+        return shares if self._weights is None else self._weights[texts.flat] * shares
+
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+        """See `TextModel`; exact, because the vector is a sum."""
+        shares = self._shares(TokenIds.of([ids])).astype(np.float64)
+        length = np.linalg.norm(shares @ self._matrix[ids])
+        return Contributions(shares * (self._matrix[ids] @ towards) / max(length, 1e-12))
+
+    def embedding_config(self) -> dict[str, Any]:
+        """See `TextModel`."""
+        return dict(self._embedding)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """See `TextModel`."""
+        token_weights = self._arrays["embedding.token_weights"]
+        return {"embedding.matrix": self._matrix, "embedding.token_weights": token_weights}
+
+    def stored(self) -> dict[str, np.ndarray]:
+        """See `TextModel`."""
+        return dict(self._arrays)
+
+    @classmethod
+    def fits(cls, config: Mapping[str, Any]) -> bool:
+        """Whether a model folder's configuration is that of a `TableModel`.
+
+        Anything that it does not read in full is left to `siamese_news.model.siamese.Model`.
+        """
+        encoder: Any = config.get("encoder")
+        embedding: Any = config.get("embedding")
+        if not (_within(encoder, _ENCODER) and _within(embedding, _EMBEDDING)):
+            return False
+        lead, weighting = encoder.get("lead"), encoder.get("weighting", "mean")
+        drops = weighting == "idf" and embedding.get("unknown_weight") == 0
+        return (
+            config.get("kind") == "encoder"
+            and encoder.get("class") == "BagEncoder"
+            and encoder.get("output_dim") is None
+            and encoder.get("input_dim") == embedding.get("size")
+            and weighting in ("mean", "idf")
+            and (lead is None or (type(lead) in (int, float) and lead > 0))
+            and embedding.get("trainable") is False
+            and embedding.get("project_to") is None
+            and embedding.get("stored") in ("float32", "int8")
+            and (drops or config.get("unknown") == "drop")
+        )
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
+        words: Sequence[str],
+    ) -> "TableModel":
+        """The model of a folder, of what `read_folder` read of it.
+
+        Raises:
+            InputError: configuration and weights do not fit each other.
+        """
+        with fitting(folder):
+            parts, stored = words_of(folder, config, arrays, words)
+            encoder, embedding = config["encoder"], config["embedding"]
+            rows, size = len(words), embedding["size"]
+            expected = {"embedding.token_weights": np.zeros(rows, np.float32)}
+            if embedding["stored"] == "int8":
+                expected["embedding.steps"] = np.zeros((rows, size), np.int8)
+                expected["embedding.scale"] = np.zeros((rows, 1), np.float16)
+            else:
+                expected["embedding.matrix"] = np.zeros((rows, size), np.float32)
+            check_types(folder, stored, expected)
+            check_shapes(stored, expected)
+            if embedding["stored"] == "int8":
+                steps, scale = stored["embedding.steps"], stored["embedding.scale"]
+                matrix = steps.astype(np.float32) * scale.astype(np.float32)
+            else:
+                matrix = stored["embedding.matrix"]
+            model = cls(
+                matrix,
+                stored["embedding.token_weights"] if encoder["weighting"] == "idf" else None,
+                lead=encoder.get("lead"),
+                embedding=embedding,
+                stored=stored,
+                **parts,
+            )
+            model.check()
+        return model
+
+
+def _within(options: Any, known: set[str]) -> bool:
+    return isinstance(options, Mapping) and options.keys() <= known
