@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
@@ -136,7 +137,7 @@ def test_options_of_the_lexical_head_are_numbers(values, message):
 
 
 def test_weights_of_another_shape_are_refused(folder, tiny_model):
-    tensors = {name: torch.zeros(3, 3) for name in tiny_model.state_dict()}
+    tensors = {name: np.zeros((3, 3), np.float32) for name in tiny_model.state_dict()}
     config, _, words = read_folder(folder)
     config["trained_on"] = TrainingRecord().plain()
     write_folder(folder, config, tensors, words, "# card", trained_on=b"")
@@ -151,7 +152,7 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     tiny_model.save(tmp_path / "model", card="")
     config, tensors, words = read_folder(tmp_path / "model")
     config["trained_on"] = TrainingRecord().plain()
-    other = {"steps": torch.uint8, "scale": torch.bfloat16, "token_weights": torch.int32}[name]
+    other = {"steps": np.uint8, "scale": np.int16, "token_weights": np.int32}[name]
     tensors[f"embedding.{name}"] = tensors[f"embedding.{name}"].view(other)
     write_folder(tmp_path / "model", config, tensors, words, "", trained_on=b"")
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
@@ -160,7 +161,15 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
                tmp_path / "p.jsonl"]  # fmt: skip
     result = CliRunner().invoke(app, list(map(str, command)))
     assert result.exit_code == 2
-    assert f"embedding.{name}' is {other}, expected" in " ".join(result.output.split())
+    assert f"embedding.{name}' is {np.dtype(other)}, expected" in " ".join(result.output.split())
+
+
+def test_a_type_that_numpy_lacks_is_refused(folder):
+    weights = {"embedding.matrix": torch.zeros(3, 3, dtype=torch.bfloat16)}
+    save_file(weights, folder / "model.safetensors")
+    _rewrite_sums(folder)
+    with pytest.raises(InputError, match=r"'embedding\.matrix' is BF16, expected one of F64"):
+        Model.load(folder)
 
 
 @pytest.mark.parametrize("levels", [600, 100_000])

@@ -41,7 +41,6 @@ __all__ = [
     "read_articles",
 ]
 
-_SEARCH = ("Searcher", "open_posts", "read_articles")
 _HOMES = {
     "data.articles": ("read_articles",),
     "data.readers": ("open_posts",),
@@ -57,7 +56,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """A name of `__all__`, on first use."""
-    return lazy_attribute(__name__, _HOMES, name, "search" if name in _SEARCH else "model")
+    return lazy_attribute(__name__, _HOMES, name, "encoders")
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ def application() -> Any:
 def main() -> None:
     """Entry point of the command line; what is not installed ends in one line, not a traceback."""
     try:
-        with needs("search", "siamese-news"):
+        with needs("", "siamese-news"):
             application()()
     except MissingExtraError as error:
         print(f"siamese-news: {error}", file=sys.stderr)

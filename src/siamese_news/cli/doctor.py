@@ -106,6 +106,8 @@ def _installed() -> None:
         for name, point in added(kind).items():
             _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in extras().items():
+        if not extra:
+            continue
         state, missing = "installed", absent(packages)
         if missing:
             state = f"missing {', '.join(missing)}: pip install 'siamese-news[{extra}]'"

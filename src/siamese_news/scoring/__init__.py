@@ -6,18 +6,15 @@
 merged in any order.
 """
 
-from siamese_news.utils.extras import needs
-
-with needs("model", "siamese_news.scoring"):
-    from siamese_news.scoring.cosine import CosineScorer
-    from siamese_news.scoring.features import PostReader
-    from siamese_news.scoring.form import ScoreForm
-    from siamese_news.scoring.mixture import MixtureScorer
-    from siamese_news.scoring.opening import observe_all, open_scorer
-    from siamese_news.scoring.parts import ScoreParts
-    from siamese_news.scoring.protocol import Content, Scorer
-    from siamese_news.scoring.reciprocal import ReciprocalScorer
-    from siamese_news.utils.choices import About, Fusion
+from siamese_news.scoring.cosine import CosineScorer
+from siamese_news.scoring.features import PostReader
+from siamese_news.scoring.form import ScoreForm
+from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.opening import observe_all, open_scorer
+from siamese_news.scoring.parts import ScoreParts
+from siamese_news.scoring.protocol import Content, Scorer
+from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.utils.choices import About, Fusion
 
 __all__ = [
     "About",

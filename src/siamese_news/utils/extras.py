@@ -19,7 +19,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that names the extra to install.
 
     Args:
-        extra: the extra that `what` needs.
+        extra: the extra that `what` needs; empty for what every installation has.
         what: what is being imported or run, as the message names it.
 
     Raises:
@@ -37,13 +37,13 @@ def needs(extra: str, what: str) -> Iterator[None]:
             raise
         packages_by_extra = extras()
         if package not in packages_by_extra.get(extra, ()):
-            extra = next(
-                (name for name, packages in packages_by_extra.items() if package in packages), ""
-            )
-            if not extra:
+            holding = [name for name, packages in packages_by_extra.items() if package in packages]
+            if not holding:
                 raise
+            extra = holding[0]
+        asked = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
         raise MissingExtraError(
-            f"{what} needs {package}, which is not installed; run pip install '{PACKAGE}[{extra}]'",
+            f"{what} needs {package}, which is not installed; run pip install {asked}",
             name=package,
         ) from error
 
@@ -74,19 +74,23 @@ def extras() -> dict[str, list[str]]:
     """Every extra with its packages, including those of the extras that it refers to.
 
     Returns:
-        The extras in their order in pyproject.toml; empty where the package itself is not
+        What every installation has, under the empty name, and the extras in their order in
+        pyproject.toml; empty where the package itself is not
         installed, such as a folder of sources on the path.
     """
     try:
         requirements = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return {}
-    direct: dict[str, list[str]] = {}
+    direct: dict[str, list[str]] = {"": []}
     within: dict[str, list[str]] = {}
     for requirement in requirements:
         name = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement)
         extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-        if name is None or extra is None:
+        if name is None:
+            continue
+        if extra is None:
+            direct[""].append(name[1])
             continue
         direct.setdefault(extra[1], [])
         if name[1] == PACKAGE:
