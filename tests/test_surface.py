@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from siamese_news import open_model, open_scorer

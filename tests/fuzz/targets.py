@@ -245,6 +245,7 @@ WORDS = ["the", "flood", "river", "town", "bridge"]
 
 @cache
 def _model_folder() -> Path:
+    import numpy as np
     import torch
 
     from siamese_news.encoders import BagEncoder, TokenEmbedding

@@ -181,13 +181,13 @@ def test_explanations_are_plain(searcher):
 
 
 def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
-    from siamese_news.model import Model
+    from siamese_news.model import loading
 
     tiny_model.save(tmp_path / "m", card="")
     expected = Searcher(tiny_model).rank([STORY], TEXTS)
     assert Searcher(tmp_path / "m").rank([STORY], TEXTS) == expected
     assert Searcher(str(tmp_path / "m")).rank([STORY], TEXTS) == expected
-    monkeypatch.setattr(Model, "pretrained", classmethod(lambda cls: tiny_model))
+    monkeypatch.setattr(loading, "PRETRAINED", tmp_path / "m")
     assert Searcher().rank([STORY], TEXTS) == expected
 
 

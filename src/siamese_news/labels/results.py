@@ -2,6 +2,7 @@
 
 import csv
 import json
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, read_lines
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
 _PIECE = 2**18  # rows that are Python objects at one time
@@ -29,61 +31,55 @@ def _ending(path: Path) -> str:
     return suffixes[-1].lower() if suffixes else ""
 
 
-def read_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
-    """Ids, articles (or None) and scores, in the order of the file.
+Articles = tuple[NDArray[np.int32], list[str]]
+"""(N,) which of the names each row has, and the names."""
 
-    Ids and articles are chunked arrays of Arrow, so that nothing is held twice.
-    """
-    import pyarrow as pa
 
+def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+    """Ids, articles (or None) and scores, in the order of the file."""
     if _ending(path) in _PARQUET:
         return _parquet_columns(path)
-    ids: list[Any] = []
-    articles: list[Any] = []
-    scores: list[NDArray[np.float64]] = []
-    pieces: tuple[list[str], list[str], list[float]] = ([], [], [])
-
-    def put() -> None:
-        ids.append(pa.array(pieces[0], pa.large_string()))
-        articles.append(pa.array(pieces[1], pa.large_string()).dictionary_encode())
-        scores.append(np.array(pieces[2], np.float64))
-        for piece in pieces:
-            piece.clear()
-
+    ids: list[Strings] = []
+    piece: list[str] = []
+    articles, scores = array("i"), array("d")
+    names: dict[str, int] = {}
     named: bool | None = None
     for where, row in result_rows(path):
         if named is None and _ending(path) in (".csv", ".tsv"):
             _expect(path, list(row))
-        pieces[0].append(_id(row.get("post"), where))
+        piece.append(_id(row.get("post"), where))
         article = row.get("article")
         named = named is not False and article is not None
-        pieces[1].append("" if article is None else str(article))
-        pieces[2].append(_score(row.get("score"), where))
-        if len(pieces[0]) == _PIECE:
-            put()
-    put()
-    merged = pa.chunked_array(articles).unify_dictionaries() if named else None
-    return pa.chunked_array(ids), merged, np.concatenate(scores)
+        articles.append(names.setdefault(str(article), len(names)))
+        scores.append(_score(row.get("score"), where))
+        if len(piece) == _PIECE:
+            ids.append(Strings.of(piece))
+            piece.clear()
+    ids.append(Strings.of(piece))
+    codes = np.array(articles, np.int32)
+    return Strings.joined(ids), (codes, list(names)) if named else None, np.array(scores)
 
 
-def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
+def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path")
+    codes: list[NDArray[np.int32]] = []
+    names: dict[str, int] = {}
     try:
-        names = pq.read_schema(path).names
-        _expect(path, names)
-        coded = ["article"] if "article" in names else None
+        columns = pq.read_schema(path).names
+        _expect(path, columns)
+        coded = ["article"] if "article" in columns else None
         with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False) as file:
             if pa.types.is_floating(file.schema_arrow.field("post").type):
                 raise InputError(
                     f"{path}: column 'post' holds fractions, so ids lost digits; write text"
                 )
-            wanted = [name for name in ("post", "score", "article") if name in names]
+            wanted = [name for name in ("post", "score", "article") if name in columns]
             scores = np.empty(file.metadata.num_rows)
-            ids, articles, end = [], [], 0
+            ids, end = [], 0
             for batch in file.iter_batches(_PIECE, columns=wanted):
                 if batch.column("post").null_count or batch.column("score").null_count:
                     raise InputError(
@@ -92,12 +88,14 @@ def _parquet_columns(path: Path) -> tuple[Any, Any, NDArray[np.float64]]:
                 start, end = end, end + len(batch)
                 scores[start:end] = _numbers(path, batch.column("score"))
                 ids.append(_texts(batch.column("post")))
-                if "article" in names:
-                    articles.append(batch.column("article"))
+                if coded:
+                    own = batch.column("article").dictionary_encode()
+                    of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
+                    codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
-    merged = pa.chunked_array(articles).unify_dictionaries() if articles else None
-    return pa.chunked_array(ids, None if ids else pa.large_string()), merged, scores
+    articles = (np.concatenate(codes), list(names)) if codes else None
+    return Strings.joined(ids), articles, scores
 
 
 def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
@@ -110,11 +108,13 @@ def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
     return found
 
 
-def _texts(column: Any) -> Any:
+def _texts(column: Any) -> Strings:
     import pyarrow as pa
 
-    plain = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    return column if plain else column.cast(pa.large_string())
+    wide = column.cast(pa.large_string())
+    starts = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
+    content = wide.buffers()[2]
+    return Strings(np.frombuffer(content or b"", np.uint8), starts)
 
 
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:

@@ -47,7 +47,8 @@ class TableModel(TextModel):
     ) -> None:
         super().__init__(**words)
         self._matrix, self._weights, self._lead = matrix, weights, lead
-        self._embedding, self._arrays = dict(embedding), dict(stored)
+        self._embedding = {"unknown_range": None, **embedding}
+        self._arrays = dict(stored)
 
     @property
     def output_dim(self) -> int:

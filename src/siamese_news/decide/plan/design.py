@@ -1,15 +1,15 @@
 """What is fixed before the first label: nested sets of posts and their random order."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.plan.keyed_hash import siphash
 from siamese_news.errors import InputError
+from siamese_news.utils.strings import Strings
 
 FIRST = 100
 """Posts of the first set, at least (`first_set`)."""
@@ -106,22 +106,22 @@ def nested_sets(
     return np.array(sizes, np.int64)
 
 
-def keys_of(seed: int, names: Any, *, purpose: str = "certify") -> NDArray[np.uint64]:
+def keys_of(
+    seed: int, names: Strings | Iterable[str], *, purpose: str = "certify"
+) -> NDArray[np.uint64]:
     """The places of posts in the random order: a keyed hash (SipHash-2-4) of their ids.
 
     The same seed and id give the same key, in whatever order the rows of a file are.
 
     Args:
         seed: chosen before the first label.
-        names: n ids, a sequence or an Arrow array of them.
+        names: n ids.
         purpose: orders for different purposes do not depend on each other.
 
     Returns:
         (n,) keys.
     """
-    import pyarrow as pa
-
-    texts = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
+    texts = names if isinstance(names, Strings) else Strings.of(names)
     key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=16).digest()
     return siphash(texts, key)
 

@@ -5,10 +5,10 @@ cannot tell its values from random numbers, whatever regularity the ids have. Wr
 arrays, for a pool has millions of ids.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from siamese_news.utils.strings import Strings
 
 _PIECE = 2**15  # texts whose state stays in the processor's cache
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
@@ -17,27 +17,20 @@ _WORD = 8  # bytes
 _Words = NDArray[np.uint64]
 
 
-def siphash(texts: Any, key: bytes) -> NDArray[np.uint64]:
+def siphash(texts: Strings, key: bytes) -> NDArray[np.uint64]:
     """SipHash-2-4 of each text.
 
     Args:
-        texts: n texts, an Arrow array of strings or large strings without nulls.
+        texts: n texts.
         key: 16 bytes.
 
     Returns:
         (n,) values.
     """
-    import pyarrow as pa
-
-    wide = pa.types.is_large_string(texts.type)
-    starts = np.frombuffer(texts.buffers()[1], np.int64 if wide else np.int32)
-    starts = starts[texts.offset : texts.offset + len(texts) + 1]
-    content = texts.buffers()[2]
-    data = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
     found = np.empty(len(texts), np.uint64)
     for begin in range(0, len(texts), _PIECE):
-        places = starts[begin : begin + _PIECE + 1].astype(np.int64)
-        piece = data[places[0] : places[-1]]
+        places = texts.starts[begin : begin + _PIECE + 1].astype(np.int64)
+        piece = texts.content[places[0] : places[-1]]
         found[begin : begin + len(places) - 1] = _piece(piece, places - places[0], key)
     return found
 

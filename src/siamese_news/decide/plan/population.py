@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.plan.design import keys_of
 from siamese_news.errors import InputError
-from siamese_news.labels.results import Unit, read_columns, read_texts
+from siamese_news.labels.results import Articles, Unit, read_columns, read_texts
+from siamese_news.utils.strings import Strings
+
+_PIECE = 1 << 18  # names that are held at one time
 
 SKETCH = 64
 """Hashes of a sketch: their share in common is that of the posts, to within .06."""
@@ -45,10 +48,10 @@ class Population:
             raise InputError(
                 f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew"
             )
-        self._ids = _Column(ids)
-        self._articles: _Column | None = None
+        self._ids = ids
+        self._articles: Articles | None = None
         if articles is not None and self._repeated() is not None:
-            self._articles = _Column(articles)
+            self._articles = articles
         if self._articles is not None or articles is None:
             again = self._repeated()
             if again is not None:
@@ -105,14 +108,11 @@ class Population:
 
     def _look_up(self, names: Sequence[str]) -> None:
         """Find units among all that there are."""
-        import pyarrow as pa
-
-        wanted, start, rows = pa.array(names, pa.large_string()), 0, []
+        wanted, start, rows = keys_of(0, names, purpose="repeated"), 0, []
         for piece in self._pieces():
-            rows.append(start + np.flatnonzero(_are_in(piece, wanted)))
+            rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
             start += len(piece)
-        found = np.concatenate(rows)
-        ranks = np.flatnonzero(np.isin(self._rows, found))
+        ranks = np.flatnonzero(np.isin(self._rows, np.concatenate(rows)))
         self.names_at(ranks.tolist())
 
     def units(self, ranks: Iterable[int]) -> list[Unit]:
@@ -132,29 +132,24 @@ class Population:
         return len(self) - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
-        posts = self._ids.at(rows)
+        posts = self._ids.at(rows.tolist())
         if self._articles is None:
             return posts
-        return [f"{a}\t{p}" for a, p in zip(self._articles.at(rows), posts, strict=True)]
+        codes, names = self._articles
+        return [f"{names[a]}\t{p}" for a, p in zip(codes[rows].tolist(), posts, strict=True)]
 
-    def _pieces(self) -> Iterator[Any]:
-        """The names of all units, in the order of the file, an Arrow array at a time."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        start = 0
-        for posts in self._ids.chunks:
+    def _pieces(self) -> Iterator[Strings]:
+        """The names of all units, in the order of the file, some at a time."""
+        for start in range(0, len(self._ids), _PIECE):
+            end = min(start + _PIECE, len(self._ids))
             if self._articles is None:
-                yield posts
-                continue
-            text = pa.large_string()
-            articles = self._articles.part(start, start + len(posts)).cast(text)
-            yield pc.binary_join_element_wise(articles, posts.cast(text), pa.scalar("\t", text))
-            start += len(posts)
+                yield self._ids[start:end]
+            else:
+                yield Strings.of(self._names(np.arange(start, end)))
 
     def _repeated(self) -> str | None:
         """A unit that occurs twice, or None."""
-        keys = np.concatenate([keys_of(0, piece, purpose="repeated") for piece in self._pieces()])
+        keys = np.concatenate([_keys(piece) for piece in self._pieces()])
         keys.sort()
         if self._articles is None:
             self.sketch = np.unique(keys)[:SKETCH].tolist()
@@ -163,55 +158,13 @@ class Population:
             return None
         seen: set[str] = set()
         for piece in self._pieces():
-            often = np.isin(keys_of(0, piece, purpose="repeated"), same)
-            for name in piece.filter(_mask(often)).to_pylist():
+            for name in piece.at(np.flatnonzero(np.isin(_keys(piece), same)).tolist()):
                 if name in seen:
-                    return str(name).rpartition("\t")[2]
+                    return name.rpartition("\t")[2]
                 seen.add(name)
         return None
 
 
-class _Column:
-    """A column in the chunks in which it was read."""
-
-    def __init__(self, column: Any) -> None:
-        self._column = column
-        self.chunks: list[Any] = column.chunks
-        self._starts = np.cumsum([0, *(len(chunk) for chunk in self.chunks)])
-
-    def at(self, rows: NDArray[Any]) -> list[str]:
-        """The texts of some rows, in their order."""
-        found = np.empty(len(rows), object)
-        chunks = np.searchsorted(self._starts, rows, side="right") - 1
-        for number in np.unique(chunks).tolist():
-            places = np.flatnonzero(chunks == number)
-            own = np.asarray(rows[places], np.int64) - self._starts[number]
-            found[places] = self.chunks[number].take(_indices(own)).to_pylist()
-        texts: list[str] = found.tolist()
-        return texts
-
-    def part(self, start: int, end: int) -> Any:
-        """The rows from one up to another as one array."""
-        import pyarrow as pa
-
-        return pa.concat_arrays(self._column.slice(start, end - start).chunks)
-
-
-def _indices(rows: NDArray[np.int64]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(rows)
-
-
-def _are_in(texts: Any, wanted: Any) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
-
-    there = pc.is_in(texts, value_set=wanted.cast(texts.type))
-    found: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
-    return found
-
-
-def _mask(values: NDArray[np.bool_]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(values)
+def _keys(names: Strings) -> NDArray[np.uint64]:
+    """By which equal names are found."""
+    return keys_of(0, names, purpose="repeated")

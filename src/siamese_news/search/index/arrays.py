@@ -1,14 +1,16 @@
 """The arrays of a segment: written row by row in the .npy format, read as memory maps."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
+from zstandard import ZstdCompressor, ZstdDecompressor
 
 UNDATED = np.iinfo(np.int64).min
 """The date of a post without one that can be read."""
@@ -74,68 +76,84 @@ def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
 _HELD = 8  # pieces in memory
 
+Column = list[bytes]
+"""A value of each row of a piece."""
+
 
 class Table:
-    """Writes a table, and in a .npy file which row each piece begins with.
+    """Writes rows of bytes in pieces, and in .npy files where each piece and its first row are.
 
     Args:
-        path: of the table.
-        columns: names and types.
+        folder: of the files.
+        name: of the table.
+        columns: how many.
         packed: whether the pieces are packed with zstd.
     """
 
-    def __init__(self, path: Path, columns: Mapping[str, Any], *, packed: bool) -> None:
-        import pyarrow as pa
+    def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
+        self._columns, self._packer = columns, ZstdCompressor() if packed else None
+        self._content = ArrayWriter(folder / f"{name}.npy", np.uint8)
+        self._places = ArrayWriter(folder / f"{name}_places.npy", np.int64, 2)
+        self._rows = self._end = 0
 
-        self._pa, self._schema = pa, pa.schema(list(columns.items()))
-        self._firsts = ArrayWriter(_firsts(path), np.int64)
-        self._rows = 0
-        self._stream = path.open("wb")
-        options = pa.ipc.IpcWriteOptions(compression="zstd" if packed else None)
-        self._table = pa.ipc.new_file(self._stream, self._schema, options=options)
-
-    def append(self, columns: Sequence[Any]) -> None:
-        """Add rows."""
-        batch = self._pa.record_batch(list(columns), schema=self._schema)
-        for start in range(0, batch.num_rows, _PIECE):
-            piece = batch.slice(start, _PIECE)
-            self._table.write_batch(piece)
-            self._firsts.append(np.array([self._rows], np.int64))
-            self._rows += piece.num_rows
+    def append(self, columns: Sequence[Sequence[bytes]]) -> None:
+        """Add rows, column by column."""
+        for start in range(0, len(columns[0]), _PIECE):
+            values = [value for own in columns for value in own[start : start + _PIECE]]
+            lengths = np.fromiter(map(len, values), np.uint32, len(values))
+            piece = b"".join([lengths.tobytes(), *values])
+            if self._packer is not None:
+                piece = self._packer.compress(piece)
+            self._places.append(np.array([[self._rows, self._end]], np.int64))
+            self._content.append(np.frombuffer(piece, np.uint8))
+            self._rows += len(values) // self._columns
+            self._end += len(piece)
 
     def close(self) -> None:
         """All is on the disk after this."""
-        self._table.close()
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
-        self._firsts.close()
+        self._places.append(np.array([[self._rows, self._end]], np.int64))
+        self._content.close()
+        self._places.close()
 
 
 class TableRows:
     """Reads what `Table` wrote, by row.
 
     Args:
-        path: of the table.
+        content: the bytes of all pieces.
+        places: (pieces + 1, 2) the first row and the first byte of each, and both ends.
+        columns: how many.
+        packed: whether the pieces are packed.
     """
 
-    def __init__(self, path: Path) -> None:
-        import pyarrow as pa
+    def __init__(
+        self, content: NDArray[np.uint8], places: NDArray[np.int64], columns: int, *, packed: bool
+    ) -> None:
+        self._content, self._columns, self._packed = content, columns, packed
+        self._firsts, self._starts = np.array(places).T
+        self._piece = lru_cache(_HELD)(self._read)
 
-        self._table = pa.ipc.open_file(pa.memory_map(str(path)))
-        self._firsts = np.load(_firsts(path))
-        self._piece = lru_cache(_HELD)(self._table.get_batch)
+    def _read(self, place: int) -> tuple[bytes, NDArray[np.int64]]:
+        """The bytes of a piece, and where in them each value begins, and the end."""
+        piece = self._content[self._starts[place] : self._starts[place + 1]].tobytes()
+        if self._packed:
+            piece = ZstdDecompressor().decompress(piece)
+        count = int(self._firsts[place + 1] - self._firsts[place]) * self._columns
+        lengths = np.frombuffer(piece, np.uint32, count)
+        starts = lengths.nbytes + np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return piece, starts.astype(np.int64)
 
-    def __getitem__(self, row: int) -> tuple[Any, ...]:
+    def __getitem__(self, row: int) -> tuple[bytes, ...]:
         place = int(np.searchsorted(self._firsts, row, side="right")) - 1
-        within = row - int(self._firsts[place])
-        return tuple(column[within].as_py() for column in self._piece(place).columns)
+        piece, starts = self._piece(place)
+        step = int(self._firsts[place + 1] - self._firsts[place])
+        within = range(row - int(self._firsts[place]), step * self._columns, step)
+        return tuple(piece[starts[at] : starts[at + 1]] for at in within)
 
-    def pieces(self) -> Iterator[tuple[int, Any]]:
-        """The first row and the table of one piece after the other."""
-        for place, first in enumerate(self._firsts.tolist()):
-            yield first, self._table.get_batch(place)
-
-
-def _firsts(path: Path) -> Path:
-    return path.with_name(f"{path.stem}_firsts.npy")
+    def pieces(self) -> Iterator[tuple[int, list[Column]]]:
+        """The first row and the columns of one piece after the other."""
+        for place, first in enumerate(self._firsts[:-1].tolist()):
+            piece, starts = self._read(place)
+            values = [piece[start:end] for start, end in pairwise(starts.tolist())]
+            step = len(values) // self._columns
+            yield first, [values[n * step : (n + 1) * step] for n in range(self._columns)]

@@ -149,7 +149,7 @@ class IndexChange:
                 check_reading(segment, model, str(self.path))
                 for first, ids in segment.ids():
                     live = segment.live[first : first + len(ids)]
-                    seen.add(ids.take(np.flatnonzero(live)).to_pylist())
+                    seen.add([id for id, kept in zip(ids, live.tolist(), strict=True) if kept])
 
             def new(block: list[Post]) -> list[Post]:
                 nonlocal left_out

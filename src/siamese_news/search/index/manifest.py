@@ -9,7 +9,7 @@ from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, file_sha256, reading
 
-FORMAT = 3
+FORMAT = 4
 NAME = "manifest.json"
 _KIND = "index of posts"
 

@@ -202,16 +202,13 @@ def deleted_rows(folder: Path, name: str | None) -> NDArray[np.int64]:
 
 def places(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Segment and row of the posts with these ids that are not deleted."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
+    wanted = set(ids)
     found: dict[str, tuple[int, int]] = {}
     for number, segment in enumerate(segments):
         for first, own in segment.ids():
-            for within in np.flatnonzero(pc.is_in(own, value_set=wanted)).tolist():
-                if segment.live[first + within]:
-                    found[own[within].as_py()] = (number, first + within)
+            for within, id in enumerate(own):
+                if id in wanted and segment.live[first + within]:
+                    found[id] = (number, first + within)
     return found
 
 

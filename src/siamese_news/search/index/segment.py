@@ -15,7 +15,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
 from siamese_news.text.token_ids import TokenIds
 
-TEXTS, FIELDS, SAMPLE = "texts.arrow", "fields.arrow", "sample.npy"
+SAMPLE = "sample.npy"
 _SAMPLED = 2000  # twice what a search notes of its pool: some may be deleted
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
@@ -111,8 +111,6 @@ class SegmentWriter:
     """
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
-        import pyarrow as pa
-
         self.posts, self.tokens = 0, 0  # or bytes of unknown words, where these are more
         kinds: dict[str, tuple[Any, ...]] = {
             "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.int64,),
@@ -124,10 +122,9 @@ class SegmentWriter:
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
         }
-        self._texts = Table(folder / TEXTS, {"text": pa.string()}, packed=False)
+        self._texts = Table(folder, "texts", 1, packed=False)
         # What is seldom looked at is packed, in pieces that are small enough for one post.
-        fields = {"id": pa.string(), "metadata": pa.binary()}
-        self._fields = Table(folder / FIELDS, fields, packed=True)
+        self._fields = Table(folder, "fields", 2, packed=True)
         self._sample = np.zeros((0, 2), np.int64)
         self._path = folder / SAMPLE
         self._ends = {"starts": 0, "unknown_starts": 0, "letter_starts": 0}
@@ -157,8 +154,8 @@ class SegmentWriter:
             "dates",
         ):
             self._arrays[name].append(getattr(rows, name))
-        self._texts.append([rows.texts])
-        self._fields.append([rows.ids, rows.metadata])
+        self._texts.append([[_bytes(text) for text in rows.texts]])
+        self._fields.append([[_bytes(id) for id in rows.ids], rows.metadata])
         sums = [_checksum(id) for id in rows.ids]
         places = np.arange(self.posts, self.posts + len(sums))
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
@@ -188,12 +185,11 @@ class Segment:
     """
 
     def __init__(self, folder: Path, codes: Codes, deleted: NDArray[np.int64]) -> None:
-        import pyarrow as pa
-
         try:
             arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
-            self._texts, self._fields = TableRows(folder / TEXTS), TableRows(folder / FIELDS)
-        except (ValueError, OSError, pa.ArrowInvalid) as error:
+            self._texts = TableRows(arrays["texts"], arrays["texts_places"], 1, packed=False)
+            self._fields = TableRows(arrays["fields"], arrays["fields_places"], 2, packed=True)
+        except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self.codes, self.vectors, self.errors = arrays["codes"], arrays["vectors"], arrays["errors"]
         self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
@@ -221,37 +217,43 @@ class Segment:
         """The post of a row."""
         (text,) = self._texts[row]
         id, metadata = self._fields[row]
-        return Post(id, text, orjson.loads(metadata))
+        return Post(id.decode(), text.decode(), orjson.loads(metadata))
 
-    def ids(self) -> Iterator[tuple[int, Any]]:
+    def ids(self) -> Iterator[tuple[int, list[str]]]:
         """The first row and the ids of one piece after the other."""
-        for first, batch in self._fields.pieces():
-            yield first, batch.column(0)
+        for first, (ids, _) in self._fields.pieces():
+            yield first, [id.decode() for id in ids]
 
     def sample(self, count: int) -> NDArray[np.int64]:
         """(n, 2) checksums of ids, and their rows: the `count` least, and perhaps more."""
         found = self._sampled[self.live[self._sampled[:, 1]]]
         if len(found) >= min(count, int(self.live.sum())):
             return found
-        sums = [_checksum(id) for _, ids in self.ids() for id in ids.to_pylist()]
+        sums = [_checksum(id) for _, ids in self.ids() for id in ids]
         rows = np.flatnonzero(self.live)
         return np.stack([np.array(sums, np.int64)[rows], rows], axis=1)
 
     def rows(self) -> Iterator[Rows]:
         """The rows that are not deleted, to be written again."""
         for first, fields in self._fields.pieces():
-            kept = np.flatnonzero(self.live[first : first + fields.num_rows])
+            kept = np.flatnonzero(self.live[first : first + len(fields[0])])
             rows = kept + first
             places, lengths = ragged(self.starts, rows)
             unknown, unknown_lengths = ragged(self._unknown_starts, rows)
             letters, letter_lengths = ragged(self._letter_starts, rows)
-            ids, metadata = (column.take(kept).to_pylist() for column in fields.columns)
+            ids, metadata = ([column[place] for place in kept.tolist()] for column in fields)
             yield Rows(
-                ids, [self._texts[row][0] for row in rows.tolist()], metadata, self.codes[places],
-                lengths, self._unknown[unknown], unknown_lengths, self._letters[letters],
+                [id.decode() for id in ids],
+                [self._texts[row][0].decode() for row in rows.tolist()], metadata,
+                self.codes[places], lengths, self._unknown[unknown], unknown_lengths,
+                self._letters[letters],
                 letter_lengths, self.vectors[rows], self.steps[rows], self.errors[rows],
                 self.scales[rows], self.dates[rows],
             )  # fmt: skip
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _checksum(id: str) -> int:
