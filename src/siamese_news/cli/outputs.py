@@ -41,8 +41,11 @@ def format_of(query: "Query", default: "Format | None") -> "Query":
                 f"{out}: unknown format; expected an ending .jsonl, .csv, "
                 ".parquet, .trec or .txt, or --format"
             )
+    # What is missing is better known before the search.
     if format == "parquet":
-        import pyarrow  # noqa: F401  what is missing is better known before the search
+        import pyarrow  # noqa: F401
+    if query.map:
+        import sklearn  # noqa: F401
     return replace(query, format=format or default)
 
 

@@ -139,7 +139,7 @@ def learn(
     Raises:
         InputError: for fewer than `LEAST` labels of relevant posts, or of a kind.
     """
-    with needs("", "learning from labels"):
+    with needs("learn", "learning from labels"):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
     labelled = np.array(sorted(verdicts), np.int64)
@@ -221,7 +221,7 @@ def _tokens() -> Tokenizer:
 
 def _folds(said: NDArray[np.bool_], groups: NDArray[np.int64], seed: int) -> Any:
     """Parts to learn from and to judge; posts with the same words are never in both."""
-    with needs("", "learning from labels"):
+    with needs("learn", "learning from labels"):
         from sklearn.model_selection import StratifiedGroupKFold
 
     for repeat in range(_REPEATS):

@@ -70,6 +70,15 @@ class TextModel(ABC):
 
     Raises:
         InputError: the limits are of another form (`check_limits`).
+
+    Example:
+        >>> from siamese_news import open_model
+        >>> model = open_model()
+        >>> articles = model.encode_articles(["A river floods a town. Cellars are full of water."])
+        >>> posts = model.encode_posts(["the river is in my cellar", "new phone today"])
+        >>> cosines = articles @ posts.T  # (A, P)
+        >>> bool(cosines[0, 0] > cosines[0, 1])
+        True
     """
 
     def __init__(

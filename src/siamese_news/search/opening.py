@@ -7,6 +7,7 @@ from typing import Any
 
 from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, open_named
+from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
@@ -88,7 +89,8 @@ class OpenQuery:
             "model": self.which["sha256"] + self.which.get("words", ""),
             "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
             "posts": posts,
-            "threads": thread_count(),
+            # What torch computes depends on it, in the last digit.
+            "threads": 1 if isinstance(self.model, TableModel) else thread_count(),
             "options": [len(self.seeds.negatives), *self.query.job()],
         }
 

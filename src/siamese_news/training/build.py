@@ -25,6 +25,7 @@ from siamese_news.text import (
     unit_length,
 )
 from siamese_news.text.content_words import content_words, smoothed_idf
+from siamese_news.utils.extras import missing_package
 from siamese_news.utils.plugins import class_in_folder
 
 log = logging.getLogger(__name__)
@@ -128,6 +129,8 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
     try:
         return instantiate(option, **arguments)
     except InstantiationException as error:
+        if missing_package(error):  # `needs` names the extra that brings it
+            raise
         raise InputError(f"{key}: {' '.join(str(error).split())}") from error
 
 

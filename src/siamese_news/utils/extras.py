@@ -32,7 +32,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
         # An InputError passes unchanged, but the error about a missing extra is raised anew,
         # so that it names the extra of the outermost command or import.
         explained = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
-        package = None if explained else _missing(error)
+        package = None if explained else missing_package(error)
         if package is None:
             raise
         packages_by_extra = extras()
@@ -118,7 +118,7 @@ def absent(packages: list[str]) -> list[str]:
     return missing
 
 
-def _missing(error: BaseException | None) -> str | None:
+def missing_package(error: BaseException | None) -> str | None:
     """The package whose absence an error comes from, as it is installed; None if from none."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
