@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks.measure import machine
 from benchmarks.scan import LAUNCH, SHIPPED, invented
+from siamese_news.search.index.arrays import Table, TableRows
 
 SEEDS = 5
 # Seconds and bytes that were asked for, at 10 million posts.
@@ -80,30 +81,26 @@ def copied(index: Path, copies: int) -> Path:
         for segment in manifest["segments"][: len(list(index.glob("*/")))]:
             name = f"{segment['name']}-{number}"
             shutil.copytree(index / segment["name"], target / name)
-            fields = target / name / "fields.arrow"
-            rename(fields, f"{number}-")
-            entry = {
-                "bytes": fields.stat().st_size,
-                "sha256": sha256(fields.read_bytes()).hexdigest(),
-            }
-            files = {**segment["files"], fields.name: entry}
+            rename(target / name, f"{number}-")
+            files = dict(segment["files"])
+            for path in (target / name).glob("fields*.npy"):
+                content = path.read_bytes()
+                files[path.name] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
             manifest["segments"].append({**segment, "name": name, "files": files})
     (target / "manifest.json").write_text(json.dumps(manifest))
     return target
 
 
-def rename(fields: Path, prefix: str) -> None:
+def rename(segment: Path, prefix: str) -> None:
     """Put a prefix before the ids of a segment."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = pa.ipc.open_file(fields.read_bytes())
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_file(str(fields), table.schema, options=options) as target:
-        for number in range(table.num_record_batches):
-            ids, *others = table.get_batch(number).columns
-            ids = pc.binary_join_element_wise(prefix, ids, "")
-            target.write_batch(pa.record_batch([ids, *others], schema=table.schema))
+    read = TableRows(
+        np.load(segment / "fields.npy"), np.load(segment / "fields_places.npy"), 2, packed=True
+    )
+    pieces = [columns for _, columns in read.pieces()]
+    table = Table(segment, "fields", 2, packed=True)
+    for ids, metadata in pieces:
+        table.append([[prefix.encode() + id for id in ids], metadata])
+    table.close()
 
 
 def forgotten(index: Path) -> None:
@@ -117,12 +114,11 @@ def forgotten(index: Path) -> None:
 
 def warm(index: Path, seeds: list[Path], times: int, threads: int) -> None:
     """Print the seconds of questions in one process."""
-    import torch
-
     from siamese_news import Searcher
     from siamese_news.data.articles import read_articles
+    from siamese_news.search.threads import use_threads
 
-    torch.set_num_threads(threads)
+    use_threads(threads)
     searcher = Searcher()
     opened = searcher.open_index(index)
     question = read_articles([str(path) for path in seeds])
@@ -174,7 +170,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
         got = f"{used:,.0f} s of the processor ({seconds:,.0f} s), {peak / 1e6:,.0f} MB"
         line("build", got, used * 1e7 / posts, "build")
     files = sizes(index, posts)
-    text = files.pop("texts.arrow") + files.pop("texts_firsts.npy")
+    text = files.pop("texts.npy") + files.pop("texts_places.npy")
     parts = ", ".join(
         f"{name.partition('.')[0]} {size:.0f}" for name, size in files.items() if size > 1
     )

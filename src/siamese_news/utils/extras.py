@@ -37,10 +37,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
             raise
         packages_by_extra = extras()
         if package not in packages_by_extra.get(extra, ()):
-            holding = [name for name, packages in packages_by_extra.items() if package in packages]
-            if not holding:
-                raise
-            extra = holding[0]
+            extra = next(name for name, names in packages_by_extra.items() if package in names)
         asked = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
         raise MissingExtraError(
             f"{what} needs {package}, which is not installed; run pip install {asked}",
@@ -119,11 +116,12 @@ def absent(packages: list[str]) -> list[str]:
 
 
 def missing_package(error: BaseException | None) -> str | None:
-    """The package whose absence an error comes from, as it is installed; None if from none."""
+    """The package of some extra whose absence an error comes from; None if it has another cause."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
             top = error.name.partition(".")[0]
-            return _DISTRIBUTIONS.get(top, top.replace("_", "-"))
+            package = _DISTRIBUTIONS.get(top, top.replace("_", "-"))
+            return package if any(package in names for names in extras().values()) else None
         error = error.__cause__
     return None
 
