@@ -16,7 +16,7 @@ where the question is the article itself, it is the pool's.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def _grams_of(vocabulary: Vocabulary, size: int) -> sparse.csr_matrix:
     return word_grams(vocabulary.words, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """Articles under one IDF.
 
@@ -83,12 +83,20 @@ class View:
         weights: (BUCKETS,) of the n-grams of a post.
         columns: (BUCKETS,) the place of an n-gram among the C that some article has, or -1.
         vectors: (C, A), each article's of unit length, as an array where that is small.
+        words: (V, BUCKETS) of ones, the n-grams of the vocabulary's words.
     """
 
     shares: Floats
     weights: NDArray[np.float32]
     columns: NDArray[np.int32]
     vectors: sparse.csr_matrix | Floats
+    words: sparse.csr_matrix
+
+    @cached_property
+    def known(self) -> tuple[Floats, Floats]:
+        """The products (V, A) of the vocabulary's words with the articles, and squares (V,)."""
+        products, squares = self.products(self.words)
+        return np.asarray(products @ self.vectors), squares
 
     def products(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
         """Words' n-grams (W, BUCKETS) weighted: (W, C), and the squared lengths (W,)."""
@@ -177,7 +185,11 @@ class SurfaceScores:
         turned = sparse.csr_matrix(vectors.T)
         small = turned.shape[0] * turned.shape[1] <= _CELLS
         return View(
-            shares, weights.astype(np.float32), columns, turned.toarray() if small else turned
+            shares,
+            weights.astype(np.float32),
+            columns,
+            turned.toarray() if small else turned,
+            self._known,
         )
 
     def count(self, posts: TokenIds, counts: Ids) -> None:
@@ -225,17 +237,23 @@ class SurfaceScores:
         places[known], places[~known] = place[ids[known]], others + len(words) - len(unknown)
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix((np.ones(len(ids)), places, ends), (count, len(words)))
-        rows, articles = self.rows(words, posts.unknown), len(self.weights)
-        step = max(1, _CELLS // max(len(words), count, 1))
+        articles = len(self.weights)
+        few = articles * self._words <= _CELLS
+        rows = self.rows(unknown if few else words, posts.unknown)
+        step = articles if few else max(1, _CELLS // max(len(words), count, 1))
         for view in self._views:
             products, squares = view.products(rows)
+            if few:  # the words of the vocabulary are multiplied once for all blocks
+                known_products, known_squares = view.known
+                mine = words[: len(words) - len(unknown)]
+                products = np.concatenate([known_products[mine], products @ view.vectors])
+                squares = np.concatenate([known_squares[mine], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
             shares = self.weights * view.shares
             for start in range(0, articles, step):
                 some = slice(start, start + step)
-                vectors = view.vectors if step >= articles else view.vectors[:, some]
-                found = products @ vectors
+                found = products if few else products @ view.vectors[:, some]
                 found = of_word @ (found.toarray() if sparse.issparse(found) else found)
                 scores[some] += (found / lengths[:, None] * shares[some]).T
 
