@@ -85,6 +85,7 @@ def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[F
     from siamese_news.search.partial_results import PartialResults
 
     opened = open_query(query, seeds)
+    _ = opened.second_look  # what it lacks is better known before the search
     pool = open_pool(query, opened.model)
     if resume and not pool.job():
         raise InputError(
@@ -143,6 +144,7 @@ def _together(
     say_posts(stream)
     use_threads(query.threads or 1)
     opened = open_query(query, seeds)
+    _ = opened.second_look
     shards = sharding.parts_for(workers, stream.total_bytes)
     folder.start(opened.job(files_read(stream)), shards)
     worker = sharding.Worker(query, seeds, folder)

@@ -149,6 +149,22 @@ TopOption = Annotated[int, typer.Option(min=1, help="Number of posts to list for
 ThresholdOption = Annotated[
     float, typer.Option(min=-4, max=4, help="Keep posts with at least this score.")
 ]
+SecondLookOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A sentence-transformers or model2vec folder, or a cross-encoder, that reads each "
+        "list's best posts and raises those near the seeds.",
+    ),
+]
+SecondLookPostsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="With --second-look: posts of each list (default: twice as many as score .1 or more, "
+        "from 200 to 5,000).",
+    ),
+]
 FormatOption = Annotated[
     Format | None, typer.Option(help="Output format (default: by the file name, or a table).")
 ]
@@ -174,7 +190,8 @@ SEARCH: dict[str, Any] = {
     "ids_only": IdsOnlyOption, "author": AuthorOption, "key": PseudonymiseOption,
     "map": MapOption, "text_field": TextFieldOption, "id_field": IdFieldOption,
     "date_field": DateFieldOption, "encoding": EncodingOption, "long_window": LongWindowOption,
-    "strict": StrictOption, "threads": ThreadsOption,
+    "strict": StrictOption, "second_look": SecondLookOption,
+    "second_look_posts": SecondLookPostsOption, "threads": ThreadsOption,
 }  # fmt: skip
 """The option of each field of a `Query`."""
 

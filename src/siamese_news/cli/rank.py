@@ -55,11 +55,16 @@ def rank(
     out, format = query.out, query.format
     assert format is not None
     if scores_only and (
-        out is None or format != "parquet" or query.dedupe or query.map or query.author
+        out is None
+        or format != "parquet"
+        or query.dedupe
+        or query.map
+        or query.author
+        or query.second_look
     ):
         raise InputError(
             "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
-            "that ends with .parquet, and no --dedupe, --map or --author"
+            "that ends with .parquet, and no --dedupe, --map, --author or --second-look"
         )
     check_query_output(query, force=force)
     seeds = read_seeds(query)
@@ -67,6 +72,7 @@ def rank(
         if out is not None:
             held.enter_context(output_lock(out))
         opened = open_query(query, seeds)
+        second_look = opened.second_look  # what it lacks is better known before the search
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
             assert out is not None
@@ -80,7 +86,7 @@ def rank(
         bare = format == "trec"
         ranking = search(
             scorer, seeds, pool, top=query.top, window=opened.window,
-            texts=not bare or query.dedupe,
+            texts=not bare or query.dedupe, second_look=second_look,
         )  # fmt: skip
         decided, remarks = _settle(opened, scorer, pool, ranking.scanned, ranking.remarks())
         rows = ranking_rows(

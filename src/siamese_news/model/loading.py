@@ -78,21 +78,11 @@ class ExternalModel:
         assert self.words.terms is not None
         return replace(self.words.terms.options, dense=0.1, excess=DenseExcess())
 
-    def sha256(self) -> str:
-        """A hash of the names and contents of all files, which identifies the exact model."""
-        digest = hashlib.sha256()
-        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
-            with path.open("rb") as stream:
-                content = hashlib.file_digest(stream, "sha256").hexdigest()
-            digest.update(f"{content}  {path.relative_to(self.folder).as_posix()}\n".encode())
-        return digest.hexdigest()
-
     def encode_articles(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""
         texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, "encode_articles")
-        cut = [" ".join(text.split()[:ARTICLE_WORDS]) for text in texts]
-        return self._unit_vectors(cut, "encode_query")
+        return self._unit_vectors([first_words(text) for text in texts], "encode_query")
 
     def encode_posts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (P, D) float32 of posts, read as documents; zeros stay zeros."""
@@ -123,22 +113,44 @@ class ExternalModel:
         return unit
 
 
+def first_words(text: str) -> str:
+    """What such a model reads of an article."""
+    return " ".join(text.split()[:ARTICLE_WORDS])
+
+
+def folder_hash(folder: Path) -> str:
+    """A hash of the names and contents of all files, which identifies the exact model."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as stream:
+            content = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{content}  {path.relative_to(folder).as_posix()}\n".encode())
+    return digest.hexdigest()
+
+
 def library_of(folder: str | Path) -> str | None:
     """The library that wrote a folder: ``sentence_transformers``, ``model2vec`` or None."""
-    root = Path(folder)
-    config = root / "config.json"
-    if config.is_file():
-        try:
-            settings = json.loads(config.read_text(encoding="utf-8"))
-        except (ValueError, OSError, RecursionError):
-            settings = None
-        # First: model2vec writes what sentence-transformers needs into its folders as well. Its
-        # version 0.10 does not say its name any more, but has an option of its own.
-        if isinstance(settings, dict) and (
-            settings.get("model_type") == "model2vec" or "embedding_dtype" in settings
-        ):
-            return "model2vec"
-    return "sentence_transformers" if (root / "modules.json").is_file() else None
+    settings = _settings(Path(folder))
+    # First: model2vec writes what sentence-transformers needs into its folders as well. Its
+    # version 0.10 does not say its name any more, but has an option of its own.
+    if settings.get("model_type") == "model2vec" or "embedding_dtype" in settings:
+        return "model2vec"
+    return "sentence_transformers" if (Path(folder) / "modules.json").is_file() else None
+
+
+def is_cross_encoder(folder: Path) -> bool:
+    """Whether a folder holds a model that reads two texts together and gives one number."""
+    names = _settings(folder).get("architectures")
+    return isinstance(names, list) and any("SequenceClassification" in str(name) for name in names)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """What ``config.json`` says; nothing where it cannot be read."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 AnyModel = TextModel | ExternalModel
@@ -198,7 +210,7 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
     model = open_model(folder)
     if isinstance(model, ExternalModel):
         more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
-        return model, {"folder": str(folder), "sha256": model.sha256()} | more
+        return model, {"folder": str(folder), "sha256": folder_hash(model.folder)} | more
     digest = folder_sha256(PRETRAINED if folder is None else folder)
     return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
 

@@ -21,6 +21,7 @@ from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
 from siamese_news.search.records import metadata_text
 from siamese_news.search.remarks import order_remarks
+from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
 
@@ -159,6 +160,7 @@ def write_filtered(
                 dedupe=query.dedupe,
                 encode=opened.model.encode_posts if query.map else None,
                 one_name=format == "trec" and len(opened.seeds.articles) > 1,
+                second_look=opened.second_look,
                 language=None if format in ("trec", "table") else opened.languages.of_post,
             ),
             format,
@@ -185,6 +187,7 @@ def filtered_rows(
     encode: Callable[[Sequence[str]], np.ndarray] | None = None,
     one_name: bool = False,
     language: Callable[[Post], str | None] | None = None,
+    second_look: SecondLook | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
@@ -198,6 +201,7 @@ def filtered_rows(
         one_name: call the article of every row ``all``: a TREC run has one list of ranks for each
             name.
         language: of a post, where the row does not say; for up to `CLUSTERED` rows.
+        second_look: reads the best posts again.
     """
     starts, scores = array("q"), array("q")
     with path.open("rb") as stream:
@@ -206,7 +210,13 @@ def filtered_rows(
             starts.append(place)
             scores.append(orjson.loads(line)["score"])
             place += len(line)
-        order = _order(np.array(scores, np.int64), lambda row: _row(stream, starts[row])["post"])
+        found = np.array(scores, np.int64)
+        order = _order(found, lambda row: _row(stream, starts[row])["post"])
+        if second_look is not None:
+            first = order[: second_look.count(found)]
+            texts = [_row(stream, starts[row])["text"] for row in first.tolist()]
+            found[first] += second_look.added(0, texts)
+            order = _order(found, lambda row: _row(stream, starts[row])["post"])
 
         def posts() -> Iterator[Post]:
             for number in order.tolist():
@@ -229,7 +239,7 @@ def filtered_rows(
             rank += 1
             if one_name:
                 row["article"] = "all"
-            score = row["score"] / MILLION
+            score = int(found[number]) / MILLION
             if language is not None and not row["lang"] and len(order) <= CLUSTERED:
                 row["lang"] = language(Post(row["post"], row["text"]))
             yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}

@@ -3,16 +3,18 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.model.loading import AnyModel, open_named
+from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.query import Query
 from siamese_news.search.remarks import foreign_remarks
+from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.threads import thread_count
 from siamese_news.search.window import Window
@@ -59,6 +61,14 @@ class OpenQuery:
             smooth=query.smooth,
             stop_words=self.languages.stop_words(self.model),
         )
+
+    @cached_property
+    def second_look(self) -> SecondLook | None:
+        """The model that reads the best posts again, loaded on first use."""
+        query = self.query
+        if query.second_look is None:
+            return None
+        return SecondLook(query.second_look, self.seeds, query.second_look_posts)
 
     def decided(self, scorer: Scorer) -> Decided:
         """What the search looks for, once the scorer has observed the pool."""
@@ -118,8 +128,8 @@ class OpenQuery:
             return
         meta = {
             "command": command(),
-            "provenance": {**provenance(), "model": self.which},
-            "score": kind,
+            "provenance": {**provenance(), **self._models()},
+            "score": kind if self.query.second_look is None else f"{kind}, second look",
             "threshold": self.query.threshold,
             "counts": {**counts},
             "histogram": scores.histogram(),
@@ -133,6 +143,12 @@ class OpenQuery:
         with atomic_write(out.with_name(out.name + ".meta.json")) as stream:
             json.dump(meta, stream, indent=1, ensure_ascii=False)
             stream.write("\n")
+
+    def _models(self) -> dict[str, Any]:
+        """Which models, for the meta file."""
+        again = self.query.second_look
+        more = {} if again is None else {"folder": str(again), "sha256": folder_hash(again)}
+        return {"model": self.which, **({"second_look": more} if more else {})}
 
     @property
     def titles(self) -> dict[str, str]:

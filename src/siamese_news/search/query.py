@@ -63,6 +63,8 @@ class Query:
         key: secret key for pseudonyms of the authors.
         format: of the results; None: by the ending of `out`.
         bom: begin a CSV with a byte order mark.
+        second_look: the folder of a model that reads each list's best posts again; None: none.
+        second_look_posts: how many of each list; None: by their scores.
         threads: CPU threads; None: as many as torch takes.
         out: the file to write; None is the terminal.
 
@@ -98,6 +100,8 @@ class Query:
     key: bytes | None = field(default=None, repr=False)
     format: Format | None = None
     bom: bool = False
+    second_look: Path | None = None
+    second_look_posts: int | None = None
     threads: int | None = None
     model: Path | None = None
     out: Path | None = None
@@ -109,6 +113,16 @@ class Query:
                 check_choice(name, value, choices)
         if isinstance(self.top, bool) or not isinstance(self.top, Integral) or self.top < 1:
             raise InputError(f"top is {self.top!r}; expected a whole number from 1 on")
+        again = self.second_look_posts
+        if again is not None and (
+            isinstance(again, bool) or not isinstance(again, Integral) or again < 1
+        ):
+            raise InputError(f"second_look_posts is {again!r}; expected a whole number from 1 on")
+        if again is not None and self.second_look is None:
+            raise InputError(
+                f"second_look_posts is {again}, without a second look; name the folder of a model "
+                "with --second-look (second_look in Python) as well"
+            )
         least = self.threshold
         if least is not None and not (isinstance(least, Real) and math.isfinite(least)):
             raise InputError(f"threshold is {least!r}; expected a finite number")

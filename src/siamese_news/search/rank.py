@@ -17,6 +17,7 @@ from siamese_news.search.query import Query
 from siamese_news.search.records import RankedPost
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
 
@@ -98,6 +99,19 @@ class TopPosts:
                 (score, *self._posts[row])
                 for score, row in zip(scores[order].tolist(), rows[order].tolist(), strict=True)
             ]
+
+    def look_again(self, second_look: SecondLook, top: int) -> None:
+        """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
+        self._forget()
+        live = np.array(list(self._posts), np.int64)  # ascending
+        ranks = id_ranks([post.id for post, _ in self._posts.values()])
+        for number, (scores, rows) in enumerate(zip(self._scores, self._rows, strict=True)):
+            order = np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
+            first = order[: second_look.count(scores)]
+            texts = [self._posts[row][0].text for row in rows[first].tolist()]
+            scores[first] += second_look.added(number, texts)
+        self._top = top
+        self._forget()
 
     def best(self) -> list[int]:
         """The best score of each list; there must be a post."""
@@ -221,6 +235,7 @@ def search(
     top: int,
     window: Window | None = None,
     texts: bool = True,
+    second_look: SecondLook | None = None,
 ) -> Ranking:
     """Rank the posts of a pool.
 
@@ -231,14 +246,17 @@ def search(
         top: posts of each list.
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
+        second_look: reads each list's best posts again.
 
     Raises:
         InputError: no post.
     """
     window = window or Window()
+    texts = texts or second_look is not None
     for _ in pool.observe(scorer, window):
         pass
-    found, counts = TopPosts(seeds.lists, top), ScoreCounts()
+    deep = top if second_look is None else max(top, second_look.most)
+    found, counts = TopPosts(seeds.lists, deep), ScoreCounts()
     wanted = Wanted(seeds.at_most, found.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted=wanted):
         scores, best = seeds.combine(block.scores)
@@ -249,6 +267,8 @@ def search(
     if not found.seen:
         reason = "; no post lies within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"no posts to rank{reason}")
+    if second_look is not None:
+        found.look_again(second_look, top)
     return Ranking(seeds, found, counts)
 
 

@@ -170,6 +170,8 @@ class Searcher:
         smooth: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
+        second_look: str | PathLike[str] | None = None,
+        second_look_posts: int | None = None,
     ) -> Records:
         """The `top` posts of each article, best first.
 
@@ -192,6 +194,9 @@ class Searcher:
             smooth: smooth scores over similar posts; None: as set in the model.
             dedupe: keep only the best of near-duplicates.
             map: add map coordinates ``x`` and ``y``, which place similar posts together.
+            second_look: the folder of a sentence-transformers or model2vec model, or of a
+                cross-encoder, that reads each list's best posts and raises those near the seeds.
+            second_look_posts: how many of each list; None: by their scores.
 
         Returns:
             A record for each row, with the columns of ``siamese-news rank``; ``article`` and
@@ -204,11 +209,15 @@ class Searcher:
         query = Query(
             top=top, one_story=one_story, aggregate=aggregate, about=about, fusion=fusion,
             expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
-            dedupe=dedupe, map=map,
+            dedupe=dedupe, map=map, second_look=None if second_look is None else Path(second_look),
+            second_look_posts=second_look_posts,
         )  # fmt: skip
         opened = self._opened(query, articles, negatives)
+        again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
-        ranking = search(scorer, opened.seeds, pool, top=top, window=opened.window)
+        ranking = search(
+            scorer, opened.seeds, pool, top=top, window=opened.window, second_look=again
+        )
         self._say(opened, scorer, pool, ranking.remarks)
         rows = ranking_rows(
             ranking, query, matched=scorer.matched_terms, encode=self.model.encode_posts,
@@ -234,6 +243,8 @@ class Searcher:
         smooth: bool | None = None,
         dedupe: bool = False,
         map: bool = False,
+        second_look: str | PathLike[str] | None = None,
+        second_look_posts: int | None = None,
     ) -> Records:
         """Every post whose score over the seeds reaches a threshold, best first.
 
@@ -252,6 +263,8 @@ class Searcher:
             smooth: see there.
             dedupe: see there.
             map: see there.
+            second_look: see there; the threshold is for the scores before it.
+            second_look_posts: see there.
 
         Returns:
             See `rank`; empty where no post reaches the threshold.
@@ -262,9 +275,11 @@ class Searcher:
         query = Query(
             threshold=threshold, one_story=True, aggregate=aggregate, about=about, fusion=fusion,
             expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
-            dedupe=dedupe, map=map,
+            dedupe=dedupe, map=map, second_look=None if second_look is None else Path(second_look),
+            second_look_posts=second_look_posts,
         )  # fmt: skip
         opened = self._opened(query, articles, negatives)
+        again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
         with (
             TemporaryDirectory() as folder,
@@ -277,7 +292,9 @@ class Searcher:
             self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
             encode = self.model.encode_posts if map else None
             language = opened.languages.of_post
-            rows = filtered_rows(part.path, dedupe=dedupe, encode=encode, language=language)
+            rows = filtered_rows(
+                part.path, dedupe=dedupe, encode=encode, language=language, second_look=again
+            )
             return _records(rows, query)
 
     @one_thread_of_numpy
