@@ -1,0 +1,107 @@
+"""What a second look brings on dev pools: python -m benchmarks.second_look MODEL [--every N].
+
+MODEL is a folder as for ``--second-look``, or ``minilm`` or ``mpnet``, the encoders of the
+leaderboard. Each seed is a question of its own, as `siamese-news rank` asks it; *alone* is the
+order by the model's own cosines. Seconds are of the processor, for a question with the number of
+posts that the scores say: what the model needs for the seed, and for the posts that no seed before
+had among its best.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder
+from benchmarks.measure import machine
+from siamese_news.data.sources import open_source
+from siamese_news.model.loading import ExternalModel, is_cross_encoder, open_model
+from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.second_look import SecondLook
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.utils.markdown import markdown_table
+
+POOLS = {
+    "politifact-dev": "dev",
+    "factcheck-dev": "test",
+    "claims-dev": "test",
+    "events-dev": "dev",
+}
+COUNTS = (50, 200, None, 5000)
+"""Posts of a list that are read; None: as many as the scores say."""
+
+_SEEDS = 100  # that are scored at once
+
+
+def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
+    """Of one list."""
+    hits = relevant[np.argsort(-scores, kind="stable")]
+    return float((np.cumsum(hits)[hits] / (np.flatnonzero(hits) + 1)).mean())
+
+
+def figures(name: str, folder: Path, every: int) -> dict[str, str]:
+    """A row of the table.
+
+    Args:
+        name: of the pool.
+        folder: of the model.
+        every: only one seed of so many.
+    """
+    collection = open_source(name)
+    qrels = collection.split(POOLS[name])
+    seeds = [collection.articles[id] for id in list(qrels)[::every]]
+    ids, texts = list(collection.posts), [post.text for post in collection.posts.values()]
+    model = open_model()
+    scores = []
+    for start in range(0, len(seeds), _SEEDS):
+        some = seeds[start : start + _SEEDS]
+        stop_words = SearchLanguages(some, []).stop_words(model)
+        scorer = open_scorer(model, [a.full_text for a in some], stop_words=stop_words)
+        observe_all(scorer, texts)
+        scores.append(scorer.scores(texts))
+    first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(np.int64)
+    relevant = np.array([[qrels[a.id].get(id, 0) > 0 for id in ids] for a in seeds])
+
+    def mean(lists: np.ndarray) -> str:
+        return f"{np.mean([average_precision(*pair) for pair in zip(lists, relevant, strict=True)]):.4f}"
+
+    row = {"pool": name, "seeds": f"{len(seeds):,}", "posts": f"{len(ids):,}", "first": mean(first)}
+    for count in (None, *(one for one in COUNTS if one)):
+        look, used = SecondLook(folder, Seeds(seeds), count), time.process_time()
+        lists = first.copy()
+        for number, line in enumerate(lists):
+            best = np.argsort(-line, kind="stable")[: look.count(line)]
+            line[best] += look.added(number, [texts[place] for place in best.tolist()])
+        used = time.process_time() - used
+        if count is None:
+            row["seconds"] = f"{used / len(seeds):.2f}"
+        row["by the scores" if count is None else f"{count:,}"] = mean(lists)
+    if not is_cross_encoder(folder):
+        other = ExternalModel(folder)
+        cosines = other.encode_articles([a.full_text for a in seeds]) @ other.encode_posts(texts).T
+        row["alone"] = mean(cosines)
+    return row
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--every", type=int, default=1, help="only one seed of so many")
+    parser.add_argument("--pools", nargs="*", choices=POOLS, default=list(POOLS))
+    options = parser.parse_args()
+    named = options.model in ENCODERS
+    folder = SentenceEncoder(options.model).folder if named else Path(options.model)
+    with tempfile.TemporaryDirectory() as cache:  # so that every run reads all texts
+        os.environ["SIAMESE_NEWS_CACHE"] = cache
+        rows = [figures(name, folder, options.every) for name in options.pools]
+    print(markdown_table(rows))
+    print(f"{machine()}; every seed number {options.every} of each pool")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""A second look raises what a transformer finds near among each list's best, and nothing else."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from siamese_news import Searcher
+from siamese_news.cli import app
+from siamese_news.errors import InputError
+from siamese_news.search import second_look as module
+
+WORDS = ["flood", "river", "cellar", "bridge", "phone"]
+STORIES = {"a": "A flood. The river took the bridge and filled every cellar of the town.",
+           "b": "A new phone is sold out. The shop has no phone left, the town waits."}  # fmt: skip
+POSTS = [
+    {"id": f"p{n}", "text": f"{WORDS[n % 5]} {WORDS[n * n % 5]} number {n} of the town"}
+    for n in range(40)
+]
+
+
+class Counting:
+    """Counts five words; says how many texts it has read, and may fail."""
+
+    read = 0
+    fails_after = 10**9
+
+    def __init__(self, folder, **options):
+        pass
+
+    def encode(self, texts, show_progress_bar):
+        Counting.read += len(texts)
+        if Counting.read > Counting.fails_after:
+            raise RuntimeError("no memory left")
+        return np.array([[text.lower().count(word) for word in WORDS] for text in texts])
+
+
+class Pairs(Counting):
+    """The share of a post's words that an article has, as a cross-encoder would say it."""
+
+    def __init__(self, folder, activation_fn, **options):
+        pass
+
+    def predict(self, pairs, show_progress_bar):
+        Counting.read += len(pairs)
+        return np.array([np.mean([w in a.lower() for w in p.split()]) for a, p in pairs])
+
+
+@pytest.fixture(params=["vectors", "pairs"])
+def folder(request, tmp_path, monkeypatch):
+    fake = types.ModuleType("sentence_transformers")
+    fake.SentenceTransformer, fake.CrossEncoder = Counting, Pairs
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(Counting, "read", 0)
+    monkeypatch.setattr(module, "_TOGETHER", 4)
+    root = tmp_path / "model"
+    root.mkdir()
+    if request.param == "pairs":
+        kind = ["BertForSequenceClassification"]
+        (root / "config.json").write_text(json.dumps({"architectures": kind}))
+    else:
+        (root / "modules.json").write_text("[]")
+    return root
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in STORIES.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    lines = [json.dumps(post) + "\n" for post in POSTS]
+    (tmp_path / "posts.jsonl").write_text("".join(lines))
+    return tmp_path
+
+
+def similar(folder, article, texts):
+    """By the fakes, word by word."""
+    if (folder / "config.json").exists():
+        return Pairs(folder, None).predict([(article, text) for text in texts], False)
+    vectors = Counting(folder).encode([article, *texts], False).astype(np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return vectors[1:] @ vectors[0]
+
+
+@pytest.mark.parametrize("one_story", [False, True])
+def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
+    count, articles = 15, list(STORIES.values())
+    options = {"top": len(POSTS), "one_story": one_story}
+    before = Searcher().rank(articles, POSTS, **options)
+    found = Searcher().rank(articles, POSTS, second_look=folder, second_look_posts=count, **options)
+    lists = [articles] if one_story else [[article] for article in articles]
+    size = len(POSTS)
+    for number, own in enumerate(lists):
+        plain = before[number * size : (number + 1) * size]
+        texts = [row["text"] for row in plain]
+        added = np.zeros(size)
+        for article in own:
+            near = similar(folder, article, texts[:count])
+            added[:count] = np.maximum(added[:count], 0.2 * (near - np.median(near)).clip(0))
+        expected = {row["post_id"]: row["score"] + a for row, a in zip(plain, added, strict=True)}
+        mine = found[number * size : (number + 1) * size]
+        for row in mine:
+            assert row["score"] == pytest.approx(expected[row["post_id"]], abs=2e-4)  # float16
+        keys = [(-row["score"], row["post_id"]) for row in mine]
+        assert [-score for score, _ in keys] == sorted((-s for s, _ in keys), reverse=True)
+
+
+def run(files, *arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def command(files, folder, name, out, *more):
+    posts = () if "--index" in more else ("--posts", files / "posts.jsonl")
+    return (
+        name, "--articles", files / "a.txt", *posts, "--out", files / out,
+        "--second-look", folder, "--second-look-posts", 20, *more,
+    )  # fmt: skip
+
+
+def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
+    run(files, "index", "--posts", files / "posts.jsonl", "--out", files / "posts.index")
+    run(files, *command(files, folder, "rank", "stream.jsonl", "--top", 5))
+    run(files, *command(files, folder, "rank", "index.jsonl", "--top", 5,
+                        "--index", files / "posts.index"))  # fmt: skip
+    assert (files / "stream.jsonl").read_bytes() == (files / "index.jsonl").read_bytes()
+    meta = json.loads((files / "stream.jsonl.meta.json").read_text())
+    assert meta["score"] == "mixture, second look"
+    assert meta["provenance"]["second_look"]["folder"] == str(folder)
+
+
+def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(files, folder):
+    threshold = ("--threshold", 0.001)
+    run(files, "filter", "--articles", files / "a.txt", "--posts", files / "posts.jsonl",
+        "--out", files / "first.jsonl", *threshold)  # fmt: skip
+    run(files, *command(files, folder, "filter", "both.jsonl", *threshold))
+    first, both = (
+        {row["post"]: row["score"] for row in map(json.loads, (files / name).open())}
+        for name in ("first.jsonl", "both.jsonl")
+    )
+    assert first.keys() == both.keys() and len(first) > 10
+    raised = [post for post in first if both[post] > first[post]]
+    assert raised and set(raised) <= set(list(first)[:20])
+    assert all(both[post] == first[post] for post in first if post not in raised)
+    assert list(both.values()) == sorted(both.values(), reverse=True)
+
+
+def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
+    if (folder / "config.json").exists():
+        pytest.skip("the fake of a cross-encoder does not fail")
+    monkeypatch.setattr(Counting, "fails_after", 9)
+    with pytest.raises(InputError, match=r"failed after 8 of 20 texts \(no memory left\)"):
+        Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
+    monkeypatch.setattr(Counting, "fails_after", 10**9)
+    monkeypatch.setattr(Counting, "read", 0)
+    again = Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
+    assert Counting.read == 12 + 1  # the other posts, and the article
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(files / "another"))
+    whole = Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
+    assert whole == again
+
+
+def test_the_scores_say_how_many_are_read():
+    look = object.__new__(module.SecondLook)
+    look._posts = None
+    scores = np.full(9000, 20_000)
+    assert look.count(scores) == 200
+    scores[:700] = 100_000
+    assert look.count(scores) == 1400
+    scores[:5000] = 900_000
+    assert look.count(scores) == 5000
+    look._posts = 7
+    assert look.count(scores) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--second-look", "nothing"), "neither a sentence-transformers nor a model2vec folder"),
+        (("--second-look-posts", 3), "without a second look; name the folder"),
+        (("--second-look", "model", "--second-look-posts", 0), "greater than or"),
+        (("--second-look", "model", "--scores-only", "--out", "s.parquet"), "--second-look"),
+    ],
+)
+def test_what_cannot_be_is_said_before_the_search(files, folder, monkeypatch, options, message):
+    monkeypatch.chdir(files)
+    done = CliRunner().invoke(app, [
+        "rank", "--articles", "a.txt", "--posts", "posts.jsonl", *map(str, options),
+    ])  # fmt: skip
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert "posts read" not in done.output
+    assert not (files / "s.parquet").exists()
