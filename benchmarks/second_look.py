@@ -67,7 +67,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     relevant = np.array([[qrels[a.id].get(id, 0) > 0 for id in ids] for a in seeds])
 
     def mean(lists: np.ndarray) -> str:
-        return f"{np.mean([average_precision(*pair) for pair in zip(lists, relevant, strict=True)]):.4f}"
+        pairs = zip(lists, relevant, strict=True)
+        return f"{np.mean([average_precision(*pair) for pair in pairs]):.4f}"
 
     row = {"pool": name, "seeds": f"{len(seeds):,}", "posts": f"{len(ids):,}", "first": mean(first)}
     for count in (None, *(one for one in COUNTS if one)):
