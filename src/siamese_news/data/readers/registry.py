@@ -51,17 +51,12 @@ def format_of(record: Record) -> Format | None:
     return None
 
 
-def format_named(name: str) -> Format:
-    """The format of this name."""
-    return next(found for found in FORMATS if found.name == name)
-
-
 def known_format(records: Sequence[Record]) -> Format | None:
     """The most frequent format of the first records of a file."""
     shapes = Counter(found.name for record in records if (found := format_of(record)) is not None)
     for name, count in shapes.most_common(1):
         if count * _SHARE >= len(records):
-            return format_named(name)
+            return next(found for found in FORMATS if found.name == name)
     return None
 
 

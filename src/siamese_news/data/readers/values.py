@@ -16,32 +16,26 @@ _MONTHS = {
     name: f"{number:02}"
     for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
 }
-# Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 _ZONES = {
-    "UTC": 0,
-    "GMT": 0,
-    "Z": 0,
-    "EST": -5,
-    "EDT": -4,
-    "CST": -6,
-    "CDT": -5,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-    "WET": 0,
-    "WEST": 1,
-    "CET": 1,
-    "CEST": 2,
-    "EET": 2,
-    "EEST": 3,
-    "MSK": 3,
-    "JST": 9,
-    "KST": 9,
-    "AEST": 10,
-    "AEDT": 11,
+    zone: hours
+    for hours, zones in {
+        -8: "PST",
+        -7: "PDT MST",
+        -6: "MDT CST",
+        -5: "CDT EST",
+        -4: "EDT",
+        0: "UTC GMT Z WET",
+        1: "WEST CET",
+        2: "CEST EET",
+        3: "EEST MSK",
+        9: "JST KST",
+        10: "AEST",
+        11: "AEDT",
+    }.items()
+    for zone in zones.split()
 }
+# Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 
 
@@ -165,9 +159,7 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
     if value is None or value == "":
         return
-    if type(value) is str and name != "created_at":  # by far the most frequent
-        metadata[name] = clean_text(value)
-    elif name == "created_at":
+    if name == "created_at":
         value = iso_date(value)
         if value is not None:
             metadata[name] = value
