@@ -12,7 +12,7 @@ from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
 from siamese_news.data.readers.fediverse import without_html
 from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
-from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
+from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Article, check_id, clean_text
@@ -126,9 +126,9 @@ _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")
 _OFFICE = (".docx", ".pdf")
 _FEEDS = (".rss", ".atom", ".xml")
-_LINES = (".jsonl", ".ndjson")
-_PARQUET = (".parquet", ".pq")
-SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS, *_LINES, ".json", *TABLES, *_PARQUET)
+ONLY_ARTICLES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS)
+"""What the files end in that can hold no posts."""
+SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
 """What an article's file in a folder ends in."""
 
 # Best first; `source` is where trafilatura has the address.
@@ -272,7 +272,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
         suffix = _sniffed(source)
     assert source.path is not None
     path, name = source.path, source.name
-    if suffix in _LINES:
+    if suffix in LINES:
         yield from _json_lines(path, name)
     elif suffix == ".json":
         yield from _json_file(path, name)
@@ -286,7 +286,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
             yield where, _found({"id": f"{_own_id(name)}-{number}", **record}, where)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
-    elif suffix in _PARQUET:
+    elif suffix in PARQUET:
         yield from _parquet(source)
     else:
         raise InputError(

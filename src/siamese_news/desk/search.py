@@ -16,6 +16,7 @@ from typing import Any
 from siamese_news.desk.project import Project
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
+from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, READING, Query
 from siamese_news.utils.processes import PROGRESS
 
@@ -220,21 +221,7 @@ class Search:
         process = _saved(self._project.search).get("process")
         if self._child is not None and self._child.pid == process:
             return process
-        return process if process is not None and _searches(process) else None
-
-
-def _searches(process: int) -> bool:
-    """Whether a process that this server did not start is a search of ours."""
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return not Path("/proc/self").exists()
-    return b"siamese_news" in words and b"filter" in words and state != "Z"
+        return process if process is not None and is_held(self._project.results) else None
 
 
 def _saved(folder: Path) -> dict[str, Any]:

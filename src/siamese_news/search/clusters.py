@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.records import Post
+from siamese_news.data.splits import same_text_key
 from siamese_news.errors import InputError
 from siamese_news.text.patterns import clean
 

@@ -22,6 +22,8 @@ from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
+LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
@@ -284,7 +286,7 @@ def as_written(
 def is_own(path: Path) -> bool:
     """Whether a file is one that a command of ours wrote: results, keywords, what lies beside."""
     try:
-        if path.suffix in (".parquet", ".pq"):
+        if path.suffix in PARQUET:
             return is_results(_parquet_names(path))
         with open_binary(path) as stream:
             line = stream.readline(_LINE)

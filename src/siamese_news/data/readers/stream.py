@@ -10,28 +10,18 @@ from siamese_news.data.readers.detected import Choice, Detected
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.inputs import Input, as_written, find_inputs
+from siamese_news.data.readers.inputs import LINES, PARQUET, Input, as_written, find_inputs
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
 from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
 from siamese_news.data.readers.shares import Share, owners
-from siamese_news.data.readers.tables import table_rows
+from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
 from siamese_news.utils.terminal import clean
 
-SUFFIXES = (
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".parquet",
-    ".pq",
-    ".xlsx",
-    ".js",
-)
+SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
+"""What a file of posts in a folder ends in."""
 
 
 class PostStream:

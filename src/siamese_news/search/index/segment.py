@@ -1,4 +1,4 @@
-"""A segment of an index: some posts in their order, read where they lie."""
+"""A segment of an index: some posts in their order, memory-mapped."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -146,16 +146,7 @@ class SegmentWriter:
             ends = self._ends[name] + np.cumsum(lengths)
             self._arrays[name].append(ends.astype(np.uint32))
             self._ends[name] = int(ends[-1])
-        for name in (
-            "codes",
-            "unknown",
-            "letters",
-            "vectors",
-            "steps",
-            "errors",
-            "scales",
-            "dates",
-        ):
+        for name in self._arrays.keys() - self._ends:
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([rows.texts])
         self._fields.append([rows.ids, rows.metadata])

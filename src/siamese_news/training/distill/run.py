@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.sources import open_posts_of
+from siamese_news.data.splits import same_text_key
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters

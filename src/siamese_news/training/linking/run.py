@@ -69,7 +69,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
     if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
-        model = build_model(config, text, data.train_collection_texts())
+        model = build_model(config, text, data.train_set.texts())
         if model.encoder.has_factors:
             articles, posts = data.train_set.articles, data.train_set.posts
             add_terms(
