@@ -61,7 +61,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
 
 
 def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
-    """What an RSS or Atom feed has of each article: ``text``, ``title``, ``url`` and the like.
+    """The articles of an RSS or Atom feed: ``text``, ``title``, ``url`` and the like of each.
 
     Args:
         data: the XML.
@@ -101,7 +101,7 @@ def _name(element: ElementTree.Element) -> str:
 
 
 def _entry(item: ElementTree.Element) -> dict[str, Any]:
-    """The fields of one article; the longest of its texts counts."""
+    """The fields of one article; its longest text is used."""
     texts: dict[str, list[str]] = {}
     for part in item:
         text = "".join(part.itertext()).strip() or part.get("href", "")
@@ -150,15 +150,15 @@ def read_articles(
       space becomes ``-``), its title the first line that is not blank where more text follows it.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
       ``.pdf``, by the extra ``office``; ids likewise.
-    - ``.rss``, ``.atom``, ``.xml``: a feed, an article an item; its id is the file's name and the
+    - ``.rss``, ``.atom``, ``.xml``: a feed, one article per item; its id is the file's name and the
       number of the item.
-    - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: an article a row: ``_id``, ``id``
-      or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
+    - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
+      ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
     - ``-``: standard input, a text, or JSON lines where it begins with ``{``.
 
-    There are few articles and each of them matters, so one that cannot be read is an error. One
-    that has a title alone is used by its title.
+    There are few articles and each of them matters, so one that cannot be read is an error. Where
+    an article has only a title, the title is used.
 
     Args:
         sources: files, folders (read by name), globs, ``-``, or one of them.
@@ -258,7 +258,7 @@ Found = Article | EmptyArticle
 
 
 def _found(record: Mapping[str, Any], where: str) -> Found:
-    """An article, or why it is none, so that the next one can still be read."""
+    """An article, or the reason why it is empty, so that the next one can still be read."""
     try:
         return article_of(record, where)
     except EmptyArticle as empty:
@@ -408,6 +408,6 @@ def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
 def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Found]:
     if isinstance(record, BadRow):
         raise InputError(f"{where}: {record.message}")
-    # An empty cell says nothing, except that the article itself is missing.
+    # An empty cell is ignored, unless it is the text of the article.
     kept = {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
     return where, _found(kept, where)

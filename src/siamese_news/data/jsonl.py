@@ -1,4 +1,4 @@
-"""JSON that loses no digit, strict JSON lines, and the posts of prepared collections in them."""
+"""JSON with all digits of its numbers, strict JSON lines, and posts of prepared collections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _DECODER = json.JSONDecoder(
 
 
 def decode_value(line: bytes) -> Any:
-    """The JSON value; integers come as `Digits`, NaN and Infinity as no plain value.
+    """The JSON value; integers come as `Digits`, NaN and Infinity as `_Constant`.
 
     Raises:
         BadRow: for what is not JSON in UTF-8, or is nested too deeply.
@@ -65,7 +65,7 @@ def decode_object(line: bytes) -> dict[str, Any]:
 
 
 def not_an_object(value: object) -> BadRow:
-    """The complaint about a JSON value that is no object."""
+    """The error for a JSON value that is not an object."""
     return BadRow("not an object", f"a JSON {kind(value)}, expected an object with fields")
 
 
@@ -104,7 +104,7 @@ def id_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     """The record's id: the first of the fields `names` that it has; integers digit for digit.
 
     Raises:
-        InputError: where none is there, or it is no string or integer, or no usable id.
+        InputError: none of them exists, or the value is not a string or integer, or not a valid id.
     """
     name = _first(record, names, where)
     value = record[name]
@@ -119,7 +119,7 @@ def text_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     """The record's text, cleaned: the first of the fields `names` that it has.
 
     Raises:
-        InputError: where none is there, or it is not a string.
+        InputError: none of them exists, or the value is not a string.
     """
     name = _first(record, names, where)
     value = record[name]

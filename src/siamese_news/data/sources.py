@@ -134,7 +134,7 @@ def _inside(folder: str) -> Path:
             f"data={BUNDLED}, which ships with the package"
         )
     if not Path(root).is_dir():
-        raise InputError(f"{VARIABLE} is '{root}', which is no folder; set it to one that is there")
+        raise InputError(f"{VARIABLE} is '{root}', which is not a folder; set it to one that is")
     path = Path(root) / folder
     if not path.exists():
         there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"

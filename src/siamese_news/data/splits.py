@@ -1,4 +1,4 @@
-"""Relevant pairs, and their train, dev and test: as the files give them, or cut anew."""
+"""Relevant pairs, and their splits into train, dev and test: as in the files, or new ones."""
 
 import re
 from collections import defaultdict

@@ -163,7 +163,7 @@ class Project:
         if kind not in self.named:
             raise InputError(f"{kind!r} is not a kind of input; expected articles, not or posts")
         known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
-        if plain_suffix(name) not in known:
+        if plain_suffix(f"_{name}") not in known:  # ".jsonl" alone is an ending too
             raise InputError(
                 f"{name}: the ending is not one of {', '.join(known)} (plain, .gz or .zst); rename "
                 "or convert the file"
@@ -214,12 +214,12 @@ class Project:
 
     @property
     def search(self) -> Path:
-        """The folder of the present search; of the first one where there is none yet."""
+        """The folder of the current search, or of the first one before any search."""
         return self.folder / "searches" / str(max(1, int(self.config()["search"])))
 
     @property
     def results(self) -> Path:
-        """The file of results of the present search, whether it is there or not."""
+        """The file of results of the current search, whether it exists or not."""
         return self.search / "results.parquet"
 
     @property
@@ -234,7 +234,7 @@ class Project:
 
     @property
     def handed(self) -> Path:
-        """The folder of files to hand on."""
+        """The folder of exported files."""
         return self.folder / "hand-over"
 
 

@@ -1,4 +1,4 @@
-"""The posts that a search found, as the page asks for them: filtered, counted, a page at a time.
+"""The posts that a search found, filtered, counted and a page at a time.
 
 Texts stay on the disk, in SQLite; the narrow columns that filters need are arrays.
 """
@@ -28,7 +28,7 @@ _STRETCH = 2000  # posts with the words that are looked at together
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which posts; what is empty does not restrict.
+    """A filter of posts; empty fields do not restrict.
 
     Attributes:
         words: each must be in the post, at the beginning of a word; one with a minus before it must
@@ -129,7 +129,7 @@ class Results:
         return found[:count]
 
     def _narrow(self, asked: Asked) -> NDArray[np.bool_]:
-        """Which posts have what is asked for, but for the words."""
+        """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
         if asked.least is not None:
             keep &= self.scores >= asked.least
@@ -155,7 +155,7 @@ class Results:
         return [rows[rank] for rank in wanted if rank in rows]
 
     def by_id(self, posts: Sequence[str]) -> dict[str, ReportPost]:
-        """The posts with these ids, as far as they are there."""
+        """The posts with these ids that exist."""
         return {post.id: post for post in self._rows("post", list(posts)).values()}
 
     def copies(self, rank: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Who may talk to the page: its own origin, on this machine, with the token; nobody else."""
+"""Access control: only the page's own origin, on this machine, with the token."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ BODY_CAP = 4 * 2**20
 
 
 class Guard:
-    """Around the whole application: nothing of it runs for a request that is not the page's own.
+    """Wraps the application: only requests of the page itself reach it.
 
     - ``Host`` must be the loopback address with the port, so a foreign name that was made to point
       here (DNS rebinding) gets nothing.
@@ -40,7 +40,7 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
+        """Answer or refuse a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

@@ -92,8 +92,8 @@ def has_letter(text: str) -> bool:
 def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
 
-    Full stops, commas and quotation marks of these scripts become those of ASCII, which stand for
-    no content anywhere.
+    Full stops, commas and quotation marks of these scripts become those of ASCII, which are never
+    content words.
 
     Yields:
         ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk.

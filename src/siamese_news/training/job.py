@@ -28,7 +28,7 @@ _SAME_RESULT = (
     "trainer.profiler",
     "trainer.detect_anomaly",
 )
-# What may differ as well where resume= goes on with a run.
+# What may also differ where resume= continues a run.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: does not say of which configuration it is the result; choose another folder, "
+            f"{path}: does not say which configuration it is the result of; choose another folder, "
             "or delete this one and run the job again"
         )
     return row

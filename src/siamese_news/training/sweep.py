@@ -51,7 +51,7 @@ class SweepTable(Callback):
         folder = Path(config.hydra.sweep.dir)
         rows = collect_rows(folder)
         if not rows:
-            log.warning("no job of %s finished; there is no table", folder)
+            log.warning("no job of %s finished, so no table was written", folder)
             return
         table = markdown_table(rows)
         if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds

@@ -69,7 +69,7 @@ def find_class(
         also: other names that a user can type, for the message.
 
     Raises:
-        InputError: there is no such class; the message names the package that it comes with.
+        InputError: the class is unknown; the message names the package that it comes with.
     """
     name, package = options.pop("class", None), options.pop("package", None)
     if name in ours:

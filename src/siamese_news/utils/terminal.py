@@ -23,8 +23,8 @@ def quiet_libraries() -> None:
 
 # Also in the full width of East Asian keyboards, which spreadsheets read alike.
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
-# Control characters, which a terminal obeys, as the signs that stand for them; Unicode has none for
-# the second set (from U+0080 on).
+# Control characters, which a terminal obeys, as the signs that represent them; Unicode has no signs
+# for the second set (from U+0080 on).
 _SIGNS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 _SHOWN = _SIGNS | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _BACK = {sign: code for code, sign in _SIGNS.items()}

@@ -125,7 +125,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 
 
 def _refuse_foreign(name: str, head: bytes) -> None:
-    """Say what a file of another kind is, and what to do with it."""
+    """Refuse a file of another kind, and say what it is and what to do with it."""
     begin = head.removeprefix(_BOM).lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
     found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
@@ -143,7 +143,7 @@ def _is_sheet(source: Input) -> bool:
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
-    """The beginning of a file, and whether that is all of it: rows, and some more of a file."""
+    """The beginning of a file, its first rows and some more, and whether that is all of it."""
     found = bytearray()
     ended = False
     try:
@@ -229,8 +229,8 @@ class _Look:
     def documents(self, head: bytes) -> Detected | None:
         """Lines that are each a document around records with the fields, such as an API's pages.
 
-        None where there are no such records, and for several lines with ids of their own: these are
-        posts whose text was not found, and what lies in them is something else.
+        None without such records, and for several lines that have ids themselves: these are posts
+        whose text was not found, and the records in them are something else.
         """
         lines = [line for _, line in self.sample if line.strip()]
         names = _names([record for _, record in self._records()])

@@ -1,4 +1,4 @@
-"""What was found out about a file, and what a user said of it."""
+"""The detected format of a file, and what the user said about it."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,13 +15,13 @@ Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a user chose about the fields and the text of the files; None is left to detection.
+    """The user's choices about fields and encoding; None is left to detection.
 
     Attributes:
         text_field: where the text is.
         id_field: where the id is.
         date_field: where the date is.
-        encoding: what text files are written in.
+        encoding: of text files.
     """
 
     text_field: str | None = None
@@ -32,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """What a file looks like and what would be read of it.
+    """The format of a file and what would be read from it.
 
     Attributes:
         source: the file, as messages call it.
@@ -44,9 +44,9 @@ class Detected:
         fields: the fields of a record; what `find_fields` chose among `names`.
         names: the fields that the first rows have.
         table: how a CSV or TSV is written.
-        encoding: what a text file is written in.
+        encoding: of a text file.
         prefix: where the records of a JSON document are, as ijson writes it.
-        skip: what stands before a JSON document.
+        skip: what precedes a JSON document.
         known: the known format of the records; None where the fields were guessed.
         date_field: the user's choice.
     """
@@ -68,7 +68,7 @@ class Detected:
 
     @property
     def described(self) -> str:
-        """The format, and how it is packed and written where that is not plain UTF-8."""
+        """The format, its compression, and its encoding unless that is UTF-8."""
         packed = f", packed with {self.packed}" if self.packed else ""
         return f"{self.format}{packed}{f', {self.encoding}' if self.encoding != UTF8 else ''}"
 

@@ -1,4 +1,4 @@
-"""Posts from records of any origin: which field is what, and a post from these fields."""
+"""Finds the fields of the text, id and date of records from any source, and makes posts of them."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ from siamese_news.errors import InputError
 Record = dict[str, Any]
 Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
 Convert = Callable[[Record], Converted]
-"""A record's post; None where it is no post (a like, a deletion); several where it is a page."""
+"""A record's post; None for other records (likes, deletions); several posts for a page."""
 
 # Best first, written as `normal` gives them; English names, then those of German, Spanish, French
 # and Portuguese tables.
@@ -136,12 +136,12 @@ def find_fields(
         names: the fields.
         where: what a message starts with.
         text_field: the user's choice; a dot leads into an object.
-        id_field: likewise; `LINE` numbers the rows where there is no such field.
+        id_field: likewise; `LINE` numbers the rows of data without such a field.
         date_field: likewise for the date.
         records: some of the records, for samples and for the fields of their ``metadata``.
 
     Raises:
-        UnknownFields: where there is no field for the text or the id, or not the one chosen.
+        UnknownFields: no field for the text or the id was found, or the chosen one is missing.
     """
     names, records = list(names), list(records)
     outer = by_normal_name(names)
@@ -223,7 +223,7 @@ def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> UnknownFields:
-    """The complaint that asks for all fields at once, with all that can be chosen."""
+    """The error that asks for all fields at once and lists all that can be chosen."""
     samples = samples_of(records) or {name: [] for name in names}
     listed = []
     for name, values in list(samples.items())[:30]:
@@ -306,7 +306,7 @@ def _own_metadata(value: Any) -> dict[str, Any]:
 
 
 def value_at(record: Record, name: str) -> Any:
-    """The value of a field; None where there is none.
+    """The value of a field; None if the record does not have it.
 
     A dot leads into an object; of a list on the way, the first element that has the field counts.
     """

@@ -30,7 +30,7 @@ def is_downloaded(record: Record) -> bool:
 def from_downloaded(record: Record) -> Converted:
     """The post, or what is written below its pictures; its ``title`` says only what was done.
 
-    A record has no id: the time and a hash of the record stand for one.
+    A record has no id, so the time and a hash of the record serve as one.
     """
     metadata: dict[str, Any] = {}
     put(metadata, "created_at", record["timestamp"])

@@ -61,7 +61,7 @@ def known_format(records: Sequence[Record]) -> Format | None:
 
 
 def known_table(names: Sequence[str]) -> Format | None:
-    """The format of a table with these columns; formats with objects in them are no tables."""
+    """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
     flat = (found for found in FORMATS if found.columns is not None or found.header)
     return next((found for found in flat if found.fits(record)), None)

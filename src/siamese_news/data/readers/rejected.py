@@ -14,13 +14,13 @@ _KEPT = 1000  # characters of a row
 
 @dataclass(slots=True)
 class Counts:
-    """What has come so far.
+    """Counts of the rows read so far.
 
     Attributes:
-        read: posts given out.
+        read: posts.
         empty: how many of them have an empty text.
-        skipped: records that are no posts of their own: reposts without a text, likes, deletions,
-            posts whose text is gone.
+        skipped: records without a post: reposts without a text, likes, deletions, posts whose text
+            is gone.
         reasons: rejected rows by reason.
         unreadable: files of a folder that could not be read.
     """
@@ -80,9 +80,9 @@ def shown(row: Any) -> str:
 
 
 class RejectedFile:
-    """JSON lines ``source, line, reason, detail, row``: whole at the end, or as it was before.
+    """JSON lines ``source, line, reason, detail, row``, complete at the end or unchanged.
 
-    Without a rejected row no file is made; one from an earlier run is emptied.
+    Without a rejected row no file is made, and one from an earlier run is emptied.
 
     Args:
         path: the file; None keeps nothing.

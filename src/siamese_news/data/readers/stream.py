@@ -27,16 +27,16 @@ SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
 class PostStream:
     """Posts of several files, one after the other, as often as they are asked for.
 
-    Every ``iter()`` reads from the start and counts anew; one at a time. A pipe gives one pass, or
-    more after `spool`. Memory is bounded whatever comes: lines
-    are capped, and of the ids only hashes are held (`SeenIds`).
+    Every ``iter()`` reads and counts from the start; one at a time. A pipe gives one pass, or more
+    after `spool`. Memory is bounded: lines are capped, and only hashes of the ids are kept
+    (`SeenIds`).
 
     Attributes:
         detected: what each input looks like, in reading order.
         counts: of the present or last pass.
         total_bytes: of all files on disk; None where a pipe is among them.
-        own: files that were passed over, because a command of ours wrote them.
-        unknown: files of a folder that were passed over for their ending.
+        own: files that were skipped because a command of ours wrote them.
+        unknown: files of a folder that were skipped because of their ending.
         unreadable: what is wrong with each file of a folder or glob that cannot be read. Such files
             are left out, the same in every pass and every part.
         places: with a share, where each post of the present pass came from so far, as numbers that
@@ -99,7 +99,7 @@ class PostStream:
         return self._done + (self._raw.tell() if self._raw is not None else self._share)
 
     def remarks(self) -> list[str]:
-        """What a reader of the results should know of the files."""
+        """What a reader of the results should know about the files."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
         files = (
             "file could not be read and was" if count == 1 else "files could not be read and were"
@@ -212,10 +212,10 @@ def open_posts(
     share: Share | None = None,
     taken: Collection[str] = (),
 ) -> PostStream:
-    """Open dumps of posts of any known shape; what they look like is decided here.
+    """Open dumps of posts of any known format, which is detected.
 
-    Read are the formats of `siamese_news.data.readers.registry`, BEIR corpora, any other JSON, JSON
-    lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
+    Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
+    JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
 
     Args:
         sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
@@ -223,16 +223,16 @@ def open_posts(
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
-        encoding: what the text files are written in; else by a look at each.
+        encoding: of the text files; detected by default.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows.
         first_rows: read only so many rows of each file.
-        share: read only this part of the rows; without a post it is no error then.
+        share: read only this part of the rows, which may then be without a post.
         taken: ids that a post of another part has already.
 
     Raises:
-        InputError: for what is not there or is no file of posts, and where no field fits. While
+        InputError: for missing files, files without posts, and where no field fits. While
             reading: for the first bad row if `strict`, and where nothing at all could be used.
 
     Example:

@@ -1,4 +1,4 @@
-"""Values of a record in the shape that a post has them, dates in UTC among them."""
+"""Converts values of records to those of posts, such as dates to UTC."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -40,12 +40,12 @@ _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 
 
 def iso_date(value: Any) -> str | None:
-    """The moment in UTC, whole seconds; None where `value` is no date that has one meaning.
+    """The moment in UTC, whole seconds; None unless `value` is an unambiguous date.
 
-    Read are ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
+    Reads ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
     Twitter v1.1 and of e-mail, ``10.11.2018``, ``20181010``, ``20181010201924`` and seconds (milli,
     micro, nano) since 1970. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
-    eleventh, so it is none.
+    eleventh, so it is ambiguous.
     """
     try:
         if isinstance(value, str):
@@ -116,7 +116,7 @@ def text_value(value: Any, name: str) -> str:
     """A text, cleaned.
 
     Raises:
-        BadRow: for what is no string.
+        BadRow: it is not a string.
     """
     if type(value) is not str:
         raise BadRow("no text", f"field '{name}' is a {kind(value)}, expected a string")
@@ -127,7 +127,7 @@ def id_value(value: Any, name: str) -> str:
     """An id, digit for digit.
 
     Raises:
-        BadRow: for what is no string or whole number, or cannot be an id.
+        BadRow: it is not a string or whole number, or not a valid id.
     """
     if type(value) is int:
         return str(value)

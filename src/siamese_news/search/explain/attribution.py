@@ -1,4 +1,4 @@
-"""An article as a model reads it, a sentence after the other, and what each adds to a score."""
+"""Attributes the score of a post to the sentences of an article."""
 
 from collections.abc import Collection, Mapping
 
@@ -76,7 +76,7 @@ class Reader:
         given, explanation, places = self._dense(self._ids, "article", vector)
         part, _, _ = self._dense(self._ids, "article", mine)
         back, _, _ = self._dense(ids, "post", mine)
-        # Sentences stand for what is the article's own.
+        # Sentences account for the article's own part of the score.
         by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
         contributions += np.bincount(self._of_id, given, count)

@@ -262,7 +262,7 @@ def _fit(
         temperature=task["lists"]["temperature"],
     )
     trainer = trainer_of(config, out, [], enable_checkpointing=False)
-    go_on = "the same command begins anew, with what the teacher has said so far"
+    go_on = "the same command starts over, with the teacher's vectors so far"
     fit(trainer, module, go_on=go_on, train_dataloaders=batches)
     return student.cpu().eval()
 

@@ -175,9 +175,9 @@ def _fit(
     resume = _checked_resume(config["resume"], folder)
     if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
         resume = str(folder / "last.ckpt")
-        log.info("the job was restarted; going on from %s", resume)
+        log.info("the job was restarted; continuing from %s", resume)
     try:
-        go_on = f"go on with resume={folder}/last.ckpt hydra.run.dir={out}"
+        go_on = f"continue with resume={folder}/last.ckpt hydra.run.dir={out}"
         fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
     except Requeued:
         if is_first_process():
@@ -194,14 +194,14 @@ def _fit(
 
 
 def _checked_resume(resume: str | None, folder: Path) -> str | None:
-    """The checkpoint to go on from; the best so far lies beside it, so the folder must be ours."""
+    """The checkpoint to continue from, which must be in this folder, as is the best one so far."""
     if not resume:
         return None
     if not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
     if Path(resume).resolve().parent != folder.resolve():
         raise InputError(
-            f"resume={resume} is of another run folder; go on in that one: add "
+            f"resume={resume} belongs to another run folder; continue in that one: add "
             f"hydra.run.dir={Path(resume).parent.parent}"
         )
     return resume

@@ -97,7 +97,7 @@ def read_reranking(name: str) -> RerankCollection:
 
     Raises:
         InputError: a file is missing or malformed; a topic without a year or candidates; a
-            candidate that is no post of the corpus.
+            candidate that is not in the corpus.
     """
     root = os.environ.get(VARIABLE)
     # An absolute path replaces what it is joined to.
@@ -217,7 +217,7 @@ def words_of_collection(
         collection: whose queries and posts are read.
         vocabulary: V words with a vector.
         matrix: (V, E) their vectors.
-        least: how often a word must occur to stand in the table. A word that occurs once in the
+        least: how often a word must occur to be in the table. A word that occurs once in the
             whole collection joins no two texts, so its vector needs no training.
         unknown_range: see `TokenEmbedding`.
 
