@@ -141,11 +141,12 @@ def _file(name: str, options: dict[str, Any]) -> bool:
     """Describe a file or folder; True if some of it cannot be read."""
     from siamese_news.data.articles import ONLY_ARTICLES, read_articles
     from siamese_news.data.readers.inputs import plain_suffix
+    from siamese_news.utils.terminal import counted
 
     if plain_suffix(name) not in ONLY_ARTICLES:
         return _posts(name, options)
     articles = read_articles([name])
-    _say(f"{name}: {len(articles)} article{'' if len(articles) == 1 else 's'}")
+    _say(f"{name}: {counted(len(articles), 'article')}")
     for article in articles[:_SHOWN]:
         _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
     return False
@@ -201,5 +202,5 @@ def _dates(dates: list[str], posts: int) -> str:
     if not dates:
         return "no dates were found; if there are any, name their field with --date-field"
     left = posts - len(dates)
-    without = f"; {left:,} posts have no readable date" if left else ""
+    without = f"; {left:,} without a readable date" if left else ""
     return f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}"

@@ -59,12 +59,7 @@ Item = tuple[int, np.ndarray, list[np.ndarray]]
 
 
 class GroupDataset(Dataset[Item]):
-    """A group of a sampler -> (article index, its token ids, its posts' token ids).
-
-    Args:
-        articles: token ids per article.
-        posts: token ids per post.
-    """
+    """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
 
     def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
         self.articles = articles

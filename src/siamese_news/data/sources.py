@@ -110,7 +110,7 @@ def open_source(folder: str) -> Collection:
     """
     if folder == BUNDLED:
         return bundled()
-    path = _inside(folder)
+    path = data_path(folder)
     return read_ast(path).collection if path.is_file() else read_collection(path)
 
 
@@ -118,10 +118,15 @@ def open_posts_of(folder: str) -> dict[str, Post]:
     """The posts alone of a source as `open_source` names it; it may lack articles and pairs."""
     if folder == BUNDLED:
         return bundled().posts
-    return read_corpus(_inside(folder))
+    return read_corpus(data_path(folder))
 
 
-def _inside(folder: str) -> Path:
+def data_path(folder: str) -> Path:
+    """The path of a source: absolute, or inside ``$SIAMESE_NEWS_DATA``.
+
+    Raises:
+        InputError: it does not exist, or the variable is not set or names no folder.
+    """
     if Path(folder).is_absolute():
         if not Path(folder).exists():
             raise InputError(f"{folder}: no such folder or file; expected one in the BEIR layout")

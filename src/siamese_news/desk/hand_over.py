@@ -30,10 +30,6 @@ _LABEL_COLUMNS = ("post", "label", "annotator", "note", "at", "copy_of", "score"
 def make(desk: Desk, kind: str) -> Path:
     """Write a file into the project's export folder and return its path.
 
-    Args:
-        desk: the project.
-        kind: one of `KINDS`.
-
     Raises:
         InputError: what it is made from does not exist yet.
     """

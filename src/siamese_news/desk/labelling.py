@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -15,15 +16,11 @@ from siamese_news.desk.requests import body_of, page, text_in
 from siamese_news.labels.journal import CONFLICT, LABELS
 
 
+@dataclass(frozen=True)
 class Labelling:
-    """Answers of a project.
+    """Responses about the labels of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     def label_view(self, request: Request) -> Response:
         """The view that labels."""

@@ -1,6 +1,7 @@
 """Requests of the view of posts: filtered, sorted, one page at a time."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,15 +18,11 @@ PAGE = 50
 """Posts that come at one time."""
 
 
+@dataclass(frozen=True)
 class Listing:
-    """Answers of a project.
+    """Responses about the posts of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     def posts_view(self, request: Request) -> Response:
         """The view of posts."""

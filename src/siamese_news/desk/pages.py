@@ -53,12 +53,7 @@ def _script(view: str) -> str:
 
 
 def view(name: str, **values: Any) -> tuple[str, str]:
-    """A whole page and its content security policy.
-
-    Args:
-        name: one of `VIEWS`.
-        values: for its template.
-    """
+    """A whole page and its content security policy."""
     style, script = _style(), _script(name)
     html = (
         _templates()

@@ -110,13 +110,7 @@ class Results:
             return bool(without) or not words or _key(words) in self._answers
 
     def first(self, asked: Asked, after: int, count: int) -> list[int]:
-        """The first ranks of `find` beyond a rank, without looking for all that there are.
-
-        Args:
-            asked: which posts.
-            after: a rank.
-            count: how many.
-        """
+        """The first ranks of `find` beyond a rank, without looking for all that there are."""
         keep = self._narrow(asked)
         asking = wanted(split(asked.words)[0])
         found: list[int] = []

@@ -85,9 +85,6 @@ class Search:
     """The search of a project: started, watched, stopped.
 
     Everything is read from the project's folder, so the search survives a restart of the server.
-
-    Args:
-        project: whose search.
     """
 
     def __init__(self, project: Project) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -25,15 +25,11 @@ from siamese_news.errors import InputError
 _LOOKED_AT = 100  # files of posts
 
 
+@dataclass(frozen=True)
 class Searching:
-    """Answers of a project.
+    """Responses about the search of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     async def upload(self, request: Request) -> Response:
         """Keep an uploaded file."""

@@ -26,11 +26,6 @@ class Guard:
     - The token must be there: in the address for the first request, then in a cookie that scripts
       cannot read and that other sites' requests do not carry.
     - What changes anything must say that it comes from this origin (CSRF).
-
-    Args:
-        app: what is guarded.
-        token: the secret.
-        port: the server listens on.
     """
 
     def __init__(self, app: App, token: str, port: int) -> None:

@@ -1,5 +1,6 @@
 """Requests of the views that decide and hand over: goals, certificates, files."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,15 +14,11 @@ from siamese_news.desk.requests import body_of, number_in, shares_in, text_in
 from siamese_news.errors import InputError
 
 
+@dataclass(frozen=True)
 class Settling:
-    """Answers of a project.
+    """Responses about the goals, certificate and files of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     async def settings(self, request: Request) -> Response:
         """Keep what counts as relevant."""

@@ -62,10 +62,6 @@ class Standing:
     The posts are those that `audit` draws for the same threshold, in the order of its keyed hash. A
     label counts once every post before it in that order has one, so what counts is a random sample
     without replacement, whatever else was labelled.
-
-    Args:
-        project: whose results.
-        log: the labels.
     """
 
     def __init__(self, project: Project, log: LabelJournal) -> None:

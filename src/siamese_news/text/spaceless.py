@@ -119,9 +119,6 @@ def bigrams(run: str) -> list[str]:
     """The overlapping pairs of neighbouring characters; one character alone is itself.
 
     A character three times or more counts as twice, as in words of other scripts.
-
-    Args:
-        run: letters of these scripts, NFC.
     """
     found: list[str] = []
     for script in _SCRIPTS.findall(_LONG_RUN.sub(r"\1\1", run)):

@@ -40,10 +40,6 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     A folder that holds the result of the same configuration is not trained again. If several
     processes run, only the first one writes and returns a row.
 
-    Args:
-        config: the composed configuration.
-        out: the folder for everything the run writes.
-
     Raises:
         InputError: the folder holds the result of another configuration, or the task refuses one of
             its options.
@@ -84,10 +80,6 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
 def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     """The row of a folder, if a job with this configuration has finished there.
-
-    Args:
-        config: the resolved configuration, plain values.
-        folder: of the job.
 
     Returns:
         The row; None where no job has finished, or where ``resume`` asks for more training.

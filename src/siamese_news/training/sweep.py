@@ -67,11 +67,7 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds.
-
-    Args:
-        rows: the rows of `training.rerank.run`.
-    """
+    """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds."""
     from siamese_news.training.rerank.results import SUFFIXES
 
     years = sorted({row["fold"] for row in rows})

@@ -46,11 +46,6 @@ class WholeCheckpoints(TorchCheckpointIO):
     ) -> None:
         """Save a checkpoint.
 
-        Args:
-            checkpoint: what Lightning keeps.
-            path: a local file.
-            storage_options: none are known.
-
         Raises:
             TypeError: options were given.
         """
@@ -168,9 +163,6 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
 
 def begin(config: Mapping[str, Any]) -> None:
     """Prepare a task: check its devices, set the seed and the threads.
-
-    Args:
-        config: the resolved configuration.
 
     Raises:
         InputError: a task that trains on one device, which only ``link`` does not, has several.

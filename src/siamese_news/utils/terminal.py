@@ -13,6 +13,11 @@ def clean(text: str) -> str:
     return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in _UNSAFE)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, such as ``1 post`` and ``1,200 posts``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def quiet_libraries() -> None:
     """Silence start-up messages of libraries that no user can do anything about."""
     # torchmetrics imports matplotlib if it is installed, which lists its fonts the first time.

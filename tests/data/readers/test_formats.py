@@ -92,6 +92,16 @@ def test_chats_of_one_export_keep_their_ids_apart(tmp_path):
     assert [post.id for post in open_posts([path])] == ["1234567890/2", "99/2"]
 
 
+def test_a_bad_reply_does_not_cost_its_thread(tmp_path):
+    page = json.loads(SAMPLES["YouTube Data API"].read_text(encoding="utf-8"))
+    page["items"][0]["replies"]["comments"].insert(0, {"kind": "youtube#comment", "id": "x"})
+    path = tmp_path / "comments.json"
+    path.write_text(json.dumps(page))
+    stream = open_posts([path])
+    assert [post.id for post in stream] == ["Ugx1", "Ugx1.9z"]
+    assert str(stream.counts) == "2 posts read, 1 row rejected (1 unexpected shape)"
+
+
 def test_the_table_in_the_documents_is_current():
     document = Path(__file__).parents[3] / "docs" / "formats.md"
     text = document.read_text(encoding="utf-8")

@@ -300,7 +300,7 @@ def _own_metadata(value: Any) -> dict[str, Any]:
     if not value and (value is None or isinstance(value, dict | str)):
         return {}
     if not isinstance(value, dict):
-        raise BadRow("bad metadata", f"field 'metadata' is a {kind(value)}, expected an object")
+        raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
     plain: dict[str, Any] = plain_value(value)
     return plain
 
@@ -330,7 +330,7 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
 def _missing(names: Sequence[str], record: Record, reason: str) -> BadRow:
     for name in names:
         if name in record:
-            return BadRow(reason, f"field '{name}' is a null, expected a value")
+            return BadRow(reason, f"field '{name}' is null, expected a value")
     either = "" if len(names) == 1 else " (any one of them)"
     expected = "', '".join(names)
     have = ", ".join(clean_text(name)[:40] for name in list(record)[:12]) or "none"

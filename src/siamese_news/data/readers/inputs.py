@@ -265,12 +265,7 @@ def is_results(names: Any) -> bool:
 def as_written(
     rows: Iterator[tuple[int, Record | BadRow, Any]], names: Sequence[str]
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
-    """The rows of a table; those of our own results without the apostrophes against formulas.
-
-    Args:
-        rows: line, record, the row as it came.
-        names: the columns of the table.
-    """
+    """The rows of a table; those of our own results without the apostrophes against formulas."""
     if not is_results(names):
         yield from rows
         return

@@ -18,7 +18,7 @@ from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, counted
 
 SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
 """What a file of posts in a folder ends in."""
@@ -101,10 +101,7 @@ class PostStream:
     def remarks(self) -> list[str]:
         """What a reader of the results should know about the files."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
-        files = (
-            "file could not be read and was" if count == 1 else "files could not be read and were"
-        )
-        return [f"{count:,} {files} left out: {named}"] * bool(count)
+        return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""

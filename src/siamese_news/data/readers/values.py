@@ -119,7 +119,7 @@ def text_value(value: Any, name: str) -> str:
         BadRow: it is not a string.
     """
     if type(value) is not str:
-        raise BadRow("no text", f"field '{name}' is a {kind(value)}, expected a string")
+        raise BadRow("no text", f"field '{name}' is {kind(value)}, expected a string")
     return clean_text(value)
 
 
@@ -139,7 +139,7 @@ def id_value(value: Any, name: str) -> str:
         )
     if not isinstance(value, str):
         raise BadRow(
-            "no id", f"field '{name}' is a {kind(value)}, expected a string or a whole number"
+            "no id", f"field '{name}' is {kind(value)}, expected a string or a whole number"
         )
     if value.isalnum():
         return str(value)

@@ -140,14 +140,7 @@ def check(
     without: NDArray[np.float32],
     lengths: Sequence[int],
 ) -> Check | None:
-    """The test of an explanation; None where no sentence has a surplus.
-
-    Args:
-        score: of the whole article.
-        surplus: of the sentences.
-        without: the scores of the article without each sentence.
-        lengths: tokens of the sentences.
-    """
+    """The test of an explanation; None where no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
         return None
     named = int(surplus.argmax())

@@ -76,13 +76,7 @@ _HELD = 8  # pieces in memory
 
 
 class Table:
-    """Writes a table, and in a .npy file which row each piece begins with.
-
-    Args:
-        path: of the table.
-        columns: names and types.
-        packed: whether the pieces are packed with zstd.
-    """
+    """Writes a table, and in a .npy file which row each piece begins with."""
 
     def __init__(self, path: Path, columns: Mapping[str, Any], *, packed: bool) -> None:
         import pyarrow as pa
@@ -113,11 +107,7 @@ class Table:
 
 
 class TableRows:
-    """Reads what `Table` wrote, by row.
-
-    Args:
-        path: of the table.
-    """
+    """Reads what `Table` wrote, by row."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa

@@ -26,12 +26,7 @@ _BITS = 18  # of the hash of a pair: a table of so many flags stays in the proce
 
 
 class Bounds:
-    """Upper bounds for the scores of a scorer as it is now.
-
-    Args:
-        form: of the scorer.
-        codes: of the tokens of the index.
-    """
+    """Upper bounds for the scores of a scorer as it is now."""
 
     def __init__(self, form: ScoreForm, codes: Codes) -> None:
         self.form, self.articles = form, form.terms.shape[0]

@@ -104,9 +104,6 @@ def build(
 class IndexChange:
     """Changes an existing index; the caller holds it with `output_lock`.
 
-    Args:
-        path: its folder.
-
     Raises:
         InputError: there is no index, or it is damaged, incomplete or has another version.
     """

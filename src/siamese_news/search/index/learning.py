@@ -160,11 +160,6 @@ class _Best:
     They wait until there are many, so that the best of them come first: the least that is of use
     is high then, and few of the others are left.
 
-    Args:
-        scorer: one that observes.
-        bounds: of it.
-        posts: the pool.
-
     Attributes:
         scored: rows over all segments.
     """

@@ -208,12 +208,7 @@ _ROUNDING = np.float32(1e-6)
 
 
 class StoredPosts(Sequence[Post]):
-    """Posts of a segment that are read when they are looked at.
-
-    Args:
-        segment: where they are.
-        rows: which they are.
-    """
+    """Posts of a segment that are read when they are looked at."""
 
     def __init__(self, segment: Segment, rows: NDArray[np.int64]) -> None:
         self._segment, self._rows = segment, rows
@@ -234,13 +229,7 @@ class StoredPosts(Sequence[Post]):
 
 
 def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]:
-    """The scores of all posts, in their order.
-
-    Args:
-        scorer: one that has observed them.
-        posts: the posts.
-        articles: how many the scorer has.
-    """
+    """The scores of all posts, in their order."""
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
             part = _part(scorer, posts, number, rows)

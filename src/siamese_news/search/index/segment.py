@@ -102,13 +102,7 @@ def in_steps(
 
 
 class SegmentWriter:
-    """Writes the files of a segment.
-
-    Args:
-        folder: an empty folder.
-        codes: of the tokens.
-        dimensions: D.
-    """
+    """Writes the files of a segment."""
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         import pyarrow as pa
@@ -168,11 +162,6 @@ class SegmentWriter:
 
 class Segment:
     """The posts of a segment, by row.
-
-    Args:
-        folder: of the segment.
-        codes: of the tokens.
-        deleted: rows that are deleted.
 
     Attributes:
         live: (P,) which rows are not deleted.

@@ -26,11 +26,7 @@ _TOKENS = 1 << 31
 
 
 class RowMaker:
-    """Reads posts with a model.
-
-    Args:
-        model: any model of this package.
-    """
+    """Reads posts with a model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -19,9 +19,6 @@ class ShardFolder:
     ``n.scored.json`` (once its rows are written), and the files that these name.
     ``pool-r`` holds what all parts observed in pass r.
 
-    Args:
-        out: the results' file.
-
     Attributes:
         shards: how many parts there are, once `start` has been called.
     """

@@ -158,11 +158,6 @@ _TOGETHER = 1 << 22
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
     """Join what the parts observed in this pass; all of them have.
 
-    Args:
-        opened: what is asked.
-        folder: of all parts.
-        say: prints what was learned.
-
     Returns:
         The parts that must be read again first, because another part has one of their ids.
 
@@ -193,11 +188,6 @@ def finish(
     opened: OpenQuery, folder: ShardFolder, stream: PostStream
 ) -> tuple[Filtered, Decided, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
-
-    Args:
-        opened: what is asked.
-        folder: of all parts.
-        stream: the files of posts.
 
     Returns:
         What was found, what was looked for, and what a user should know.

@@ -90,13 +90,7 @@ def run_together(
 
 
 class Worker:
-    """What does the steps in a process of its own.
-
-    Args:
-        query: the query.
-        seeds: its seeds.
-        folder: of all parts.
-    """
+    """What does the steps in a process of its own."""
 
     def __init__(self, query: Query, seeds: Seeds, folder: ShardFolder) -> None:
         self._query, self._seeds, self._folder = query, seeds, folder
@@ -113,12 +107,7 @@ class Worker:
 
 
 class LocalWorkers:
-    """Local processes, each with the model loaded once.
-
-    Args:
-        count: how many.
-        worker: the work of each of them.
-    """
+    """Local processes, each with the model loaded once."""
 
     def __init__(self, count: int, worker: Worker) -> None:
         context = importing([__name__])  # no effect where it was begun earlier

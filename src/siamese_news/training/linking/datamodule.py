@@ -223,12 +223,7 @@ class LinkDataModule(pl.LightningDataModule):
         return self.train_set.text_groups()
 
     def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: IdsOf) -> None:
-        """Turn every training text into token ids, once.
-
-        Args:
-            tokenizer: text -> tokens.
-            vocabulary: tokens -> ids.
-        """
+        """Turn every training text into token ids, once."""
 
         def ids(text: str, side: Side) -> np.ndarray:
             token_ids = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)

@@ -46,10 +46,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
 
-    Args:
-        config: the resolved configuration, plain values.
-        out: the folder of the run.
-
     Returns:
         One row of the comparison table; None on other processes than the first, and where SLURM is
         to run the job again.

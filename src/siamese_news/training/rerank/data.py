@@ -1,6 +1,5 @@
 """The reranking collection: topics by year, candidates, graded judgements, folds, vocabulary."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, text_of
+from siamese_news.data.sources import data_path
 from siamese_news.data.trec import read_qrels, read_run
 from siamese_news.encoders.embedding import unknown_vectors
 from siamese_news.errors import InputError
 from siamese_news.text.vocabulary import Vocabulary, stable_hash
 
-VARIABLE = "SIAMESE_NEWS_DATA"
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
@@ -99,14 +98,7 @@ def read_reranking(name: str) -> RerankCollection:
         InputError: a file is missing or malformed; a topic without a year or candidates; a
             candidate that is not in the corpus.
     """
-    root = os.environ.get(VARIABLE)
-    # An absolute path replaces what it is joined to.
-    folder = Path(root or "") / name
-    if not folder.is_dir() or not (root or folder.is_absolute()):
-        raise InputError(
-            f"the collection '{name}' is looked for in the folder that {VARIABLE} names, which is "
-            f"{root!r}; set it to the folder that holds '{name}'"
-        )
+    folder = data_path(name)
     queries, years = read_queries(folder)
     posts, urls = {}, {}
     path = folder / "corpus.jsonl.gz"

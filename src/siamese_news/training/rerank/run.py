@@ -53,10 +53,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     smoothed one ``out/test+ql+near.run.gz``, the figures per topic
     ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` continues from there.
 
-    Args:
-        config: the resolved configuration, plain values.
-        out: the folder of the run.
-
     Returns:
         One row of the comparison table.
     """
