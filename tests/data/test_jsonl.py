@@ -48,7 +48,7 @@ def test_bom_and_crlf(tmp_path):
         ('{"_id": "2", "text": "x"', r":2: not JSON"),
         ('["a"]', r":2: a list, expected a JSON object"),
         ("7", r":2: a number, expected a JSON object"),
-        ("NaN", r":2: a JSON"),
+        ("NaN", r":2: a number"),
         ('{"text": "x"}', r":2: field '_id', 'id_str', 'id' \(any one of them\) is missing"),
         ('{"_id": "2"}', r":2: field 'full_text', 'text' \(any one of them\) is missing"),
         ('{"_id": "2", "text": 5}', r":2: field 'text' is a number, expected a string"),
