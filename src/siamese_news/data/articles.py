@@ -296,7 +296,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
 
 
 def _sniffed(source: Input) -> str:
-    """What comes through a pipe: JSON lines, a web page or a text."""
+    """The suffix for the content of a pipe: JSON lines, a feed, a web page or a text."""
     assert source.path is not None
     if not source.size:
         raise InputError(f"{source.name}: is empty, expected an article")
@@ -316,7 +316,7 @@ def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Found]]:
 
 
 def _json_file(path: Path, name: str) -> Iterator[tuple[str, Found]]:
-    """One object or a list of them over many lines; else an object a line."""
+    """One object or a list of them over many lines; otherwise one object per line."""
     data = _whole(path, name)
     try:
         content = decode_value(data.removeprefix(b"\xef\xbb\xbf"))

@@ -42,7 +42,7 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
 
 
 def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
-    """For each article the others that share a post with it."""
+    """For each article, the others that share a post with it."""
     articles_of: dict[int, list[int]] = defaultdict(list)
     for article, own in enumerate(posts):
         for post in own:

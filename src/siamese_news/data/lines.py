@@ -32,7 +32,7 @@ class BadRow(Exception):
 
 
 class Lines(Protocol):
-    """What gives lines: a binary stream, or what chooses among the lines of one."""
+    """A source of lines: a binary stream, or a selection of its lines."""
 
     def readline(self, limit: int, /) -> bytes:
         """The next line, or its first `limit` bytes; empty at the end."""
@@ -113,7 +113,7 @@ def read_lines(
 def or_refuse(
     path: str | Path, number: int, line: bytes | BadRow, decode: Callable[[bytes], Decoded]
 ) -> Decoded:
-    """What `decode` makes of a line.
+    """The decoded line.
 
     Raises:
         InputError: with ``path:line``, where the line is a `BadRow` or becomes one.

@@ -107,7 +107,7 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
 
 
 def read_pdf(data: bytes, where: str) -> dict[str, Any]:
-    """As `read_docx`, by pypdf; a page that is a picture has no text.
+    """Like `read_docx`, by pypdf; a page that is a picture has no text.
 
     Raises:
         InputError: where pypdf is not installed, or the file has no text or is damaged.

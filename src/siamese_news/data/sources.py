@@ -19,7 +19,7 @@ SPLIT = "train"
 
 @dataclass(frozen=True, slots=True)
 class AstFile:
-    """What a file held, and how many of its rows were dropped."""
+    """The content of a file, and how many of its rows were dropped."""
 
     collection: Collection
     rows: int
@@ -72,11 +72,11 @@ VARIABLE = "SIAMESE_NEWS_DATA"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """What is ranked, and what is right.
+    """Articles, the posts to rank for them, and the relevant ones.
 
     Attributes:
         name: ``<collection>/<split>``.
-        articles: the articles that ask.
+        articles: the seed articles.
         posts: the pool that is ranked for each of them.
         qrels: article id -> post id -> grade.
         one_story: all articles are seeds of one story and share the relevant posts, which the

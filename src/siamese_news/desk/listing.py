@@ -71,7 +71,7 @@ class Listing:
         return JSONResponse(content | {"html": html, "next": following})
 
     def count(self, request: Request) -> Response:
-        """How many posts there are, and when."""
+        """The number of posts, and their timeline."""
         results = self.desk.results()
         ranks = results.find(_asked(request.query_params))
         return JSONResponse({"found": len(ranks), "timeline": pages.timeline(results, ranks)})

@@ -100,7 +100,7 @@ class Project:
             lock.release()
 
     def config(self) -> dict[str, Any]:
-        """What `update` wrote.
+        """The saved values.
 
         Raises:
             InputError: for a damaged file.
@@ -145,7 +145,7 @@ class Project:
         ]
 
     def sources(self, kind: str) -> list[str]:
-        """What a command names for a kind, from the folder of the project."""
+        """The arguments of a command for a kind of input, relative to the folder of the project."""
         own = self.folder / "inputs" / kind
         files = any(not path.name.startswith(".") for path in own.iterdir())
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])

@@ -177,7 +177,7 @@ class Results:
         return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
 
     def at_thousandths(self) -> dict[str, Any]:
-        """How many posts have a score or more, for every thousandth from ``first`` on."""
+        """Number of posts at or above each thousandth of a score, from ``first`` on."""
         if not len(self):
             return {"first": 0, "counts": [0]}
         places = np.floor(np.round(self.scores * 1000, 6)).astype(np.int64)

@@ -73,7 +73,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
 
 
 def command_line(arguments: list[str]) -> str:
-    """As typed in a shell."""
+    """The command as typed in a shell."""
     return shlex.join([PROGRAM, *arguments])
 
 

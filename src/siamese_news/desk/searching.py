@@ -11,8 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from siamese_news.data.readers.detect import detect
-from siamese_news.data.readers.detected import Choice
+from siamese_news.data.readers.detect import Choice, detect
 from siamese_news.data.readers.fields import UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
@@ -86,7 +85,7 @@ class Searching:
         return JSONResponse({})
 
     async def events(self, request: Request) -> Response:
-        """Tell how far the search is, until it ends."""
+        """Stream the progress of the search until it ends."""
 
         async def rows() -> AsyncIterator[str]:
             while not await request.is_disconnected():

@@ -96,7 +96,7 @@ class Guard:
 
 
 def sha256(text: str) -> str:
-    """As a content security policy names an inline script or style."""
+    """The hash by which a content security policy names an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -228,7 +228,7 @@ def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _verified(
     matrix: Any, sizes: np.ndarray, left: np.ndarray, right: np.ndarray, threshold: float
 ) -> np.ndarray:
-    """Which of the pairs have at least this Jaccard similarity, exactly."""
+    """Whether each pair has at least this Jaccard similarity, exactly."""
     near = np.zeros(len(left), bool)
     for start in range(0, len(left), _PAIRS):
         a, b = left[start : start + _PAIRS], right[start : start + _PAIRS]

@@ -105,7 +105,7 @@ def _read_binary(
 def _read_text(
     path: Path, count: int, width: int, limit: int | None
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """As `read_vector_file`; `count` words are promised by the first line, 0 where none are."""
+    """Like `read_vector_file`; `count` is the number of words in the first line, or 0."""
     words: dict[str, None] = {}
     values = array("f")
     number = 0

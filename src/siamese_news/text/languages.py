@@ -1,4 +1,4 @@
-"""Which language a text is in, and the words of a language that say nothing about a text.
+"""The language of a text, and the stop words of a language.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
 English: that takes about as long as loading torch.

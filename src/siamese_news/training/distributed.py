@@ -109,7 +109,7 @@ class RankMonitor(pl.Callback):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Say which rank failed and why, and end all."""
+        """Log which rank failed and why, and end all processes."""
         if not self._watching:
             return
         # If another rank is the cause, the watching thread learns of it and ends this process.

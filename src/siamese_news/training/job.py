@@ -1,4 +1,4 @@
-"""One training job: the task it runs, its result, and whether a folder holds it already."""
+"""One training job: the task it runs, its result, and whether a folder already holds it."""
 
 import json
 import logging

@@ -14,7 +14,7 @@ _PACKAGE = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
 
 
 def added(kind: Kind) -> dict[str, EntryPoint]:
-    """What the installed packages add, by the name that a user types."""
+    """The entry points of installed packages, by the name that a user types."""
     return {point.name: point for point in entry_points(group=f"siamese_news.{kind}")}
 
 
@@ -24,7 +24,7 @@ def package_of(point: EntryPoint) -> str:
 
 
 def load(point: EntryPoint) -> Any:
-    """What an entry point names.
+    """Load an entry point.
 
     Raises:
         InputError: it cannot be imported; the message names the package.

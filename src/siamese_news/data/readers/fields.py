@@ -78,7 +78,7 @@ _FIELDS = 100  # fields that are offered
 
 
 class UnknownFields(InputError):
-    """Which fields of a file hold the text, the id or the date was not recognized.
+    """The fields of the text, the id or the date of a file were not recognized.
 
     Attributes:
         samples: the fields, in the order of the file, and up to three values of each.
@@ -91,7 +91,7 @@ class UnknownFields(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields a reader takes.
+    """The fields that a reader uses.
 
     Attributes:
         texts: fields for the text, best first; a record's first one counts.
@@ -256,7 +256,7 @@ def _present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str,
 
 
 def generic(fields: Fields) -> Convert:
-    """What makes posts of flat records; the first field for the text that is not empty counts."""
+    """Make a converter of flat records; the first field for the text that is not empty counts."""
     texts, ids, title, spare = fields.texts, fields.ids, fields.title, fields.spare
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]

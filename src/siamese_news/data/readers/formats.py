@@ -19,7 +19,7 @@ from siamese_news.data.records import Post
 # What a converter may stumble over where a record is not in the shape of its format.
 SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 CONTEXT = "@of"
-"""The field of a record that holds the plain values around it, for formats that need them."""
+"""The field with the plain values of the enclosing object, for formats that need them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,19 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One entry of the registry: all that a new format needs.
+    """A known format: an entry of the registry.
 
     Attributes:
         name: for people.
-        recognised: by what, for people.
+        recognised: how it is recognised, for people.
         text_field: where the text is, for people.
         id_field: where the id is, likewise.
-        matches: whether a record has this shape; None where `columns` say it.
-        convert: its posts; None where `columns` say it.
+        matches: whether a record has this shape; None if `columns` decide.
+        convert: makes its posts; None if `columns` do.
         columns: of a flat format.
-        inside: where the records lie in an object around them: paths with dots, such as
+        inside: where the records are in an enclosing object: paths with dots, such as
             ``data.videos``; a list on the way is written ``[]``.
-        context: whether the record needs the plain values of the object around it, as `CONTEXT`.
+        context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
         header: the columns of a table without a header.
     """
 
@@ -112,7 +112,7 @@ class Format:
         return []
 
     def converter(self, names: Iterable[str]) -> Convert:
-        """What makes posts of the records of a file whose records have the fields `names`."""
+        """The function that makes posts of records with the fields `names`."""
         one = self.convert
         if one is None:
             assert self.columns is not None

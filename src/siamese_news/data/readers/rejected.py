@@ -38,7 +38,7 @@ class Counts:
         return sum(self.reasons.values())
 
     def __str__(self) -> str:
-        """In words, such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
+        """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
         words = f"{counted(self.read, 'post')} read"
         if self.empty:
             words += f" ({self.empty:,} with an empty text)"

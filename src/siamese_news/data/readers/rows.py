@@ -7,7 +7,7 @@ import orjson
 
 from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
-from siamese_news.data.readers.detected import Detected
+from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
@@ -118,7 +118,7 @@ def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
 def without_duplicates(
     posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
 ) -> tuple[Sequence[int], list[Rejection]]:
-    """Which of the posts have an id of their own, and the rejections of the others.
+    """The indexes of posts whose id is new, and the rejections of the others.
 
     Args:
         posts: the posts.

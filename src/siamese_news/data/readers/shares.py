@@ -1,4 +1,4 @@
-"""How n readers share the same files: each row is one reader's, and every reader knows whose."""
+"""How several readers share the same files, so that each row is read by exactly one of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Share:
 
 
 def owners(sizes: Sequence[int], count: int) -> list[int | None]:
-    """Which part reads each file, by their sizes; None: all parts do, each its rows.
+    """The part that reads each file, by their sizes; None if each part reads some of its rows.
 
     Files too large for one part are shared by rows; the others go whole to the part that has least
     so far, the largest first. So no part reads many files of which it needs little.

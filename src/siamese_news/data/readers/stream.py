@@ -5,8 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.readers.detect import detect
-from siamese_news.data.readers.detected import Choice, Detected
+from siamese_news.data.readers.detect import Choice, Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
@@ -33,14 +32,14 @@ class PostStream:
 
     Attributes:
         detected: what each input looks like, in reading order.
-        counts: of the present or last pass.
+        counts: of the current or last pass.
         total_bytes: of all files on disk; None where a pipe is among them.
         own: files that were skipped because a command of ours wrote them.
         unknown: files of a folder that were skipped because of their ending.
-        unreadable: what is wrong with each file of a folder or glob that cannot be read. Such files
-            are left out, the same in every pass and every part.
-        places: with a share, where each post of the present pass came from so far, as numbers that
-            are ordered as the posts are in the input; whoever takes them empties the list.
+        unreadable: the errors of files of a folder or glob that cannot be read. They are left out
+            of every pass and part.
+        places: with a share, the positions of the posts of the current pass in the input, as
+            ascending numbers; the caller empties the list.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class PostStream:
 
     @property
     def bytes_read(self) -> int:
-        """How much of `total_bytes` the present pass has read."""
+        """How much of `total_bytes` the current pass has read."""
         return self._done + (self._raw.tell() if self._raw is not None else self._share)
 
     def remarks(self) -> list[str]:

@@ -26,7 +26,7 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How a CSV or TSV is written.
+    """The layout of a CSV or TSV.
 
     Attributes:
         names: the header's columns; empty if the first line is not a header.
@@ -60,7 +60,7 @@ def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = (
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> int:
-    """Which of the first rows is the header: the first, or one below with known names."""
+    """The index of the header among the first rows: 0, or that of a later row with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
         others = names & {*IDS, *(name for options in METADATA.values() for name in options)}

@@ -149,7 +149,7 @@ class Reader:
     def _dense(
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], Explanation, NDArray[np.int64]]:
-        """What each id adds to the cosine with `towards`, and the places that the encoder reads."""
+        """What each id contributes to the cosine with `towards`, and the places that are read."""
         import torch
 
         model = self._model
@@ -175,7 +175,7 @@ class Reader:
     def _attention(
         self, explanation: Explanation, places: NDArray[np.int64]
     ) -> dict[str, NDArray[np.float64]]:
-        """By name, (sentences, H): what the relay, or the mean token, gives each sentence."""
+        """By name, (sentences, H): the attention of the relay or the mean token to each one."""
         found = {}
         for name, weights in explanation.attention.items():
             if isinstance(self._model.encoder.get_submodule(name), RingAttention):

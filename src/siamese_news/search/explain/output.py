@@ -63,7 +63,7 @@ def record_of(one: Explained) -> dict[str, Any]:
 
 
 def check_words(one: Explained) -> str:
-    """What the test says, in a sentence or two."""
+    """The outcome of the test in a sentence or two."""
     if one.check is None:
         return "No sentence carries the score."
     number, drop = one.check.sentence + 1, one.check.drop

@@ -1,4 +1,4 @@
-"""What an explanation says."""
+"""The parts of an explanation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Sentence:
 
     @property
     def surplus(self) -> float:
-        """By what it carries the score."""
+        """How much more than expected it contributes."""
         return self.contribution - self.expected
 
 
@@ -50,7 +50,7 @@ class Term:
 
     @property
     def contribution(self) -> float:
-        """Of all views."""
+        """The sum over all views."""
         return self.lexical + self.dense + self.surface
 
 

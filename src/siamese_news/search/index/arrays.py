@@ -42,7 +42,7 @@ class ArrayWriter:
         self._rows += len(rows)
 
     def close(self) -> None:
-        """Write the length; the file is on the disk then."""
+        """Write the length and flush the file to the disk."""
         self._stream.seek(0)
         self._header()
         assert self._stream.tell() == self._start
@@ -66,7 +66,7 @@ def ragged(starts: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
-    """The least 16-bit numbers that are not below these."""
+    """The values rounded up to 16-bit floats."""
     found = values.astype(np.float16)
     return np.where(found < values, np.nextafter(found, np.float16(np.inf)), found)
 
@@ -98,7 +98,7 @@ class Table:
             self._rows += piece.num_rows
 
     def close(self) -> None:
-        """All is on the disk after this."""
+        """Finish the files and flush them to the disk."""
         self._table.close()
         self._stream.flush()
         os.fsync(self._stream.fileno())

@@ -1,4 +1,4 @@
-"""Which model an index was made with: a hash of all that decides how posts are read."""
+"""Identifies the model of an index by a hash of all that decides how posts are read."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What an index holds: its manifest, which is replaced as a whole when the index changes."""
+"""The manifest of an index, which lists its content and is replaced as a whole."""
 
 import json
 from dataclasses import asdict, dataclass, field

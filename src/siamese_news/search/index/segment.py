@@ -45,7 +45,7 @@ class Codes:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """The type of the codes."""
         return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
 
     def __call__(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -152,7 +152,7 @@ class SegmentWriter:
         self.tokens = max(self._ends["starts"], self._ends["letter_starts"])
 
     def close(self) -> None:
-        """All is on the disk after this."""
+        """Finish the files and flush them to the disk."""
         self._texts.close()
         self._fields.close()
         np.save(self._path, self._sample)

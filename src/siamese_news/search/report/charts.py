@@ -25,7 +25,7 @@ _EVERY = {
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its rectangle, what it says, whether it lies above the threshold, its row.
+    """One bar: its rectangle, label, whether it is above the threshold, and its row.
 
     A bar of the timeline has its place in time, from 0, as `slot`.
     """
@@ -66,7 +66,7 @@ class BarChart:
     bottom: int = HEIGHT - _BOTTOM
 
     def slot_of(self, date: datetime) -> int:
-        """Which bar of the timeline counts this date."""
+        """The bar of the timeline that counts this date."""
         return _bin(date, self.unit) - self.first
 
 

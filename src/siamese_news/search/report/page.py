@@ -258,7 +258,7 @@ def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 def _finalize(value: object) -> object:
-    """What every expression of the template goes through, before it is escaped."""
+    """Applied to every expression of the templates before it is escaped."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -226,7 +226,7 @@ def finish(
 
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
-    """What all parts have read; the window counts what the dates left out."""
+    """The counts of all parts; the window counts what the dates left out."""
     total, window = Counts(), opened.window
     window.start()
     for index in range(folder.shards):

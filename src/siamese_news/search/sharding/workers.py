@@ -90,7 +90,7 @@ def run_together(
 
 
 class Worker:
-    """What does the steps in a process of its own."""
+    """Does the steps in a process of its own."""
 
     def __init__(self, query: Query, seeds: Seeds, folder: ShardFolder) -> None:
         self._query, self._seeds, self._folder = query, seeds, folder

@@ -1,4 +1,4 @@
-"""One configuration of data: its options checked, its training batches and evaluation sets."""
+"""The data of a configuration: option checks, training batches and evaluation sets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Names
@@ -36,7 +36,7 @@ class TrainingSet:
     posts_of: list[list[int]] = field(default_factory=list)
 
     def text_groups(self) -> list[int]:
-        """For each post a number that posts of the same text (`same_text_key`) share."""
+        """For each post, a number that posts of the same text (`same_text_key`) share."""
         numbers: dict[str, int] = {}
         # A post without a word is like no other.
         keys = (same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts))

@@ -1,4 +1,4 @@
-"""From a ranker's scores to the systems that are reported, every setting tuned on validation."""
+"""The reported systems of a ranker, with every setting tuned on validation topics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,7 +109,7 @@ class Pools:
         }
 
     def smooth(self, run: Run, share: float) -> dict[str, dict[str, float]]:
-        """Those topics of the run with every score moved towards those of similar posts."""
+        """The run of these topics with every score moved towards those of similar posts."""
         return {
             query: dict(
                 zip(
