@@ -83,7 +83,7 @@ class Bench:
         self.config = config
         self.data = LinkDataModule(data=config["data"], seed=0)
         text = build_text(config["vectors"], config["task"]["tokenizer"])
-        self.model: Model = build_model(config, text, self.data.train_collection_texts())
+        self.model: Model = build_model(config, text, self.data.train_set.texts())
         train = self.data.train_set
         articles, posts = (a.full_text for a in train.articles), (p.text for p in train.posts)
         add_terms(self.model, config["terms"], articles, posts)

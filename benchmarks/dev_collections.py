@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.dev_pools import MOST_POSTS, Stories, trec_posts
 from benchmarks.pools import Pool, Ranking
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.records import Collection
 from siamese_news.data.sources import open_source
+from siamese_news.data.splits import same_text_key
 
 BIG = 40_000
 """Posts of no story in the pools of `big_pools`."""

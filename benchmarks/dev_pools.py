@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from benchmarks.pools import Pool, Ranking
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.records import Collection
 from siamese_news.data.sources import open_posts_of, open_source
-from siamese_news.data.splits import pool_qrels, relevant_pairs
+from siamese_news.data.splits import pool_qrels, relevant_pairs, same_text_key
 
 SHARES = (0.03, 0.14, 0.3, 0.6, 0.9)
 """Shares of the story in the pools ``event@…`` and ``own@…``."""

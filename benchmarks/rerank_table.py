@@ -8,22 +8,233 @@ Data come from SIAMESE_NEWS_DATA.
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from papers.samcnn.significance import mean_over_topics, significant
+from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
-from siamese_news.training.rerank.data import RerankCollection, read_reranking
-from siamese_news.training.rerank.table import averaged, full_table, peers, saved
+from siamese_news.metrics import evaluate_run
+from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
+from siamese_news.training.rerank.interpolation import SCALES
+from siamese_news.training.rerank.results import SUFFIXES, combine
 from siamese_news.utils.markdown import markdown_table
 
+Run = Mapping[str, Mapping[str, float]]
 
-def read_row(folder: Path) -> dict[str, Any]:
-    """The row of a finished run."""
-    path = folder / "row.json"
+#: Column -> metric of `evaluate_run`.
+FIGURES = {"AP": "AP", "P30": "P@30"}
+MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(slots=True)
+class System:
+    """One line of the full table.
+
+    Attributes:
+        name: as printed.
+        topics: metric -> topic -> one value per seed.
+        runs: year -> how many seeds.
+    """
+
+    name: str
+    topics: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    runs: dict[int, int] = field(default_factory=dict)
+
+    def add(self, year: int, figures: Mapping[str, Mapping[str, float]]) -> None:
+        """Add the figures of one run on one year."""
+        self.runs[year] = self.runs.get(year, 0) + 1
+        for metric, values in figures.items():
+            table = self.topics.setdefault(metric, {})
+            for topic, value in values.items():
+                table.setdefault(topic, []).append(value)
+
+
+def peers(
+    collection: RerankCollection, *, share: float, seed: int, neighbours: int
+) -> list[System]:
+    """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and MP-HCNN + QL smoothed.
+
+    The published predictions are treated as ours are: weight and share are tuned on the validation
+    topics of the other three years, for which the predictions are out of fold as well.
+
+    Args:
+        collection: with the published runs.
+        share: of validation topics, as in `make_fold`.
+        seed: seed of the draw of validation topics.
+        neighbours: similar posts to smooth over.
+    """
+    years = sorted(set(collection.years.values()))
+    systems_of_peers = []
+    for name, title in (("ql", "QL"), ("rm3", "RM3")):
+        system = System(title)
+        for year in years:
+            run = collection.peer(name, [year])
+            system.add(year, evaluate_run(run, _qrels(collection, year)))
+        systems_of_peers.append(system)
+    first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
+    systems = {suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES}
+    for year in years:
+        fold = make_fold(collection, year, share=share, seed=seed)
+        test_run = {query: strong[query] for query in fold.test}
+        results = combine(
+            collection,
+            fold,
+            strong,
+            test_run,
+            first=first,
+            scale="probability",
+            neighbours=neighbours,
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [*systems_of_peers, *systems.values()]
+
+
+def saved(folders: Sequence[Path]) -> list[System]:
+    """The systems of finished runs, plain and with QL, by their name in ``row.json``.
+
+    Raises:
+        InputError: a folder without a finished run.
+    """
+    systems: dict[str, System] = {}
+    for suffix in SUFFIXES:
+        for folder in folders:
+            row, topics = _read(folder / "row.json"), _read(folder / "topics.json")
+            if f"test{suffix}" not in topics:
+                continue
+            name = row["ranker"] + suffix
+            system = systems.setdefault(name, System(name))
+            system.add(int(row["fold"]), topics[f"test{suffix}"])
+    return list(systems.values())
+
+
+def average(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
+    """The mean score of several runs over the same posts (seed averaging)."""
+    first, *rest = runs
+    return {
+        query: {
+            post: (score + sum(run[query][post] for run in rest)) / len(runs)
+            for post, score in scores.items()
+        }
+        for query, scores in first.items()
+    }
+
+
+def averaged(
+    collection: RerankCollection,
+    folders: Sequence[Path],
+    name: str,
+    *,
+    share: float,
+    seed: int,
+    neighbours: int,
+    scale: str = "log-odds",
+) -> list[System]:
+    """The mean of several saved runs per year (seeds, rankers), alone, with QL, and smoothed.
+
+    Args:
+        collection: the collection.
+        folders: of finished runs; those of one test year are averaged.
+        name: of the line in the table.
+        share: of validation topics, as the runs were trained with.
+        seed: of their draw.
+        neighbours: similar posts to smooth over; 0: no smoothing.
+        scale: what is averaged and interpolated, a key of `SCALES`.
+
+    Raises:
+        InputError: `folders` is empty.
+    """
+    if not folders:
+        raise InputError(f"{name}: there is no run to average; expected folders of finished runs")
+    by_year: dict[int, list[Path]] = {}
+    for folder in folders:
+        by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
+    systems = {suffix: System(f"{name}{suffix}") for suffix in SUFFIXES}
+    first = collection.peer("ql", sorted(set(collection.years.values())))
+    for year, year_folders in sorted(by_year.items()):
+        dev, test = (
+            average(
+                [SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in year_folders]
+            )
+            for part in ("dev", "test")
+        )
+        fold = make_fold(collection, year, share=share, seed=seed)
+        results = combine(
+            collection, fold, dev, test, first=first, scale=scale, neighbours=neighbours
+        )
+        for suffix, figures in results.topics.items():
+            systems[suffix].add(year, figures)
+    return [system for system in systems.values() if system.runs]
+
+
+def full_table(
+    collection: RerankCollection,
+    systems: Sequence[System],
+    *,
+    figures: Mapping[str, str] | None = None,
+    level: float = 0.05,
+    samples: int = 20_000,
+) -> str:
+    """Markdown: every system, every year, with significance as the paper prints it.
+
+    A superscript names the systems that a figure is significantly above, a subscript those that it
+    is significantly below (Fisher's two-sided paired randomisation test by topic; several seeds
+    enter as their mean per topic). Uncorrected for the number of tests, as in the paper.
+
+    Args:
+        collection: for the years.
+        systems: the lines.
+        figures: column -> metric; AP and P30 by default.
+        level: of significance.
+        samples: random exchanges per test.
+    """
+    lines: list[dict[str, Any]] = [
+        {"": MARKS[number], "system": system.name, "seeds": max(system.runs.values())}
+        for number, system in enumerate(systems)
+    ]
+    for year in sorted(set(collection.years.values())):
+        for column, metric in (figures or FIGURES).items():
+            values = [_by_topic(system, metric, collection.of_year(year)) for system in systems]
+            for line, cell in zip(lines, _column(values, level, samples), strict=True):
+                line[f"{year} {column}"] = cell
+    return markdown_table(lines)
+
+
+def _column(
+    values: Sequence[Mapping[str, Sequence[float]]], level: float, samples: int
+) -> list[str | None]:
+    """One figure of one year for every system, with its marks."""
+    cells: list[str | None] = []
+    marks = significant(values, level=level, samples=samples)
+    for own_values, (lower, higher) in zip(values, marks, strict=True):
+        if not own_values:
+            cells.append(None)
+            continue
+        cell = mean_over_topics(own_values) or ""
+        for tag, places in (("sup", lower), ("sub", higher)):
+            if places:
+                cell += f" <{tag}>{''.join(sorted(MARKS[place] for place in places))}</{tag}>"
+        cells.append(cell)
+    return cells
+
+
+def _by_topic(system: System, metric: str, topics: Sequence[str]) -> dict[str, list[float]]:
+    values = system.topics.get(metric, {})
+    return {topic: values[topic] for topic in topics if topic in values}
+
+
+def _qrels(collection: RerankCollection, year: int) -> dict[str, dict[str, int]]:
+    return {query: collection.qrels.get(query, {}) for query in collection.of_year(year)}
+
+
+def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise InputError(f"{path}: no such file; expected folders of finished rerank runs")
-    row: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return row
+        raise InputError(f"{path}: no such file; expected the folder of a finished rerank run")
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value
 
 
 def table3(
@@ -38,7 +249,7 @@ def table3(
     # As the jobs of a multirun were numbered; a shell lists 10 before 2.
     parents = list(dict.fromkeys(folder.parent for folder in folders))
     folders = sorted(folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name))
-    rows = {folder: read_row(folder) for folder in folders}
+    rows = {folder: _read(folder / "row.json") for folder in folders}
     options = {"share": 0.15, "seed": 0, "neighbours": neighbours}
     systems = [*peers(collection, **options), *saved(folders)]
     for entry in averages:

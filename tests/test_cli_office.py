@@ -111,7 +111,7 @@ def test_the_header_of_an_excel_file_is_found_below_its_title(files, header):
     chosen = [] if "Text" in header else ["--text-field=Wortlaut", "--id-field=Nr"]
     done = process("doctor", files / "posts.xlsx", *chosen)
     assert done.returncode == 0, done.stdout
-    assert "header in row 4" in done.stdout and "1 posts read\n" in done.stdout
+    assert "header in row 4" in done.stdout and "1 post read\n" in done.stdout
 
 
 FACEBOOK = [
@@ -144,7 +144,7 @@ def test_the_download_of_facebook_is_read_in_all_its_files(files):
     chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
     done = process("doctor", folder / "your_posts_1.json", *chosen)
     assert done.returncode == 0, done.stdout
-    assert "1 posts read, 1 row rejected (1 no text)" in done.stdout
+    assert "1 post read, 1 row rejected (1 no text)" in done.stdout
     assert "added a new photo" not in done.stdout
 
 
@@ -320,7 +320,7 @@ def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     assert done.returncode == 0, done.stderr
     said = done.stderr.strip().splitlines()
     left_out = [line for line in said[2:] if "b.csv: is a zip archive" in line]
-    assert any(line.startswith("1 file could not be read and was left out: ") for line in left_out)
+    assert any(line.startswith("1 unreadable file left out: ") for line in left_out)
     if command == "index":
         return
     assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {"1", "3"}

@@ -90,7 +90,7 @@ def test_a_model_folder(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "model", card="")
     done = doctor("--model", tmp_path / "model")
     assert done.exit_code == 0, done.output
-    assert "a whole model folder, sha256 " in done.output
+    assert "a complete model folder, sha256 " in done.output
     assert "BagEncoder, 22 words" in done.output
     (tmp_path / "model" / "vocab.txt").write_text("other")
     assert doctor("--model", tmp_path / "model").exit_code == 2

@@ -57,7 +57,7 @@ class Ground:
     def background(self) -> list[str]:
         """Training texts, articles and posts."""
         data = LinkDataModule(data=option("data", self.board.background), seed=0)
-        return list(data.train_collection_texts())
+        return list(data.train_set.texts())
 
     @cached_property
     def text(self) -> Any:

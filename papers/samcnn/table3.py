@@ -16,8 +16,8 @@ from papers.samcnn.runs import (
     peers_job,
     training_jobs,
 )
+from papers.samcnn.significance import mean_over_topics, significant
 from siamese_news.training.rerank.results import JOINT, PLAIN
-from siamese_news.training.rerank.table import mean_over_topics, significant
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (

@@ -102,7 +102,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     background: list[str] = []
     if config["background"]["train"]:
         other = LinkDataModule(data=config["background"], seed=config["seed"])
-        background = list(other.train_collection_texts())
+        background = list(other.train_set.texts())
     for name in config["peers"]:
         if name == MEAN_GLOVE:
             bag = {

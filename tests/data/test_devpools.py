@@ -15,7 +15,7 @@ from benchmarks.dev_pools import (
 )
 from benchmarks.pools import Pool, Ranking, edge_pools, evaluate_pools
 from siamese_news.data import read_collection
-from siamese_news.data.leaks import same_text_key
+from siamese_news.data.splits import same_text_key
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def test_an_unset_variable_says_how_to_set_it(monkeypatch, tmp_path, small):
     with pytest.raises(InputError, match="export SIAMESE_NEWS_DATA="):
         open_source("usatoday-cnn")
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path / "no"))
-    with pytest.raises(InputError, match="which is no folder"):
+    with pytest.raises(InputError, match="which is not a folder"):
         open_source("small")
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path))
     with pytest.raises(InputError, match="holds: small"):

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.leaks import leak_report
+from benchmarks.leaks import leak_report, leaks
 from siamese_news.data import Article, Collection, Post, read_ast, read_collection
-from siamese_news.data.leaks import leaks, same_text_key
-from siamese_news.data.splits import SPLITS, pool_qrels, relevant_pairs, resplit
+from siamese_news.data.splits import SPLITS, pool_qrels, relevant_pairs, resplit, same_text_key
 from siamese_news.errors import InputError
 
 

@@ -169,8 +169,14 @@ def test_the_time_that_is_left_is_not_told_where_it_is_not_known(tmp_path, share
     """After the last post come near-duplicates, the map and the file: minutes for a long list."""
     found_before(tmp_path / "storm", relevant=5, other=5)
     search = tmp_path / "storm/searches/1"
-    words = [sys.executable, "-c", "import time; time.sleep(600)", "siamese_news", "filter"]
-    with subprocess.Popen(words) as process:
+    hold = (
+        "import sys, time; from filelock import FileLock; lock = FileLock(sys.argv[1]); "
+        "lock.acquire(); print(flush=True); time.sleep(600)"
+    )
+    words = [sys.executable, "-c", hold, str(search / ".results.parquet.lock")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it holds the results as a search does
         saved = {"arguments": ["filter"], "command": "", "process": process.pid}
         (search / "search.json").write_text(json.dumps(saved))
         row = {"pass": 2, "done": share * 1000, "total": 1000, "posts": 900, "seconds": 20.0}

@@ -430,13 +430,12 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 def seeds(target: str) -> list[bytes]:
     """Inputs to begin with."""
-    from siamese_news.data.readers.registry import FORMATS
-
     if target == "posts":
         found = []
-        for known in FORMATS:
-            ending = next(n for n, suffix in enumerate(POSTS) if known.file.endswith(suffix))
-            found.append(bytes([ending]) + known.sample.encode())
+        samples = Path(__file__).parents[1] / "data" / "readers" / "samples"
+        for path in sorted(samples.glob("*/*")):
+            ending = next(n for n, suffix in enumerate(POSTS) if path.name.endswith(suffix))
+            found.append(bytes([ending]) + path.read_bytes())
         return [*found, b'\0{"id": 1, "text": "flood"}\n{"id": "2", "text": null}\n']
     if target == "articles":
         page = b"<html><title>Flood</title><body><article><p>A river floods a town.</p></article>"

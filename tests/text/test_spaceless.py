@@ -16,11 +16,11 @@ KNOWING = Tokenizer(words=["the", "flood", "nhk", "洪水警報"])
 BLOCKS = {
     name: [
         chr(code)
-        for start, end in zip(ends[::2], ends[1::2], strict=True)
-        for code in range(start, min(end, start + 3000) + 1)
+        for start, end in re.findall("(.)-(.)", letters)
+        for code in range(ord(start), min(ord(end), ord(start) + 3000) + 1)
         if unicodedata.category(chr(code))[0] in "LM"
     ]
-    for name, ends in spaceless._BLOCKS.items()
+    for name, letters in spaceless._SCRIPT.items()
 }
 
 

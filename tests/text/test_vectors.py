@@ -150,7 +150,7 @@ def test_no_more_words_are_read_than_asked_for(tmp_path: Path, kind: str) -> Non
         ("a 1 2\nb 3\n", r"v\.txt:2: 1 numbers after 'b', expected 2"),
         ("a 1 2\nb 3 4 5\n", r"v\.txt:2: 3 numbers after 'b', expected 2"),
         ("2 2\na 1 2\nb 3 4 5\n", r"v\.txt:3: 3 numbers after 'b', expected 2"),
-        ("a 1 2\nb 3 x\n", r"v\.txt:2: b'x' in the vector of 'b' is no number"),
+        ("a 1 2\nb 3 x\n", r"v\.txt:2: b'x' in the vector of 'b' is not a number"),
         ("a 1 2\nb nan 4\n", r"'b' \(word 2\) holds NaN or infinity"),
         ("a 1 2\nb 1e39 4\n", r"'b' \(word 2\) holds NaN or infinity"),
         ("1 2\na 1 2\nb 3 4\n", r"v\.txt:3: one line more than the 1 words"),

@@ -135,7 +135,7 @@ def test_a_run_resumes_with_the_next_batch(data, tmp_path, kind, options, worker
     whole = Recorder(peek=True)
     module = module_of(data, num_workers=workers)
     fit(whole, module, tmp_path / "whole", **options)
-    per_epoch = options.get("limit", module.batches_per_epoch)
+    per_epoch = options.get("limit", len(module.train_dataloader()))
     assert per_epoch >= 3
     assert len(whole.seen) == 3 * per_epoch
     # Within the first epoch, at its end, at the start and in the middle of the second.
@@ -221,7 +221,7 @@ def test_batches_and_sets(data):
     assert module.dev.qrels["a12"] == {"p12-0": 1, "p12-1": 1}
     assert {article.id for article in module.train_set.articles} == {f"a{n}" for n in range(12)}
     assert len({post.id for post in module.train_set.posts}) == 42
-    assert len(list(module.train_collection_texts())) == 12 + 42
+    assert len(list(module.train_set.texts())) == 12 + 42
     seen = []
     for batch in module.train_dataloader():
         articles, posts = batch["article_labels"].tolist(), batch["post_labels"].tolist()

@@ -10,6 +10,7 @@ import pytest
 import torch
 import yaml
 
+from benchmarks.rerank_table import averaged, full_table, peers, saved
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
 from siamese_news.encoders.embedding import uniform_vectors
@@ -22,7 +23,7 @@ from siamese_news.training.job import train
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
-from siamese_news.training.rerank.table import averaged, full_table, peers, saved, summarise
+from siamese_news.training.sweep import summarise
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from benchmarks.rerank_table import average
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.rerank.interpolation import (
-    average,
     interpolate,
     log_odds,
     probabilities,

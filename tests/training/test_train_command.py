@@ -143,7 +143,7 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == code, said
     assert "Traceback" not in said, said
-    words = re.search(r"go on with (resume=\S+) (hydra\.run\.dir=\S+)", said)
+    words = re.search(r"continue with (resume=\S+) (hydra\.run\.dir=\S+)", said)
     assert words, said
     assert words[1] == f"resume={last}"
     epoch = int(torch.load(last, weights_only=True)["epoch"])

@@ -1,7 +1,8 @@
 """Lexical peers: BM25, TF-IDF, query likelihood and RM3 over token lists."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
     from siamese_news.baselines.bm25 import BM25
@@ -11,16 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["BM25", "RM3", "QueryLikelihood", "TfIdf"]
 
 # bm25s and scikit-learn take seconds to import.
-_HOMES = {
-    "bm25": ("BM25",),
-    "likelihood": ("RM3", "QueryLikelihood"),
-    "tfidf": ("TfIdf",),
-}
+_HOMES = {"bm25": ("BM25",), "likelihood": ("RM3", "QueryLikelihood"), "tfidf": ("TfIdf",)}
 
 
 def __getattr__(name: str) -> Any:
     """A name of `__all__`, on first use."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_attribute(__name__, _HOMES, name, "eval")

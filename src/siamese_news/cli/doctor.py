@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from siamese_news.cli.options import (
+    DateFieldOption,
+    EncodingOption,
+    IdFieldOption,
+    LongWindowOption,
+    TextFieldOption,
+)
+
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
 
 ROWS = 10_000
-_ARTICLES = (
-    ".txt",
-    ".text",
-    ".md",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".docx",
-    ".pdf",
-    ".rss",
-    ".atom",
-    ".xml",
-)
 _SHOWN = 3
 _WIDTH = 100
 
@@ -37,25 +32,19 @@ def doctor(
         ),
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Model folder to check as well.")] = None,
-    text_field: Annotated[str | None, typer.Option(help="Field that holds the text.")] = None,
-    id_field: Annotated[
-        str | None, typer.Option(help="Field that holds the id; 'line' numbers the rows.")
-    ] = None,
-    date_field: Annotated[str | None, typer.Option(help="Field that holds the date.")] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of the files, such as utf-16 or cp1252.")
-    ] = None,
-    long_window: Annotated[
-        bool, typer.Option("--long-window", help="Allow .zst windows of up to 2 GiB.")
-    ] = False,
+    text_field: TextFieldOption = None,
+    id_field: IdFieldOption = None,
+    date_field: DateFieldOption = None,
+    encoding: EncodingOption = None,
+    long_window: LongWindowOption = False,
 ) -> None:
-    """Say what files look like and what would be read of them, and what is installed.
+    """Show the detected format of files, what would be read from them, and what is installed.
 
     Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
 
-    Of each file the first 10,000 rows are read; nothing is written.
+    Reads the first 10,000 rows of each file and writes nothing.
 
-    Exit codes: 0 all is well or some rows are bad, 2 a file or the model cannot be read.
+    Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read.
     """
     from siamese_news.errors import InputError
 
@@ -138,7 +127,7 @@ def _found() -> None:
         folder = os.environ.get(variable)
         state = "not set"
         if folder:
-            state = f"{folder}, which is no folder"
+            state = f"{folder}, which is not a folder"
             if Path(folder).is_dir():
                 names = sorted(item.name for item in Path(folder).iterdir())
                 state = f"{folder}: {', '.join(names[:10]) or 'empty'}"
@@ -151,29 +140,25 @@ def _model(folder: Path) -> None:
 
     config, arrays, words = read_folder(folder)
     numbers = sum(array.size for array in arrays.values())
-    _say(f"{folder}: a whole model folder, sha256 {folder_sha256(folder)[:16]}")
+    _say(f"{folder}: a complete model folder, sha256 {folder_sha256(folder)[:16]}")
     encoder = config.get("encoder") or config.get("ranker") or {}
     kind = encoder.get("class", "unknown") if isinstance(encoder, dict) else "unknown"
     _say(f"{kind}, {len(words):,} words, {numbers:,} numbers", 2)
 
 
 def _file(name: str, options: dict[str, Any]) -> bool:
-    """Say what a file or folder is; whether some of it cannot be read."""
+    """Describe a file or folder; True if some of it cannot be read."""
+    from siamese_news.data.articles import ONLY_ARTICLES, read_articles
     from siamese_news.data.readers.inputs import plain_suffix
+    from siamese_news.utils.terminal import counted
 
-    if plain_suffix(name) in _ARTICLES:
-        _articles(name)
-        return False
-    return _posts(name, options)
-
-
-def _articles(name: str) -> None:
-    from siamese_news.data.articles import read_articles
-
+    if plain_suffix(name) not in ONLY_ARTICLES:
+        return _posts(name, options)
     articles = read_articles([name])
-    _say(f"{name}: {len(articles)} article{'' if len(articles) == 1 else 's'}")
+    _say(f"{name}: {counted(len(articles), 'article')}")
     for article in articles[:_SHOWN]:
         _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
+    return False
 
 
 def _posts(name: str, options: dict[str, Any]) -> bool:
@@ -195,9 +180,9 @@ def _posts(name: str, options: dict[str, Any]) -> bool:
         for path in islice(stream.own, 20):
             _say(f"{path}: an earlier result of this program, not read as posts", 2)
         for path in islice(stream.unknown, 20):
-            _say(f"{path}: passed over for its ending", 2)
+            _say(f"{path}: skipped because of its ending", 2)
         for message in islice(stream.unreadable, 20):
-            _say(f"cannot be read, so it would be left out: {message}", 2)
+            _say(f"cannot be read and would be left out: {message}", 2)
         first: list[Post] = []
         dates: list[str] = []
         for post in stream:
@@ -224,7 +209,7 @@ def _posts(name: str, options: dict[str, Any]) -> bool:
 
 def _dates(dates: list[str], posts: int) -> str:
     if not dates:
-        return "no date is read; if there is one, name its field with --date-field"
+        return "no dates were found; if there are any, name their field with --date-field"
     left = posts - len(dates)
-    without = f"; {left:,} posts have none that can be read" if left else ""
+    without = f"; {left:,} without a readable date" if left else ""
     return f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}"

@@ -19,6 +19,7 @@ from siamese_news.cli.reading import echo, say_posts
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
 from siamese_news.utils.exits import bad_input_exits
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.search.index.changing import Changed
@@ -147,6 +148,6 @@ def _say(out: Path, changed: "Changed") -> None:
         "not found": len(changed.missing),
     }  # fmt: skip
     said = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
-    echo(f"{out}: {changed.posts:,} posts{f' ({said})' if said else ''}")
+    echo(f"{out}: {counted(changed.posts, 'post')}{f' ({said})' if said else ''}")
     for id in changed.missing[:10]:
         echo(f"{out}: has no post {id!r}")

@@ -12,7 +12,7 @@ from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
 from siamese_news.data.readers.fediverse import without_html
 from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
-from siamese_news.data.readers.inputs import Input, find_inputs, plain_suffix
+from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Article, check_id, clean_text
@@ -61,7 +61,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
 
 
 def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
-    """What an RSS or Atom feed has of each article: ``text``, ``title``, ``url`` and the like.
+    """The articles of an RSS or Atom feed: ``text``, ``title``, ``url`` and the like of each.
 
     Args:
         data: the XML.
@@ -101,7 +101,7 @@ def _name(element: ElementTree.Element) -> str:
 
 
 def _entry(item: ElementTree.Element) -> dict[str, Any]:
-    """The fields of one article; the longest of its texts counts."""
+    """The fields of one article; its longest text is used."""
     texts: dict[str, list[str]] = {}
     for part in item:
         text = "".join(part.itertext()).strip() or part.get("href", "")
@@ -126,9 +126,9 @@ _TEXT = (".txt", ".text", ".md")
 _PAGES = (".html", ".htm", ".xhtml")
 _OFFICE = (".docx", ".pdf")
 _FEEDS = (".rss", ".atom", ".xml")
-_LINES = (".jsonl", ".ndjson")
-_PARQUET = (".parquet", ".pq")
-SUFFIXES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS, *_LINES, ".json", *TABLES, *_PARQUET)
+ONLY_ARTICLES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS)
+"""What the files end in that can hold no posts."""
+SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
 """What an article's file in a folder ends in."""
 
 # Best first; `source` is where trafilatura has the address.
@@ -150,15 +150,15 @@ def read_articles(
       space becomes ``-``), its title the first line that is not blank where more text follows it.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
       ``.pdf``, by the extra ``office``; ids likewise.
-    - ``.rss``, ``.atom``, ``.xml``: a feed, an article an item; its id is the file's name and the
+    - ``.rss``, ``.atom``, ``.xml``: a feed, one article per item; its id is the file's name and the
       number of the item.
-    - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: an article a row: ``_id``, ``id``
-      or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
+    - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
+      ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
     - ``-``: standard input, a text, or JSON lines where it begins with ``{``.
 
-    There are few articles and each of them matters, so one that cannot be read is an error. One
-    that has a title alone is used by its title.
+    There are few articles and each of them matters, so one that cannot be read is an error. Where
+    an article has only a title, the title is used.
 
     Args:
         sources: files, folders (read by name), globs, ``-``, or one of them.
@@ -258,7 +258,7 @@ Found = Article | EmptyArticle
 
 
 def _found(record: Mapping[str, Any], where: str) -> Found:
-    """An article, or why it is none, so that the next one can still be read."""
+    """An article, or the reason why it is empty, so that the next one can still be read."""
     try:
         return article_of(record, where)
     except EmptyArticle as empty:
@@ -272,7 +272,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
         suffix = _sniffed(source)
     assert source.path is not None
     path, name = source.path, source.name
-    if suffix in _LINES:
+    if suffix in LINES:
         yield from _json_lines(path, name)
     elif suffix == ".json":
         yield from _json_file(path, name)
@@ -286,7 +286,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
             yield where, _found({"id": f"{_own_id(name)}-{number}", **record}, where)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
-    elif suffix in _PARQUET:
+    elif suffix in PARQUET:
         yield from _parquet(source)
     else:
         raise InputError(
@@ -296,7 +296,7 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
 
 
 def _sniffed(source: Input) -> str:
-    """What comes through a pipe: JSON lines, a web page or a text."""
+    """The suffix for the content of a pipe: JSON lines, a feed, a web page or a text."""
     assert source.path is not None
     if not source.size:
         raise InputError(f"{source.name}: is empty, expected an article")
@@ -316,7 +316,7 @@ def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Found]]:
 
 
 def _json_file(path: Path, name: str) -> Iterator[tuple[str, Found]]:
-    """One object or a list of them over many lines; else an object a line."""
+    """One object or a list of them over many lines; otherwise one object per line."""
     data = _whole(path, name)
     try:
         content = decode_value(data.removeprefix(b"\xef\xbb\xbf"))
@@ -408,6 +408,6 @@ def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
 def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Found]:
     if isinstance(record, BadRow):
         raise InputError(f"{where}: {record.message}")
-    # An empty cell says nothing, except that the article itself is missing.
+    # An empty cell is ignored, unless it is the text of the article.
     kept = {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
     return where, _found(kept, where)

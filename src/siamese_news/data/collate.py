@@ -42,7 +42,7 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
 
 
 def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
-    """For each article the others that share a post with it."""
+    """For each article, the others that share a post with it."""
     articles_of: dict[int, list[int]] = defaultdict(list)
     for article, own in enumerate(posts):
         for post in own:
@@ -59,12 +59,7 @@ Item = tuple[int, np.ndarray, list[np.ndarray]]
 
 
 class GroupDataset(Dataset[Item]):
-    """A group of a sampler -> (article index, its token ids, its posts' token ids).
-
-    Args:
-        articles: token ids per article.
-        posts: token ids per post.
-    """
+    """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
 
     def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
         self.articles = articles

@@ -1,11 +1,11 @@
-"""JSON that loses no digit, strict JSON lines, and the posts of prepared collections in them."""
+"""JSON with all digits of its numbers, strict JSON lines, and posts of prepared collections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.lines import LINE_CAP, BadRow, decode_text, or_refuse, raw_lines
+from siamese_news.data.lines import BadRow, decode_text, or_refuse, raw_lines
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
@@ -35,7 +35,7 @@ _DECODER = json.JSONDecoder(
 
 
 def decode_value(line: bytes) -> Any:
-    """The JSON value; integers come as `Digits`, NaN and Infinity as no plain value.
+    """The JSON value; integers come as `Digits`, NaN and Infinity as `_Constant`.
 
     Raises:
         BadRow: for what is not JSON in UTF-8, or is nested too deeply.
@@ -65,12 +65,12 @@ def decode_object(line: bytes) -> dict[str, Any]:
 
 
 def not_an_object(value: object) -> BadRow:
-    """The complaint about a JSON value that is no object."""
-    return BadRow("not an object", f"a JSON {kind(value)}, expected an object with fields")
+    """The error for a JSON value that is not an object."""
+    return BadRow("not an object", f"{kind(value)}, expected a JSON object with fields")
 
 
 def read_jsonl(
-    path: str | Path, *, cap: int = LINE_CAP, name: str | None = None
+    path: str | Path, *, name: str | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) for every line; blank lines are skipped.
 
@@ -84,7 +84,7 @@ def read_jsonl(
     found = False
     shown = name or path
     with open_binary(path) as stream:
-        for number, line in raw_lines(stream, cap=cap):
+        for number, line in raw_lines(stream):
             if isinstance(line, bytes) and not line.strip():
                 continue
             record = or_refuse(shown, number, line, decode_object)
@@ -104,13 +104,13 @@ def id_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     """The record's id: the first of the fields `names` that it has; integers digit for digit.
 
     Raises:
-        InputError: where none is there, or it is no string or integer, or no usable id.
+        InputError: none of them exists, or the value is not a string or integer, or not a valid id.
     """
     name = _first(record, names, where)
     value = record[name]
     if not isinstance(value, str):
         raise InputError(
-            f"{where}: field '{name}' is a {kind(value)}, expected a string or a whole number"
+            f"{where}: field '{name}' is {kind(value)}, expected a string or a whole number"
         )
     return check_id(str(value), f"{where}: field '{name}'")
 
@@ -119,12 +119,12 @@ def text_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     """The record's text, cleaned: the first of the fields `names` that it has.
 
     Raises:
-        InputError: where none is there, or it is not a string.
+        InputError: none of them exists, or the value is not a string.
     """
     name = _first(record, names, where)
     value = record[name]
     if not isinstance(value, str) or isinstance(value, Digits):
-        raise InputError(f"{where}: field '{name}' is a {kind(value)}, expected a string")
+        raise InputError(f"{where}: field '{name}' is {kind(value)}, expected a string")
     return clean_text(value)
 
 
@@ -138,7 +138,7 @@ def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InputError(f"{where}: field 'metadata' is a {kind(value)}, expected an object")
+        raise InputError(f"{where}: field 'metadata' is {kind(value)}, expected an object")
     try:
         return {clean_text(key): plain_value(item) for key, item in value.items()}
     except RecursionError as error:
@@ -146,15 +146,15 @@ def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def kind(value: object) -> str:
-    """What JSON calls the type of a value, for messages."""
+    """What JSON calls the type of a value, with its article, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):
-        return "boolean"
+        return "a boolean"
     if isinstance(value, Digits | float | int | _Constant):
-        return "number"
-    names: dict[type, str] = {str: "string", list: "list", dict: "object"}
-    return names.get(type(value), type(value).__name__)
+        return "a number"
+    names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), f"of type {type(value).__name__}")
 
 
 def _first(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:

@@ -32,33 +32,30 @@ class BadRow(Exception):
 
 
 class Lines(Protocol):
-    """What gives lines: a binary stream, or what chooses among the lines of one."""
+    """A source of lines: a binary stream, or a selection of its lines."""
 
     def readline(self, limit: int, /) -> bytes:
         """The next line, or its first `limit` bytes; empty at the end."""
 
 
-def raw_lines(
-    stream: Lines, *, cap: int = LINE_CAP, skip: int | None = None
-) -> Iterator[tuple[int, bytes | BadRow]]:
+def raw_lines(stream: Lines, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes | BadRow]]:
     """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
 
     Neither the size of a file nor how far it expands is capped, for honest dumps are large and
     repeat themselves; a line is. A longer one is a `BadRow` and is skipped. Where its end does not
-    come for `skip` bytes (else 1 GiB), or the stream is damaged, the `BadRow` is the last thing
+    come for 1 GiB, or the stream is damaged, the `BadRow` is the last thing
     that comes. A byte order mark is dropped.
     """
-    skip = _SKIP_CAP if skip is None else skip
     number = 0
     try:
         while line := stream.readline(cap + 1):
             number += 1
             if len(line) > cap:
                 size = len(line)
-                while line and line[-1:] != b"\n" and size <= skip:
+                while line and line[-1:] != b"\n" and size <= _SKIP_CAP:
                     line = stream.readline(cap)
                     size += len(line)
-                endless = size > skip
+                endless = size > _SKIP_CAP
                 rest = "; the rest of the file is not read" if endless else ""
                 yield (
                     number,
@@ -116,7 +113,7 @@ def read_lines(
 def or_refuse(
     path: str | Path, number: int, line: bytes | BadRow, decode: Callable[[bytes], Decoded]
 ) -> Decoded:
-    """What `decode` makes of a line.
+    """The decoded line.
 
     Raises:
         InputError: with ``path:line``, where the line is a `BadRow` or becomes one.

@@ -2,6 +2,8 @@
 
 import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 from xml.parsers import expat
 
@@ -95,23 +97,17 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
         import docx
     except ImportError as error:
         raise _missing(where, "a Word file", "python-docx") from error
-    try:
+    with _reading(where, "Word file"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, size=_WORD, elements=_WORD_ELEMENTS)
         document = docx.Document(io.BytesIO(data))
         lines = [clean_text(paragraph.text).strip() for paragraph in document.paragraphs]
         about = document.core_properties
         return _article(where, lines, about.title, about.created, about.author)
-    except InputError:
-        raise
-    except Oversized as error:
-        raise _oversized(where, error) from error
-    except Exception as error:  # the library raises what its parsers raise
-        raise _damaged(where, "Word file", error) from error
 
 
 def read_pdf(data: bytes, where: str) -> dict[str, Any]:
-    """As `read_docx`, by pypdf; a page that is a picture has no text.
+    """Like `read_docx`, by pypdf; a page that is a picture has no text.
 
     Raises:
         InputError: where pypdf is not installed, or the file has no text or is damaged.
@@ -120,7 +116,7 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
         import pypdf
     except ImportError as error:
         raise _missing(where, "a PDF", "pypdf") from error
-    try:
+    with _reading(where, "PDF"):
         document = pypdf.PdfReader(io.BytesIO(data))
         if document.is_encrypted and not document.decrypt(""):
             raise InputError(f"{where}: is locked by a password; save it without")
@@ -135,12 +131,23 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
         lines = [line.strip() for line in clean_text(text).splitlines()]
         about: Any = document.metadata or pypdf.DocumentInformation()
         return _article(where, lines, about.title, about.creation_date, about.author)
+
+
+@contextmanager
+def _reading(where: str, what: str) -> Iterator[None]:
+    """Turn any error of a library, which raises what its parsers raise, into an `InputError`."""
+    try:
+        yield
     except InputError:
         raise
     except Oversized as error:
-        raise _oversized(where, error) from error
+        raise InputError(
+            f"{where}: {error}, which is more than an article has; is it one? Save its text as .txt"
+        ) from error
     except Exception as error:
-        raise _damaged(where, "PDF", error) from error
+        raise InputError(
+            f"{where}: not a {what} that can be read ({error}); save it again, or as .txt"
+        ) from error
 
 
 def _article(where: str, lines: list[str], title: Any, date: Any, author: Any) -> dict[str, Any]:
@@ -167,16 +174,4 @@ def _missing(where: str, what: str, package: str) -> InputError:
     return InputError(
         f"{where}: {what} needs {package}, which is not installed; run "
         "pip install 'siamese-news[office]', or save the text of the article as .txt"
-    )
-
-
-def _oversized(where: str, error: Oversized) -> InputError:
-    return InputError(
-        f"{where}: {error}, which is more than an article has; is it one? Save its text as .txt"
-    )
-
-
-def _damaged(where: str, what: str, error: Exception) -> InputError:
-    return InputError(
-        f"{where}: not a {what} that can be read ({error}); save it again, or as .txt"
     )

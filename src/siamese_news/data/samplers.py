@@ -17,8 +17,8 @@ from siamese_news.errors import InputError
 class _BatchSampler(Sampler[Batch]):
     """Epoch, position and the share of a rank; a subclass makes the global batches.
 
-    The position moves only when whoever trains says so (`advance`, `load_state_dict`): what
-    a loader's workers have fetched ahead is not yet trained on.
+    The position moves only through `advance` and `load_state_dict`, because batches that a
+    loader's workers fetched ahead are not yet trained on.
     """
 
     def __init__(self, *, seed: int, rank: int, world: int) -> None:
@@ -54,7 +54,7 @@ class _BatchSampler(Sampler[Batch]):
             self.epoch, self.batch = int(epoch), 0
 
     def advance(self, batches: int = 1) -> None:
-        """Say that so many more batches of this epoch have been trained on."""
+        """Count batches of this epoch as trained on."""
         self.batch += batches
 
     def state_dict(self) -> dict[str, int]:

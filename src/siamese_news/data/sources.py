@@ -19,7 +19,7 @@ SPLIT = "train"
 
 @dataclass(frozen=True, slots=True)
 class AstFile:
-    """What a file held, and how many of its rows were dropped."""
+    """The content of a file, and how many of its rows were dropped."""
 
     collection: Collection
     rows: int
@@ -72,11 +72,11 @@ VARIABLE = "SIAMESE_NEWS_DATA"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """What is ranked, and what is right.
+    """Articles, the posts to rank for them, and the relevant ones.
 
     Attributes:
         name: ``<collection>/<split>``.
-        articles: the articles that ask.
+        articles: the seed articles.
         posts: the pool that is ranked for each of them.
         qrels: article id -> post id -> grade.
         one_story: all articles are seeds of one story and share the relevant posts, which the
@@ -110,7 +110,7 @@ def open_source(folder: str) -> Collection:
     """
     if folder == BUNDLED:
         return bundled()
-    path = _inside(folder)
+    path = data_path(folder)
     return read_ast(path).collection if path.is_file() else read_collection(path)
 
 
@@ -118,10 +118,15 @@ def open_posts_of(folder: str) -> dict[str, Post]:
     """The posts alone of a source as `open_source` names it; it may lack articles and pairs."""
     if folder == BUNDLED:
         return bundled().posts
-    return read_corpus(_inside(folder))
+    return read_corpus(data_path(folder))
 
 
-def _inside(folder: str) -> Path:
+def data_path(folder: str) -> Path:
+    """The path of a source: absolute, or inside ``$SIAMESE_NEWS_DATA``.
+
+    Raises:
+        InputError: it does not exist, or the variable is not set or names no folder.
+    """
     if Path(folder).is_absolute():
         if not Path(folder).exists():
             raise InputError(f"{folder}: no such folder or file; expected one in the BEIR layout")
@@ -134,7 +139,7 @@ def _inside(folder: str) -> Path:
             f"data={BUNDLED}, which ships with the package"
         )
     if not Path(root).is_dir():
-        raise InputError(f"{VARIABLE} is '{root}', which is no folder; set it to one that is there")
+        raise InputError(f"{VARIABLE} is '{root}', which is not a folder; set it to one that is")
     path = Path(root) / folder
     if not path.exists():
         there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"

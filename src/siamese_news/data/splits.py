@@ -1,5 +1,6 @@
-"""Relevant pairs, and their train, dev and test: as the files give them, or cut anew."""
+"""Relevant pairs, and their splits into train, dev and test: as in the files, or new ones."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,10 @@ import numpy as np
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
 
+_LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")
+_RETWEET = re.compile(r"^\s*rt\b")
+_WORDS = re.compile(r"\w+")
+
 
 def relevant_pairs(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str]]:
     """All (article id, post id) with a grade of 1 or more, in the order of the qrels."""
@@ -19,6 +24,11 @@ def relevant_pairs(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, st
         for post, grade in judged.items()
         if grade >= 1
     ]
+
+
+def same_text_key(text: str) -> str:
+    """What near-identical texts share: lower-case words without links, mentions and ``RT``."""
+    return " ".join(_WORDS.findall(_RETWEET.sub("", _LINKS.sub(" ", text.lower()))))
 
 
 def same_event_qrels(articles: Iterable[Article], posts: Iterable[Post]) -> Qrels:

@@ -42,7 +42,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
         query id -> document id -> grade, in the order of the file.
 
     Raises:
-        InputError: with ``path:line`` for a wrong line, a grade that is no whole number, or a
+        InputError: with ``path:line`` for a wrong line, a grade that is not a whole number, or a
             pair that occurs twice.
     """
     qrels: dict[str, dict[str, int]] = {}

@@ -1,12 +1,10 @@
-"""The addresses of the page: what comes in is checked, and handed to the project."""
+"""The addresses of the page and what answers them."""
 
 from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from siamese_news.decide.agreement import agreements
@@ -23,7 +21,7 @@ from siamese_news.labels.journal import Conflict
 
 
 def application(desk: Desk) -> Starlette:
-    """The page of a project, without its guard."""
+    """The page of a project, without its guard. Starlette runs plain functions in threads."""
     searching, listing = Searching(desk), Listing(desk)
     labelling, settling = Labelling(desk), Settling(desk)
     routes = [
@@ -64,14 +62,11 @@ def application(desk: Desk) -> Starlette:
 
 
 def _view(desk: Desk, name: str, values: Callable[[Desk], dict[str, Any]]) -> Handler:
-    async def show(request: Request) -> Response:
-        return await run_in_threadpool(lambda: page(name, **values(desk)))
-
-    return show
+    return lambda request: page(name, **values(desk))
 
 
 def search_values(desk: Desk) -> dict[str, Any]:
-    """Of the view that searches."""
+    """The values of the search view."""
     project = desk.project
     config = project.config()
     return {
@@ -88,7 +83,7 @@ def search_values(desk: Desk) -> dict[str, Any]:
 
 
 def decide_values(desk: Desk) -> dict[str, Any]:
-    """Of the view that decides."""
+    """The values of the decide view."""
     deciding = desk.deciding
     ready = desk.project.results.exists()
     values: dict[str, Any] = {
@@ -123,7 +118,7 @@ def decide_values(desk: Desk) -> dict[str, Any]:
 
 
 def hand_over_values(desk: Desk) -> dict[str, Any]:
-    """Of the view that hands over."""
+    """The values of the hand-over view."""
     ready = desk.project.results.exists()
     above = 0
     if ready:

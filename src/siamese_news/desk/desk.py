@@ -1,4 +1,4 @@
-"""What the page knows: its project, the results and labels of it, and what they come to."""
+"""An open project: its results, its labels, and what follows from them."""
 
 import json
 import threading
@@ -19,10 +19,10 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, Judgment, LabelJournal, annotator_name
 
 QUEUES = ("rank", "learned", "sample", "goal", "mixed", "threshold", "second", "conflict")
-"""Where the posts to label next come from; see `Desk.queue`."""
+"""The sources of the posts to label next; see `Desk.queue`."""
 
 BLIND = ("sample", "goal", "mixed", "threshold", "second")
-"""Those of them whose posts are shown without their scores."""
+"""The sources whose posts are shown without their scores."""
 
 _COPIES = 500  # near-duplicates that one label reaches at most
 
@@ -61,7 +61,7 @@ class Desk:
             return self._results[1]
 
     def meta(self) -> dict[str, Any]:
-        """The meta file of the search; empty if there is none."""
+        """The meta file of the search; empty without one."""
         path = self.project.results.with_name("results.parquet.meta.json")
         try:
             return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -69,21 +69,21 @@ class Desk:
             return {}
 
     def threshold(self) -> float:
-        """From which score on posts are handed over: as the user chose, else as was searched."""
+        """The score from which posts are exported: the user's choice, or that of the search."""
         config = self.project.config()
         chosen = config.get("threshold")
         return float(config["options"]["threshold"] if chosen is None else chosen)
 
     @property
     def open(self) -> bool:
-        """Whether the results are at hand; else the first look at them may take a while."""
+        """Whether the results are loaded; otherwise the first access may take a while."""
         return self._results is not None and self._results[0] == str(self.project.results)
 
     def label(self, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
-        """Hand a label that the page sent to the writer; see `LabelJournal.begin`.
+        """Pass a label from the page to the writer; see `LabelJournal.begin`.
 
         Raises:
-            InputError: for a post that the search did not find, and fields that cannot be.
+            InputError: the search did not find the post, or a field is invalid.
             Conflict: it is not the label that the page had seen.
         """
         post, seen = row.get("post"), row.get("seen")
@@ -113,9 +113,9 @@ class Desk:
                 ``sample`` (what the certificate needs), ``goal`` (what the goals need), ``mixed``
                 (rank and sample), ``threshold`` (random posts on both sides of it), ``second``
                 (what others labelled) or ``conflict`` (on what they disagree with this annotator).
-            annotator: who asks; what they labelled does not come again.
+            annotator: who asks; posts that they labelled are left out.
             count: how many.
-            leave: ids that the page has already.
+            leave: ids that the page already has.
 
         Raises:
             InputError: for another kind, and a sample without a plan.

@@ -1,7 +1,6 @@
-"""What a project hands on: lists, report, labels, certificate, and all of it with its commands."""
+"""The files that a project exports: lists, report, labels, certificate, commands, everything."""
 
 import csv
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,11 +16,11 @@ from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import read_results, write_report
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.terminal import guarded
 
 TASKS = 2000
-"""Posts in a file for another annotation program at most."""
+"""Maximum number of posts in a file for another annotation program."""
 
 _AHEAD = 50  # posts for the certificate in such a file; which come after depends on their labels
 _IDS = tuple(name for name in COLUMNS if name not in ("text", "terms"))
@@ -29,14 +28,10 @@ _LABEL_COLUMNS = ("post", "label", "annotator", "note", "at", "copy_of", "score"
 
 
 def make(desk: Desk, kind: str) -> Path:
-    """Write a file into the project's folder for handing on, and say where it is.
-
-    Args:
-        desk: the project.
-        kind: one of `KINDS`.
+    """Write a file into the project's export folder and return its path.
 
     Raises:
-        InputError: where what it is made from is not there yet.
+        InputError: what it is made from does not exist yet.
     """
     path = desk.project.handed / KINDS[kind][0]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +39,7 @@ def make(desk: Desk, kind: str) -> Path:
 
 
 def commands(desk: Desk) -> list[str]:
-    """The command lines that do the same, to be run in the project's folder."""
+    """The equivalent command lines, to be run in the project's folder."""
     lines = [desk.search.command]
     for name, more in (("found.csv", []), ("ids.csv", ["--ids-only"]), ("found.parquet", [])):
         arguments = desk.search.filtered_to(desk.threshold(), f"hand-over/{name}")
@@ -59,7 +54,7 @@ def commands(desk: Desk) -> list[str]:
 
 
 def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
-    """Take labels from a file of another program.
+    """Import labels from a file of another program.
 
     Args:
         desk: the project.
@@ -67,10 +62,10 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         annotator: whose they are.
 
     Returns:
-        How many were ``taken``, were there ``already``, and are of ``unknown`` posts.
+        How many were ``taken``, existed ``already``, and belong to ``unknown`` posts.
 
     Raises:
-        InputError: for a file without labels, and a label that is none; nothing is taken then.
+        InputError: for a file without labels or with an invalid one; nothing is imported then.
     """
     rows = [row for row in read_rows(path) if row.label.strip()]
     keys = desk.deciding.keys()
@@ -96,8 +91,8 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     return counts
 
 
-def _found(desk: Desk, *, places: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows at or over the threshold, as ``filter`` writes them with that threshold."""
+def _found(desk: Desk) -> Iterator[dict[str, Any]]:
+    """The rows at or above the threshold, as ``filter`` writes them."""
     import pyarrow.parquet as pq
 
     least, path = desk.threshold(), desk.project.results
@@ -134,8 +129,7 @@ def _parquet(desk: Desk, path: Path) -> None:
     least = desk.threshold()
     kept = int((desk.results().scores >= least).sum())
     meta |= {"threshold": least, "counts": {**(meta.get("counts") or {}), "kept": kept}}
-    with atomic_write(path.with_name(path.name + ".meta.json")) as stream:
-        json.dump(meta, stream, indent=1, ensure_ascii=False)
+    write_json(path.with_name(path.name + ".meta.json"), meta)
 
 
 def _report(desk: Desk, path: Path) -> None:

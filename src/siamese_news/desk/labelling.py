@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,21 +16,14 @@ from siamese_news.desk.requests import body_of, page, text_in
 from siamese_news.labels.journal import CONFLICT, LABELS
 
 
+@dataclass(frozen=True)
 class Labelling:
-    """Answers of a project.
+    """Responses about the labels of a project."""
 
-    Args:
-        desk: the project.
-    """
+    desk: Desk
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-
-    async def label_view(self, request: Request) -> Response:
+    def label_view(self, request: Request) -> Response:
         """The view that labels."""
-        return await run_in_threadpool(self._label_view)
-
-    def _label_view(self) -> Response:
         desk = self.desk
         learned = desk.learning.found()
         return page(
@@ -48,7 +41,7 @@ class Labelling:
         )
 
     async def label(self, request: Request) -> Response:
-        """Write a label down."""
+        """Record a label."""
         row = await body_of(request)
         if self.desk.open and not row.get("together"):
             # One row of the database: a thread would take longer than the look.
@@ -62,13 +55,13 @@ class Labelling:
         )  # fmt: skip
 
     async def undo(self, request: Request) -> Response:
-        """Take the last label of an annotator back."""
+        """Undo the last label of an annotator."""
         row = await body_of(request)
         gone = await run_in_threadpool(self.desk.log.undo, text_in(row, "annotator"))
         return JSONResponse({"post": gone.post if gone else None})
 
     async def take_labels(self, request: Request) -> Response:
-        """Take labels out of a file of another program."""
+        """Import labels from a file of another program."""
         path = self.desk.project.private / "labels-import"
         query = request.query_params
         async with uploads.kept(request.stream(), path, query.get("name", "")) as file:
@@ -77,36 +70,23 @@ class Labelling:
             )
         return JSONResponse(taken)
 
-    async def queue(self, request: Request) -> Response:
+    def queue(self, request: Request) -> Response:
         """The posts to label next."""
-        return await run_in_threadpool(self._queue, dict(request.query_params))
-
-    def _queue(self, query: dict[str, str]) -> Response:
+        query = request.query_params
         desk, annotator = self.desk, query.get("annotator", "")
         kind, leave = query.get("kind", "rank"), set(json.loads(query.get("leave") or "[]"))
         results = desk.results()
         ranks = desk.queue(kind, annotator, 8, leave) if len(results) else []
         posts = results.posts(ranks)
         titles = desk.meta().get("titles") or {}
-        # What others said comes after one's own label, but where the question is just that.
+        # What others said is shown after one's own label, except where they disagree.
         show = partial(
             pages.items, blind=kind in BLIND, learned=None, independent=kind != "conflict"
         )
-        return JSONResponse(
-            {
-                "posts": [
-                    {
-                        "post": post.id,
-                        "html": show([post], [post.rank], results, desk.log, annotator, titles),
-                    }
-                    for post in posts
-                ],
-                **self._counts(annotator),
-            }
-        )
-
-    def _counts(self, annotator: str) -> dict[str, Any]:
-        log = self.desk.log
-        mine = [given for post in log.posts() if (given := log.of(post, annotator)) is not None]
+        shown = [
+            {"post": p.id, "html": show([p], [p.rank], results, desk.log, annotator, titles)}
+            for p in posts
+        ]
+        mine = [given for p in desk.log.posts() if (given := desk.log.of(p, annotator)) is not None]
         counts = {name: sum(given.label == name for given in mine) for name in LABELS}
-        return {"counts": counts}
+        return JSONResponse({"posts": shown, "counts": counts})

@@ -1,10 +1,11 @@
-"""Requests of the view of posts: a page at a time, filtered, in one order or the other."""
+"""Requests of the view of posts: filtered, sorted, one page at a time."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -17,21 +18,14 @@ PAGE = 50
 """Posts that come at one time."""
 
 
+@dataclass(frozen=True)
 class Listing:
-    """Answers of a project.
+    """Responses about the posts of a project."""
 
-    Args:
-        desk: the project.
-    """
+    desk: Desk
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-
-    async def posts_view(self, request: Request) -> Response:
+    def posts_view(self, request: Request) -> Response:
         """The view of posts."""
-        return await run_in_threadpool(self._posts_view)
-
-    def _posts_view(self) -> Response:
         desk = self.desk
         if not desk.project.results.exists():
             return page("posts", results=None)
@@ -45,12 +39,9 @@ class Listing:
             **drawn,
         )  # fmt: skip
 
-    async def posts(self, request: Request) -> Response:
+    def posts(self, request: Request) -> Response:
         """The next posts of the list."""
-        return await run_in_threadpool(self._posts, dict(request.query_params))
-
-    def _posts(self, query: dict[str, str]) -> Response:
-        desk, results = self.desk, self.desk.results()
+        query, desk, results = request.query_params, self.desk, self.desk.results()
         if not len(results):
             return JSONResponse({"html": "", "found": 0, "next": None, "timeline": ""})
         asked = _asked(query)
@@ -79,34 +70,27 @@ class Listing:
         following = int(places[PAGE - 1]) if len(shown) > PAGE else None
         return JSONResponse(content | {"html": html, "next": following})
 
-    async def count(self, request: Request) -> Response:
-        """How many posts there are, and when."""
-        return await run_in_threadpool(self._count, dict(request.query_params))
-
-    def _count(self, query: dict[str, str]) -> Response:
+    def count(self, request: Request) -> Response:
+        """The number of posts, and their timeline."""
         results = self.desk.results()
-        ranks = results.find(_asked(query))
+        ranks = results.find(_asked(request.query_params))
         return JSONResponse({"found": len(ranks), "timeline": pages.timeline(results, ranks)})
 
-    async def copies(self, request: Request) -> Response:
+    def copies(self, request: Request) -> Response:
         """The near-duplicates of a post."""
         rank, query = request.path_params["rank"], request.query_params
         annotator, blind = query.get("annotator", ""), query.get("blind") == "1"
+        results, titles = self.desk.results(), self.desk.meta().get("titles") or {}
+        ranks = [other for other in results.copies(rank) if other != rank][:PAGE]
+        html = pages.items(
+            results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
+            blind=blind, learned=None, independent=blind,
+        )  # fmt: skip
+        return JSONResponse({"html": html})
 
-        def html() -> str:
-            results = self.desk.results()
-            ranks = [other for other in results.copies(rank) if other != rank][:PAGE]
-            titles = self.desk.meta().get("titles") or {}
-            return pages.items(
-                results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
-                blind=blind, learned=None, independent=blind,
-            )  # fmt: skip
-
-        return JSONResponse({"html": await run_in_threadpool(html)})
-
-    async def learn(self, request: Request) -> Response:
+    def learn(self, request: Request) -> Response:
         """Learn a new order from the labels."""
-        found = await run_in_threadpool(self.desk.learning.learn)
+        found = self.desk.learning.learn()
         return JSONResponse({"sentence": found.sentence, "helps": found.helps})
 
     async def threshold(self, request: Request) -> Response:
@@ -116,7 +100,7 @@ class Listing:
         return JSONResponse({"threshold": value})
 
 
-def _asked(query: dict[str, str]) -> Asked:
+def _asked(query: Mapping[str, str]) -> Asked:
     least = query.get("least")
     return Asked(
         query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),

@@ -1,4 +1,4 @@
-"""The views of the page and the pieces that its script asks for, out of the report's templates."""
+"""The views of the page and the parts that its script requests, from the report's templates."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -53,12 +53,7 @@ def _script(view: str) -> str:
 
 
 def view(name: str, **values: Any) -> tuple[str, str]:
-    """A whole page and its content security policy.
-
-    Args:
-        name: one of `VIEWS`.
-        values: for its template.
-    """
+    """A whole page and its content security policy."""
     style, script = _style(), _script(name)
     html = (
         _templates()
@@ -92,7 +87,7 @@ def items(
     learned: Any,
     **values: Any,
 ) -> str:
-    """Entries of a list of posts, with what was said of them.
+    """Entries of a list of posts, with their labels.
 
     Matched words are marked only where the score may be seen: the more of them a post has, the
     higher its score.
@@ -126,7 +121,7 @@ def items(
 def charts(
     results: Results, threshold: float | None, whole: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The pictures of a view of results.
+    """The charts of a view of results.
 
     Args:
         results: of the search.
@@ -148,7 +143,7 @@ def charts(
 
 
 def timeline(results: Results, ranks: Any) -> str:
-    """The picture of posts over time."""
+    """The chart of posts over time."""
     counts = results.counted_by_hour(ranks)
     return piece(
         "_timeline", timeline=timeline_chart(counts), undated=len(ranks) - sum(counts.values()),

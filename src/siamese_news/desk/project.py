@@ -5,7 +5,7 @@ import os
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
+from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.errors import InputError
 from siamese_news.search.query import READING, Query
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import write_json
 
 FORMAT = "siamese_news project 1"
-_PACKED = (".gz", ".zst")
 # What Windows keeps for itself; each reads like its full-width form, which every system takes.
 _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
@@ -72,10 +72,10 @@ class Project:
                     "or an existing project: name another --project"
                 )
             (self.folder / ".private").mkdir(parents=True, exist_ok=True)
-            self._write({"format": FORMAT, "search": 0, "options": dict(_OPTIONS)})
+            write_json(self._file, {"format": FORMAT, "search": 0, "options": dict(_OPTIONS)})
         for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        # What lies there opens the page to whoever reads it.
+        # A file there opens the page to anyone who can read it.
         (self.folder / ".private").chmod(0o700)
         self.config()
 
@@ -100,7 +100,7 @@ class Project:
             lock.release()
 
     def config(self) -> dict[str, Any]:
-        """What `update` wrote.
+        """The saved values.
 
         Raises:
             InputError: for a damaged file.
@@ -125,14 +125,14 @@ class Project:
             ) from error
 
     def update(self, **changes: Any) -> dict[str, Any]:
-        """Change values and write them down."""
+        """Change values and save them."""
         with self._guard:
             content = {**self.config(), **changes}
-            self._write(content)
+            write_json(self._file, content)
             return content
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
-        """The files of a kind: ``name`` (the user's), ``size``, ``own`` for what can be removed."""
+        """The files of a kind: ``name`` (the user's), ``size``, ``own`` where it can be removed."""
         shown = self.config().get("names", {})
         rows = [
             {"name": shown.get(f"{kind}/{path.name}", path.name), "size": path.stat().st_size,
@@ -145,7 +145,7 @@ class Project:
         ]
 
     def sources(self, kind: str) -> list[str]:
-        """What a command names for a kind, from the folder of the project."""
+        """The arguments of a command for a kind of input, relative to the folder of the project."""
         own = self.folder / "inputs" / kind
         files = any(not path.name.startswith(".") for path in own.iterdir())
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
@@ -163,10 +163,7 @@ class Project:
         if kind not in self.named:
             raise InputError(f"{kind!r} is not a kind of input; expected articles, not or posts")
         known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
-        plain = name.lower()
-        for packed in _PACKED:
-            plain = plain.removesuffix(packed)
-        if not plain.endswith(tuple(known)):
+        if plain_suffix(f"_{name}") not in known:  # ".jsonl" alone is an ending too
             raise InputError(
                 f"{name}: the ending is not one of {', '.join(known)} (plain, .gz or .zst); rename "
                 "or convert the file"
@@ -210,19 +207,19 @@ class Project:
                 self.update(names=names)
 
     def in_users_words(self, message: str) -> str:
-        """What a command said, with the files of input under the names that the user knows."""
+        """A message of a command, with the input files under the names that the user knows."""
         for place, name in self.config().get("names", {}).items():
             message = message.replace(f"inputs/{place}", name)
         return message
 
     @property
     def search(self) -> Path:
-        """The folder of the present search; of the first one where there is none yet."""
+        """The folder of the current search, or of the first one before any search."""
         return self.folder / "searches" / str(max(1, int(self.config()["search"])))
 
     @property
     def results(self) -> Path:
-        """The file of results of the present search, whether it is there or not."""
+        """The file of results of the current search, whether it exists or not."""
         return self.search / "results.parquet"
 
     @property
@@ -232,18 +229,13 @@ class Project:
 
     @property
     def private(self) -> Path:
-        """A folder for the owner's eyes."""
+        """A folder that only the owner can read."""
         return self.folder / ".private"
 
     @property
     def handed(self) -> Path:
-        """The folder of files to hand on."""
+        """The folder of exported files."""
         return self.folder / "hand-over"
-
-    def _write(self, content: Mapping[str, Any]) -> None:
-        with atomic_write(self._file) as stream:
-            json.dump(content, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
 
 
 def safe_name(name: str) -> str:

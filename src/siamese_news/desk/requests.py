@@ -1,8 +1,8 @@
-"""What comes in with a request, checked; and the answers that all views share."""
+"""Checks of what a request contains, and the responses that all views share."""
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +14,7 @@ from siamese_news.desk.security import BODY_CAP
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import Conflict
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Response]
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def text_in(row: dict[str, Any], name: str) -> str:
     """A field that must be a text.
 
     Raises:
-        InputError: where it is none.
+        InputError: it is not a text.
     """
     value = row.get(name)
     if not isinstance(value, str):
@@ -53,7 +53,7 @@ def number_in(value: Any, what: str) -> float:
     """A number out of a request.
 
     Raises:
-        InputError: for anything else, and for one beyond all measure.
+        InputError: it is not a number below a billion.
     """
     try:
         number = float(value)
@@ -115,22 +115,22 @@ def page(name: str, **values: Any) -> Response:
 
 
 async def bad_input(request: Request, error: Exception) -> Response:
-    """The answer to what cannot be."""
+    """The response to bad input."""
     return JSONResponse({"error": str(error)}, 400)
 
 
 async def unwritable(request: Request, error: Exception) -> Response:
-    """The answer where the disk refuses."""
+    """The response where a file cannot be written."""
     return JSONResponse({"error": f"it could not be written: {error}"}, 507)
 
 
 async def gone(request: Request, error: Exception) -> Response:
-    """The answer to a browser that broke an upload off; nobody reads it."""
+    """The response to a browser that aborted an upload; nobody reads it."""
     return Response(status_code=400)
 
 
 async def conflict(request: Request, error: Exception) -> Response:
-    """The answer to a label that is not the one the page had seen."""
+    """The response where the label is not the one that the page had seen."""
     assert isinstance(error, Conflict)
     current = error.current
     there = None if current is None else {"n": current.number, "label": current.label}

@@ -1,4 +1,4 @@
-"""The posts that a search found, as the page asks for them: filtered, counted, a page at a time.
+"""The posts that a search found, filtered, counted and a page at a time.
 
 Texts stay on the disk, in SQLite; the narrow columns that filters need are arrays.
 """
@@ -28,7 +28,7 @@ _STRETCH = 2000  # posts with the words that are looked at together
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which posts; what is empty does not restrict.
+    """A filter of posts; empty fields do not restrict.
 
     Attributes:
         words: each must be in the post, at the beginning of a word; one with a minus before it must
@@ -110,13 +110,7 @@ class Results:
             return bool(without) or not words or _key(words) in self._answers
 
     def first(self, asked: Asked, after: int, count: int) -> list[int]:
-        """The first ranks of `find` beyond a rank, without looking for all that there are.
-
-        Args:
-            asked: which posts.
-            after: a rank.
-            count: how many.
-        """
+        """The first ranks of `find` beyond a rank, without looking for all that there are."""
         keep = self._narrow(asked)
         asking = wanted(split(asked.words)[0])
         found: list[int] = []
@@ -129,7 +123,7 @@ class Results:
         return found[:count]
 
     def _narrow(self, asked: Asked) -> NDArray[np.bool_]:
-        """Which posts have what is asked for, but for the words."""
+        """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
         if asked.least is not None:
             keep &= self.scores >= asked.least
@@ -155,7 +149,7 @@ class Results:
         return [rows[rank] for rank in wanted if rank in rows]
 
     def by_id(self, posts: Sequence[str]) -> dict[str, ReportPost]:
-        """The posts with these ids, as far as they are there."""
+        """The posts with these ids that exist."""
         return {post.id: post for post in self._rows("post", list(posts)).values()}
 
     def copies(self, rank: int) -> list[int]:
@@ -183,7 +177,7 @@ class Results:
         return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
 
     def at_thousandths(self) -> dict[str, Any]:
-        """How many posts have a score or more, for every thousandth from ``first`` on."""
+        """Number of posts at or above each thousandth of a score, from ``first`` on."""
         if not len(self):
             return {"first": 0, "counts": [0]}
         places = np.floor(np.round(self.scores * 1000, 6)).astype(np.int64)

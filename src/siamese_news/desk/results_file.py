@@ -1,4 +1,4 @@
-"""The files that make a list of results quick: texts and words in SQLite, narrow columns beside."""
+"""Files that make a list of results fast: texts and words in SQLite, narrow columns as arrays."""
 
 import sqlite3
 from contextlib import closing
@@ -19,11 +19,11 @@ from siamese_news.utils.files import atomic_write
 UNDATED = np.iinfo(np.int32).min
 """The hour of a post without a date."""
 
-_VERSION = 4  # of the database; one of another version is made anew
+_VERSION = 4  # of the database; one of another version is rebuilt
 
 
 def is_there(database: Path, columns: Path) -> bool:
-    """Whether both files are there, and of this version."""
+    """Whether both files exist in this version."""
     if not (database.exists() and columns.exists()):
         return False
     with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as base:
@@ -31,7 +31,7 @@ def is_there(database: Path, columns: Path) -> bool:
 
 
 def build(parquet: Path, database: Path) -> None:
-    """Make the database of a file of results; it is there whole or not at all."""
+    """Make the database of a file of results, as a whole or not at all."""
     import pyarrow.parquet as pq
 
     part = database.with_name(database.name + ".part")
@@ -76,7 +76,7 @@ def build(parquet: Path, database: Path) -> None:
 
 
 def save_columns(parquet: Path, path: Path) -> None:
-    """Keep what filters need of every post, so that a page opens at once."""
+    """Save the columns that filters need, so that a page opens at once."""
     import pyarrow.parquet as pq
 
     wanted = ["score", "article", "lang", "created_at", "cluster"]

@@ -1,4 +1,4 @@
-"""The search in its own process, which outlives the server and can be resumed."""
+"""The search, in a process of its own that outlives the server and can be resumed."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from typing import Any
 from siamese_news.desk.project import Project
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
+from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, READING, Query
 from siamese_news.utils.processes import PROGRESS
 
@@ -24,21 +25,21 @@ PROGRAM = "siamese-news"
 FIELDS = READING[:4]
 """Options that say how a file of posts is read."""
 
-_QUIET = 2.0  # seconds without a word after which a search does something else than it said
-_LOOK = 20_000  # bytes of what a search said, from its beginning and its end
+_QUIET = 2.0  # seconds without output after which the last progress is out of date
+_LOOK = 20_000  # bytes of the output of a search, from its beginning and its end
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where the search is.
+    """The state of the search.
 
     Attributes:
         state: ``none``, ``running``, ``stopped`` (can be resumed), ``failed`` or ``done``.
-        share: of the present pass, 0 to 1; None where that is not known yet.
-        posts: read in the present pass.
+        share: of the current pass, 0 to 1; None if unknown.
+        posts: read in the current pass.
         turn: number of the pass.
-        seconds: left of the pass, about.
-        message: what the search said, a line each.
+        seconds: estimated time left of the pass.
+        message: the output of the search.
     """
 
     state: str
@@ -72,7 +73,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
 
 
 def command_line(arguments: list[str]) -> str:
-    """As typed in a shell."""
+    """The command as typed in a shell."""
     return shlex.join([PROGRAM, *arguments])
 
 
@@ -84,9 +85,6 @@ class Search:
     """The search of a project: started, watched, stopped.
 
     Everything is read from the project's folder, so the search survives a restart of the server.
-
-    Args:
-        project: whose search.
     """
 
     def __init__(self, project: Project) -> None:
@@ -98,7 +96,7 @@ class Search:
         """Start a search or resume a stopped one; returns the command.
 
         Raises:
-            InputError: while one is running, and for options that cannot be.
+            InputError: one is running, or an option is invalid.
         """
         with self._guard:
             project = self._project
@@ -142,7 +140,7 @@ class Search:
             os.kill(process, signal.SIGINT)
 
     def discard(self) -> None:
-        """Delete what an interrupted search left, and return to the results of the one before.
+        """Delete what an interrupted search left, and return to the earlier results.
 
         Raises:
             InputError: while it is running.
@@ -160,7 +158,7 @@ class Search:
 
     @property
     def command(self) -> str:
-        """The command of the present search; empty where there was none."""
+        """The command of the current search; empty before the first one."""
         return str(_saved(self._project.search).get("command", ""))
 
     def filtered_to(self, threshold: float, out: str) -> list[str]:
@@ -174,7 +172,7 @@ class Search:
         return found
 
     def status(self) -> Status:
-        """Where the search is."""
+        """The state of the search."""
         folder = self._project.search
         if not (folder / "search.json").exists():
             return Status("none")
@@ -190,8 +188,8 @@ class Search:
             if share and share > 0.01:
                 quiet = max(0.0, time.time() - (folder / "progress.log").stat().st_mtime)
                 left = row["seconds"] / share * (1 - share) - quiet
-                # What comes after the last post (near-duplicates, the map, the file) has no end
-                # that could be told.
+                # How long the steps after the last post take (near-duplicates, the map, the
+                # file) is unknown.
                 if share > 0.99 or (left <= 0 and quiet > _QUIET):
                     share = None
                 else:
@@ -214,27 +212,13 @@ class Search:
             time.sleep(0.05)
 
     def _running(self) -> int | None:
-        """The process that searches, if it does."""
+        """The process of the search while it runs."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
         process = _saved(self._project.search).get("process")
         if self._child is not None and self._child.pid == process:
             return process
-        return process if process is not None and _searches(process) else None
-
-
-def _searches(process: int) -> bool:
-    """Whether a process that this server did not start is a search of ours."""
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return not Path("/proc/self").exists()
-    return b"siamese_news" in words and b"filter" in words and state != "Z"
+        return process if process is not None and is_held(self._project.results) else None
 
 
 def _saved(folder: Path) -> dict[str, Any]:
@@ -245,7 +229,7 @@ def _saved(folder: Path) -> dict[str, Any]:
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The last rows of progress, and the plain lines of what a search said."""
+    """The last rows of progress and the other lines of the output of a search."""
     try:
         with path.open("rb") as stream:
             lines = stream.read(_LOOK).split(b"\n")

@@ -5,15 +5,13 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from siamese_news.data.readers.detect import detect
-from siamese_news.data.readers.detected import Choice
+from siamese_news.data.readers.detect import Choice, detect
 from siamese_news.data.readers.fields import UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
@@ -26,37 +24,30 @@ from siamese_news.errors import InputError
 _LOOKED_AT = 100  # files of posts
 
 
+@dataclass(frozen=True)
 class Searching:
-    """Answers of a project.
+    """Responses about the search of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     async def upload(self, request: Request) -> Response:
-        """Take a file of input."""
+        """Keep an uploaded file."""
         kind, name = request.path_params["kind"], request.path_params["name"]
         await uploads.receive(self.desk.project, kind, name, request.stream())
         return _inputs(self.desk, kind)
 
     async def remove(self, request: Request) -> Response:
-        """Take a file of input away."""
+        """Remove an input file."""
         kind, name = request.path_params["kind"], request.path_params["name"]
         if self.desk.search.status().state == "running":
             raise InputError("a search is reading the files; wait for it to finish or cancel it")
         self.desk.project.remove_input(kind, name)
         return _inputs(self.desk, kind)
 
-    async def columns(self, request: Request) -> Response:
+    def columns(self, request: Request) -> Response:
         """The columns of the first file of posts that is not understood, with samples."""
-        return JSONResponse(await run_in_threadpool(self._columns, dict(request.query_params)))
-
-    def _columns(self, query: dict[str, str]) -> dict[str, Any]:
         project = self.desk.project
-        choice = Choice(*(query.get(name) or None for name in FIELDS))
+        choice = Choice(*(request.query_params.get(name) or None for name in FIELDS))
         sources = [project.folder / source for source in project.sources("posts")]
         with suppress(InputError):  # what else is wrong with a file is for the search to say
             for path in input_paths(sources, SUFFIXES)[:_LOOKED_AT]:
@@ -67,13 +58,13 @@ class Searching:
                 except UnknownFields as unknown:
                     name = os.path.relpath(path, project.folder)
                     name = project.in_users_words(name).removeprefix("inputs/posts/")
-                    return {"file": name, "columns": unknown.samples}
+                    return JSONResponse({"file": name, "columns": unknown.samples})
                 except InputError:
                     continue
-        return {"file": None}
+        return JSONResponse({"file": None})
 
     async def paste(self, request: Request) -> Response:
-        """Take the text of an article."""
+        """Keep a pasted article."""
         row = await body_of(request)
         await run_in_threadpool(uploads.paste, self.desk.project, text_in(row, "text"))
         return _inputs(self.desk, "articles")
@@ -83,18 +74,18 @@ class Searching:
         row = await body_of(request)
         return JSONResponse({"command": await run_in_threadpool(self.desk.search.start, row)})
 
-    async def cancel(self, request: Request) -> Response:
+    def cancel(self, request: Request) -> Response:
         """Interrupt the search."""
-        await run_in_threadpool(self.desk.search.cancel)
+        self.desk.search.cancel()
         return JSONResponse({})
 
-    async def discard(self, request: Request) -> Response:
+    def discard(self, request: Request) -> Response:
         """Delete what an interrupted search left."""
-        await run_in_threadpool(self.desk.search.discard)
+        self.desk.search.discard()
         return JSONResponse({})
 
     async def events(self, request: Request) -> Response:
-        """Tell how far the search is, until it ends."""
+        """Stream the progress of the search until it ends."""
 
         async def rows() -> AsyncIterator[str]:
             while not await request.is_disconnected():

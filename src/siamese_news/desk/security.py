@@ -1,4 +1,4 @@
-"""Who may talk to the page: its own origin, on this machine, with the token; nobody else."""
+"""Access control: only the page's own origin, on this machine, with the token."""
 
 import base64
 import hashlib
@@ -19,18 +19,13 @@ BODY_CAP = 4 * 2**20
 
 
 class Guard:
-    """Around the whole application: nothing of it runs for a request that is not the page's own.
+    """Wraps the application: only requests of the page itself reach it.
 
     - ``Host`` must be the loopback address with the port, so a foreign name that was made to point
       here (DNS rebinding) gets nothing.
     - The token must be there: in the address for the first request, then in a cookie that scripts
       cannot read and that other sites' requests do not carry.
     - What changes anything must say that it comes from this origin (CSRF).
-
-    Args:
-        app: what is guarded.
-        token: the secret.
-        port: the server listens on.
     """
 
     def __init__(self, app: App, token: str, port: int) -> None:
@@ -40,7 +35,7 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
+        """Answer or refuse a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -101,7 +96,7 @@ class Guard:
 
 
 def sha256(text: str) -> str:
-    """As a content security policy names an inline script or style."""
+    """The hash by which a content security policy names an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

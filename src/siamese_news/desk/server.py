@@ -1,4 +1,4 @@
-"""The server: on the loopback address, with a token that is new every time."""
+"""The server, on the loopback address, with a new token every time."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ def serve(project: Project, *, port: int, browser: bool, say: Callable[[str], No
     Args:
         project: whose page.
         port: to listen on; 0 for any that is free.
-        browser: open one; else the address is said, with its token.
+        browser: whether to open one; otherwise the address with its token is printed.
         say: prints a line.
 
     Raises:
@@ -41,7 +41,7 @@ def serve(project: Project, *, port: int, browser: bool, say: Callable[[str], No
         address = f"http://127.0.0.1:{port}/"
         opening = project.private / "open.html"
         if project.results.exists():
-            # While the browser opens: a large list takes a while to read.
+            # While the browser opens, because a large list takes a while to load.
             threading.Thread(target=desk.results, daemon=True).start()
         try:
             if browser and _opened(opening, f"{address}?token={token}"):
@@ -81,7 +81,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def _opened(path: Path, address: str) -> bool:
-    """Open the address by way of a file that only its owner can read.
+    """Open the address through a file that only its owner can read.
 
     Every user of the machine can read the command line of a browser, so the token must not appear
     in it.

@@ -1,7 +1,7 @@
 """Requests of the views that decide and hand over: goals, certificates, files."""
 
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -14,15 +14,11 @@ from siamese_news.desk.requests import body_of, number_in, shares_in, text_in
 from siamese_news.errors import InputError
 
 
+@dataclass(frozen=True)
 class Settling:
-    """Answers of a project.
+    """Responses about the goals, certificate and files of a project."""
 
-    Args:
-        desk: the project.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    desk: Desk
 
     async def settings(self, request: Request) -> Response:
         """Keep what counts as relevant."""
@@ -59,17 +55,16 @@ class Settling:
         await run_in_threadpool(work)
         return JSONResponse({})
 
-    async def certify(self, request: Request) -> Response:
+    def certify(self, request: Request) -> Response:
         """Write the certificate."""
-        found = await run_in_threadpool(self.desk.deciding.certify)
-        return JSONResponse({"sentences": found.sentences})
+        return JSONResponse({"sentences": self.desk.deciding.certify().sentences})
 
-    async def file(self, request: Request) -> Response:
-        """Make a file and hand it over."""
+    def file(self, request: Request) -> Response:
+        """Make a file and send it."""
         kind = request.path_params["kind"]
         if kind not in KINDS:
             return JSONResponse({"error": "there is no such file"}, 404)
-        path: Path = await run_in_threadpool(make, self.desk, kind)
+        path = make(self.desk, kind)
         return FileResponse(path, filename=path.name, media_type="application/octet-stream")
 
 

@@ -1,4 +1,4 @@
-"""Precision and recall at the threshold, as labels come in: exact intervals from random posts."""
+"""Running estimates of precision and recall at the threshold: exact intervals from random posts."""
 
 import threading
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from siamese_news.desk.search import command_line
 from siamese_news.labels.journal import LabelJournal
 
 SEED = 0
-"""Of the random order; the one that `audit` has unless it is told another."""
+"""Seed of the random order; the default of `audit`."""
 
 _LOOK = 256  # posts of an order whose labels are looked up together
 
@@ -38,7 +38,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class AtThreshold:
-    """What the labels say of a threshold.
+    """Precision and recall at a threshold.
 
     Attributes:
         threshold: the score.
@@ -46,7 +46,7 @@ class AtThreshold:
             of those are relevant.
         below: the same for the kept posts under it.
         precision: of the posts above.
-        recall: of the kept posts; None where nothing lies below.
+        recall: of the kept posts; None if there are none below.
     """
 
     threshold: float
@@ -57,15 +57,11 @@ class AtThreshold:
 
 
 class Standing:
-    """Random posts on both sides of a threshold, and what their labels come to.
+    """Estimates from random posts on both sides of a threshold.
 
     The posts are those that `audit` draws for the same threshold, in the order of its keyed hash. A
     label counts once every post before it in that order has one, so what counts is a random sample
     without replacement, whatever else was labelled.
-
-    Args:
-        project: whose results.
-        log: the labels.
     """
 
     def __init__(self, project: Project, log: LabelJournal) -> None:
@@ -75,7 +71,7 @@ class Standing:
         self._held: tuple[str, Population, Keys] | None = None
 
     def at(self, threshold: float) -> AtThreshold:
-        """What the labels say of a threshold.
+        """Precision and recall at a threshold, by the labels so far.
 
         Raises:
             InputError: for results that cannot be read.

@@ -16,13 +16,13 @@ from siamese_news.labels.matching import Labels, labels_in
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """Where the goals stand.
+    """The state of the goals.
 
     Attributes:
         done: whether all of them are reached.
         goal: what was fixed.
         status: in words.
-        saved: what a random order would have taken; None where that cannot be told.
+        saved: the effort that a random order would have taken; None if unknown.
     """
 
     done: bool
@@ -57,7 +57,7 @@ class Stops:
 
     @property
     def planned(self) -> bool:
-        """Whether there is a goal for the present search."""
+        """Whether the current search has a goal."""
         return self.path.exists()
 
     def plan(
@@ -74,7 +74,7 @@ class Stops:
         """Fix the goals.
 
         Raises:
-            InputError: for goals that cannot be, and where some are fixed.
+            InputError: the goals are impossible, or some are fixed already.
         """
         with self._guard:
             if not self._project.results.exists():
@@ -98,14 +98,14 @@ class Stops:
             )
 
     def next_posts(self, count: int) -> list[str]:
-        """Ids of the posts to label next; none where all goals are reached."""
+        """Ids of the posts to label next; empty once all goals are reached."""
         with self._guard:
             work = self._open()
             ranks = work.needed(self._labels())[:count]
             return [unit.post for unit in work.units(ranks)]
 
     def stands(self) -> Stands:
-        """Where the goals stand with the labels that there are."""
+        """The state of the goals with the present labels."""
         with self._guard:
             work = self._open()
             labels = self._labels()
@@ -113,7 +113,7 @@ class Stops:
             return Stands(done, work.goal, work.status(labels), work.saved(labels))
 
     def command(self) -> str:
-        """The command line that goes on with the same labels; writes the file it takes."""
+        """The command line that continues with the same labels; writes the file it reads."""
         with self._guard:
             self._write(self._open())
             folder = self._project.folder
@@ -122,7 +122,7 @@ class Stops:
             return command_line([*arguments, "--labels", str(self.labels.relative_to(folder))])
 
     def arguments(self) -> list[str]:
-        """The options of `annotate` that say what was fixed."""
+        """The options of `annotate` for these goals."""
         with self._guard:
             goal, found = self._open().goal, []
             if goal.find is not None:

@@ -1,4 +1,4 @@
-"""Files that the page sends: streamed to the disk, capped, there whole or not at all."""
+"""Uploaded files: streamed to the disk, capped, kept as a whole or not at all."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
-"""Filters by words: what the indexes of a database of results hold, and how they are asked.
+"""Filters by words: the full-text indexes of a database of results, and queries to them.
 
-Words between blanks are found by their beginning (FTS5, one index of words). Scripts without
-blanks are found by any part of a run: their index has the overlapping pairs of characters in their
+Words between spaces are found by their beginning (FTS5, one index of words). Scripts without
+spaces are found by any part of a run: their index has the overlapping pairs of characters in
 order, so that a phrase of pairs is a substring.
 """
 
@@ -25,7 +25,7 @@ _SIGNS = re.compile(r"[^\w\s\x00-\u218f]+")  # emoji, arrows, marks of East Asia
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a filter asks for.
+    """A query for the posts with some words.
 
     Attributes:
         sql: selects the ranks of the posts, in their order, as its only column.

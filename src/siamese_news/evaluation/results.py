@@ -214,29 +214,17 @@ def results_markdown(
         if tests is not None:
             row["p"] = tests.get(result.system)
         summary.append(row)
-        pooled = result.evaluation.pooled
-        precision.append(
-            {"system": result.system}
-            | {f"P@{r}": pooled[f"P@{r}"] for r in THRESHOLDS}
-            | {"mRP (7 rows)": pooled["mRP7"], "mRP (8 rows)": pooled["mRP8"]}
-        )
-    ceilings = results[0].evaluation.ceilings
-    precision.append(
-        {"system": "*ceiling of this test*"}
-        | {f"P@{r}": ceilings[f"P@{r}"] for r in THRESHOLDS}
-        | {"mRP (7 rows)": ceilings["mRP7"], "mRP (8 rows)": ceilings["mRP8"]}
-    )
+        precision.append(_precision_row(result.system, result.evaluation.pooled))
+    precision.append(_precision_row("*ceiling of this test*", results[0].evaluation.ceilings))
     if published:
         for name, (ap, auc, mrp) in AST_METRICS.items():
             summary.append(
                 {"system": f"*published: {name}*", "scores": "", "AP": ap, "AUC": auc, "mRP": mrp}
             )
             values = AST_R_PRECISION[name]
-            precision.append(
-                {"system": f"*published: {name}*"}
-                | {f"P@{r}": value for r, value in zip(THRESHOLDS, values, strict=True)}
-                | {"mRP (7 rows)": float(np.mean(values[:7])), "mRP (8 rows)": mrp}
-            )
+            published_row = {f"P@{r}": value for r, value in zip(THRESHOLDS, values, strict=True)}
+            published_row |= {"mRP7": float(np.mean(values[:7])), "mRP8": mrp}
+            precision.append(_precision_row(f"*published: {name}*", published_row))
     counts = results[0].evaluation.counts
     parts = [
         f"# {results[0].test}",
@@ -293,6 +281,12 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> 
             "no probability: a threshold must be checked on labelled posts of one's own corpus.",
         ]
     )
+
+
+def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
+    rows = {f"P@{r}": figures[f"P@{r}"] for r in THRESHOLDS}
+    mean = {"mRP (7 rows)": figures["mRP7"], "mRP (8 rows)": figures["mRP8"]}
+    return {"system": system, **rows, **mean}
 
 
 def _length_row(result: SystemResult) -> dict[str, Any]:

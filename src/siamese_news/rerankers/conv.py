@@ -14,7 +14,7 @@ def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
     Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them.
 
     Args:
-        mask: (N, S) bool, True = real token; the real tokens of a row stand together.
+        mask: (N, S) bool, True = real token; the real tokens of a row are contiguous.
         width: tokens per window.
         full: True counts every window with a real token, the text being zero padded by
             width - 1 on both ends. False counts the windows that lie inside the text; a text
@@ -106,7 +106,7 @@ class _WindowMax(torch.autograd.Function):
         if bool(empty.any()):
             gradient = gradient.masked_fill(empty[:, None, None], 0)
         to_projected = torch.zeros_like(projected) if ctx.needs_input_grad[0] else None
-        # With zeros on both ends token j of window t stands at t + j; no index is out of bounds,
+        # With zeros on both ends token j of window t is at t + j; no index is out of bounds,
         # and what lies outside the text has weight zero.
         padded = pad(weights, (width - 1, width - 1))
         to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[1] else None

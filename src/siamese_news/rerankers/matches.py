@@ -78,7 +78,7 @@ def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: T
 
 
 def _frequency(query_ids: Tensor, ids: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """How often each query word stands in the text (B, Q), and the weights of real query words."""
+    """How often each query word occurs in the text (B, Q), and the weights of real query words."""
     real = query_ids >= 0
     same = (query_ids[:, :, None] == ids[:, None]) & real[:, :, None]
     return same.sum(dim=2).float(), weights.float() * real

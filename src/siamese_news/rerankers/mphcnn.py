@@ -1,7 +1,7 @@
 """MP-HCNN: multi-perspective relevance matching with hierarchical convolutions (Rao et al., 2019).
 
 Paper: "Multi-Perspective Relevance Matching with Hierarchical ConvNets for Social Media Search",
-section 3. The strongest earlier neural model beside samCNN, built for the same pairs.
+section 3. The strongest earlier neural model next to samCNN, built for the same pairs.
 """
 
 from collections.abc import Sequence
@@ -171,7 +171,7 @@ class MPHCNN(nn.Module):
             url: whether the URL of the post is a third perspective.
             dropout: probability on embeddings and convolution outputs.
             hidden: sizes of the dense layers.
-            features: extra features beside the matches.
+            features: extra features in addition to the matches.
         """
         super().__init__()
         self.buckets, self.features = buckets, features

@@ -11,7 +11,7 @@ class Pair:
     """A batch of (query, post) pairs.
 
     Shapes: B pairs, G distinct queries, Q query tokens, S post tokens, E embedding size. Masks are
-    True at real tokens; padding may stand on either side and changes no score.
+    True at real tokens; padding may be on either side and changes no score.
 
     Attributes:
         query: (G, Q, E) vectors of the distinct queries.
@@ -79,7 +79,7 @@ def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def zero_padding(values: Tensor, mask: Tensor) -> Tensor:
-    """Vectors with the padding set to zero, whatever stood there (NaN included)."""
+    """Vectors with the padding set to zero, even where it was NaN."""
     return torch.where(mask.unsqueeze(-1), values, values.new_zeros(()))
 
 

@@ -5,7 +5,7 @@ sections 2.1 (general encoder, QAtt and PAtt), 2.2 (aggregation over the query t
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -221,55 +221,26 @@ class _Attentive(SamCNN):
     def __init__(
         self,
         *,
-        input_dim: int,
-        filters: int,
-        widths: Sequence[int],
-        padding: Padding,
-        dropout: float,
-        hidden: int,
-        head_hidden: int,
-        head_order: Order,
-        head_dropout: float,
-        features: int = 0,
         aggregation: Aggregation = "mean",
         similarity: Similarity = "cosine",
+        **general: Any,
     ) -> None:
-        """Build it; see `SamCNN` for the arguments it shares.
+        """Build it.
 
         Args:
-            input_dim: E.
-            filters: filters per window width.
-            widths: window widths in tokens.
-            padding: "full" or "none".
-            dropout: probability on pooled features.
-            hidden: D.
-            head_hidden: size of the head's hidden layer.
-            head_order: "relu-norm" or "norm-tanh".
-            head_dropout: probability on the head's hidden layer.
-            features: extra features that the head takes.
             aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
             similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
                 "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
+            general: the arguments of `SamCNN`.
 
         Raises:
             ValueError: for another similarity.
         """
-        super().__init__(
-            input_dim=input_dim,
-            filters=filters,
-            widths=widths,
-            padding=padding,
-            dropout=dropout,
-            hidden=hidden,
-            head_hidden=head_hidden,
-            head_order=head_order,
-            head_dropout=head_dropout,
-            features=features,
-        )
+        super().__init__(**general)
         if similarity not in ("cosine", "clamped", "dot"):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine', 'clamped' or 'dot'")
         self.similarity = similarity
-        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim)
+        self.aggregate = Aggregate(kind=aggregation, input_dim=general["input_dim"])
 
     def _context_encoder(self) -> ConvEncoder:
         """A convolution of the general encoder's shape, shared over the query tokens."""
@@ -321,9 +292,8 @@ class _Attentive(SamCNN):
 class QAtt(_Attentive):
     """Query-aware attention (samCNN, section 2.1): kernels rescaled by each query token."""
 
-    def __init__(self, **options: object) -> None:
-        """Build it; the arguments are those of `PAtt`."""
-        super().__init__(**options)  # type: ignore[arg-type]
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.query_context = self._context_encoder()
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
@@ -334,9 +304,8 @@ class QAtt(_Attentive):
 class PAtt(_Attentive):
     """Position-aware attention (samCNN, section 2.1): kernels rescaled by token similarity."""
 
-    def __init__(self, **options: object) -> None:
-        """Build it; the arguments are those of `QAtt`."""
-        super().__init__(**options)  # type: ignore[arg-type]
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.post_context = self._context_encoder()
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
@@ -349,9 +318,8 @@ class Combined(_Attentive):
 
     contexts = 2
 
-    def __init__(self, **options: object) -> None:
-        """Build it; the arguments are those of `QAtt` and `PAtt`."""
-        super().__init__(**options)  # type: ignore[arg-type]
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.query_context = self._context_encoder()
         self.post_context = self._context_encoder()
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.records import Post
+from siamese_news.data.splits import same_text_key
 from siamese_news.errors import InputError
 from siamese_news.text.patterns import clean
 
@@ -228,7 +228,7 @@ def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _verified(
     matrix: Any, sizes: np.ndarray, left: np.ndarray, right: np.ndarray, threshold: float
 ) -> np.ndarray:
-    """Which of the pairs have at least this Jaccard similarity, exactly."""
+    """Whether each pair has at least this Jaccard similarity, exactly."""
     near = np.zeros(len(left), bool)
     for start in range(0, len(left), _PAIRS):
         a, b = left[start : start + _PAIRS], right[start : start + _PAIRS]

@@ -1,6 +1,6 @@
 """Keywords that would have found given posts, for APIs that can only be searched by words."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import IO
 
@@ -70,7 +70,6 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
     Raises:
         InputError: where the pool holds none of the accepted posts, or nothing else.
     """
-    terms_of = TermsOf()
     vocabulary: dict[str, int] = {}
     rows: list[list[int]] = []
     for post in pool:
@@ -102,29 +101,23 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
     return KeywordList(chosen, len(rows), others)
 
 
-class TermsOf:
-    """The different terms of a text that a search by words can ask for."""
+# Whole hashtags: a word inside one is not found by asking for the word.
+_tokens = Tokenizer(hashtags="keep")
 
-    def __init__(self) -> None:
-        # Whole hashtags: a word inside one is not found by asking for the word.
-        self._tokens = Tokenizer(hashtags="keep")
 
-    def __call__(self, text: str) -> list[str]:
-        """Words, hashtags and pairs of neighbouring words, in the order of their first place."""
-        return list(dict.fromkeys(self._terms(self._tokens(text))))
-
-    def _terms(self, tokens: Sequence[str]) -> Iterator[str]:
-        content = {token for token in content_words(tokens) if len(token) > 1}
-        last = ""
-        for token in tokens:
-            if token not in content:
-                last = ""
-                continue
-            yield token
-            tag = token.startswith("#")
-            if last and not tag:
-                yield f'"{phrase(last, token)}"'
-            last = "" if tag else token
+def terms_of(text: str) -> list[str]:
+    """The different words, hashtags and pairs of neighbouring words, by their first occurrence."""
+    found: dict[str, None] = {}
+    tokens = _tokens(text)
+    content = {token for token in content_words(tokens) if len(token) > 1}
+    last = ""
+    for token in tokens:
+        if token in content:
+            found[token] = None
+            if last and not token.startswith("#"):
+                found[f'"{phrase(last, token)}"'] = None
+        last = token if token in content and not token.startswith("#") else ""
+    return list(found)
 
 
 def _cover(
@@ -168,14 +161,7 @@ def _log_odds(
 
 
 def write_keywords(stream: IO[str], found: KeywordList, format: str, *, terminal: bool) -> None:
-    """Write the list as ``table``, ``jsonl`` or ``csv``.
-
-    Args:
-        stream: where to.
-        found: the list.
-        format: which of the three.
-        terminal: whether a person reads the stream.
-    """
+    """Write the list as ``table``, ``jsonl`` or ``csv``."""
     if format == "table":
         _table(stream, found, terminal)
         return

@@ -33,7 +33,7 @@ def output_lock(out: Path) -> Iterator[None]:
         return
     made = [folder for folder in out.parents if not folder.exists()]
     out.parent.mkdir(parents=True, exist_ok=True)
-    path = out.with_name(f".{out.name}.lock")
+    path = _lock(out)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
@@ -51,6 +51,21 @@ def output_lock(out: Path) -> Iterator[None]:
         with suppress(OSError):  # the first that is not empty ends it
             for folder in made:
                 folder.rmdir()
+
+
+def is_held(out: Path) -> bool:
+    """Whether a run is writing this output: it holds the lock, which ends with its process."""
+    if not _lock(out).exists():
+        return False
+    try:
+        with output_lock(out):
+            return False
+    except InputError:
+        return True
+
+
+def _lock(out: Path) -> Path:
+    return out.with_name(f".{out.name}.lock")
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ def cached(
 
     The file takes its place only when whole, so an interrupted conversion leaves nothing that would
     be read, and processes that convert at the same time write the same bytes. A damaged file is
-    made anew.
+    rebuilt.
 
     Raises:
         InputError: where the cache cannot be written.

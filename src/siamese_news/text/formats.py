@@ -63,7 +63,7 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
 def read_vector_file(path: Path, limit: int | None = None) -> Converted:
     """Words and (V, E) float32 vectors of a file; of a word that comes twice, the first.
 
-    In a line of text the last E fields are numbers and the word is what stands before them, so that
+    In a line of text the last E fields are numbers and the word is what precedes them, so that
     a word may have spaces, as some of GloVe 840B do.
 
     Args:
@@ -105,7 +105,7 @@ def _read_binary(
 def _read_text(
     path: Path, count: int, width: int, limit: int | None
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """As `read_vector_file`; `count` words are promised by the first line, 0 where none are."""
+    """Like `read_vector_file`; `count` is the number of words in the first line, or 0."""
     words: dict[str, None] = {}
     values = array("f")
     number = 0
@@ -157,8 +157,8 @@ def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[
     except ValueError:
         wrong = next(part for part in parts[-width:] if not _is_number(part))
         raise InputError(
-            f"{path}:{number}: {wrong[:40]!r} in the vector of {text!r} is no number; correct or "
-            "remove the line"
+            f"{path}:{number}: {wrong[:40]!r} in the vector of {text!r} is not a number; correct "
+            "or remove the line"
         ) from None
 
 
@@ -193,7 +193,7 @@ def _check_promise(path: Path, count: int, width: int) -> None:
 
 
 def _floats(line: bytes) -> int | None:
-    """How many numbers follow the word in a line of text; None where it is no such line."""
+    """How many numbers follow the word in a line of text; None for another line."""
     try:
         line.decode("utf-8")
     except ValueError:

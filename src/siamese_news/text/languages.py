@@ -1,4 +1,4 @@
-"""Which language a text is in, and the words of a language that say nothing about a text.
+"""The language of a text, and the stop words of a language.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
 English: that takes about as long as loading torch.
@@ -18,14 +18,14 @@ BACKGROUND = "en"
 # Words that English has and its neighbours have not, or seldom: a sixth of any English prose.
 _ENGLISH = frozenset("the and of to that for with from have this are were has its on by".split())
 _PLAINLY_ENGLISH = 0.1
-# One of these stands in nine of ten English posts; few of them are words elsewhere.
+# One of these occurs in nine of ten English posts; few of them are words elsewhere.
 _COMMON = _ENGLISH | frozenset(
     "is you my it be not but at they what your will just so if we all when how like get can out up "
     "more about he she was".split()
 )
 _FEW_WORDS = 5
 _WORD = re.compile(r"[^\W\d_]+")
-# What is no language, and would mislead the detector.
+# Links and the like, which would mislead the detector.
 _NOISE = re.compile(r"(?:https?:|www\.)\S+|@\w+|#|^RT\b|&\w+;", re.IGNORECASE)
 # The languages that platforms themselves tell posts by: fewer to take a short text for by mistake.
 _LANGUAGES = (
@@ -82,7 +82,7 @@ def has_stop_words(language: str) -> bool:
 
 @cache
 def stop_tokens(language: str) -> frozenset[str]:
-    """The tokens of a language that are no content words: its stop words and all punctuation.
+    """The tokens of a language that are not content words: its stop words and all punctuation.
 
     The words are those of stopwords-iso, as far as they are one token each. A language without a
     list has the punctuation alone.

@@ -120,7 +120,7 @@ def first_link(text: str) -> str:
 def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
     """Whether a post has a link, and which words of its query the address holds.
 
-    A word counts wherever it stands: addresses write words together ("worldcup2014").
+    A word counts anywhere: addresses write words together ("worldcup2014").
 
     Args:
         queries: words of the query, lower-cased, one query per post.

@@ -40,57 +40,17 @@ MARKS = ranges(
 """Body of a character class: combining marks."""
 
 
-# Letters and marks. Digits stay numbers, signs stay marks.
-_BLOCKS = {
-    "Han": (
-        0x3005,
-        0x3007,
-        0x3021,
-        0x3029,
-        0x3400,
-        0x4DBF,
-        0x4E00,
-        0x9FFF,
-        0xF900,
-        0xFAFF,
-        0x20000,
-        0x323AF,
-    ),
-    "kana": (
-        0x3041,
-        0x3096,
-        0x3099,
-        0x309A,
-        0x309D,
-        0x309F,
-        0x30A1,
-        0x30FA,
-        0x30FC,
-        0x30FF,
-        0x31F0,
-        0x31FF,
-    ),
-    "bopomofo": (0x3105, 0x312F, 0x31A0, 0x31BF),
-    "Hangul": (0x1100, 0x11FF, 0x3131, 0x318E, 0xA960, 0xA97C, 0xAC00, 0xD7A3, 0xD7B0, 0xD7FB),
-    "Thai": (0x0E01, 0x0E3A, 0x0E40, 0x0E4E),
-    "Lao": (0x0E81, 0x0ECE, 0x0EDC, 0x0EDF),
-    "Myanmar": (
-        0x1000,
-        0x103F,
-        0x1050,
-        0x108F,
-        0x109A,
-        0x109D,
-        0xA9E0,
-        0xA9EF,
-        0xA9FA,
-        0xA9FE,
-        0xAA60,
-        0xAA76,
-        0xAA7A,
-        0xAA7F,
-    ),
-    "Khmer": (0x1780, 0x17D3, 0x17D7, 0x17D7, 0x17DC, 0x17DD),
+# Bodies of character classes: letters and marks. Digits stay numbers, signs stay marks.
+_SCRIPT = {
+    "Han": "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
+    "kana": "\u3041-\u3096\u3099-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff",
+    "bopomofo": "\u3105-\u312f\u31a0-\u31bf",
+    "Hangul": "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb",
+    "Thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
+    "Lao": "\u0e81-\u0ece\u0edc-\u0edf",
+    "Myanmar": "\u1000-\u103f\u1050-\u108f\u109a-\u109d\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76"
+    "\uaa7a-\uaa7f",
+    "Khmer": "\u1780-\u17d3\u17d7-\u17d7\u17dc-\u17dd",
 }
 # Forms of width, and signs made of such letters, that NFKC takes apart. Not the number sign, the
 # apostrophe and the at sign, which have their rule everywhere, nor the two signs that are emoji.
@@ -98,14 +58,7 @@ _WIDE = (
     "\u2f00-\u2fdf\u3200-\u3296\u3298\u329a-\u33ff"
     "\uff01\uff02\uff04-\uff06\uff08-\uff1f\uff21-\uffdc"
 )
-
-
-def _class(name: str) -> str:
-    ends = _BLOCKS[name]
-    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(ends[::2], ends[1::2], strict=True))
-
-
-LETTERS = "".join(map(_class, _BLOCKS))
+LETTERS = "".join(_SCRIPT.values())
 """Body of a character class: the letters and marks of these scripts."""
 
 _EAST_ASIAN = re.compile(rf"[{LETTERS}{_WIDE}]")
@@ -118,8 +71,8 @@ _PARTS = re.compile(
 )
 # One script after the other: a Thai letter makes no pair with a Chinese one.
 _SCRIPTS = re.compile(
-    rf"[{_class('Han')}{_class('kana')}{_class('bopomofo')}]++|"
-    + "|".join(f"[{_class(name)}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
+    rf"[{_SCRIPT['Han']}{_SCRIPT['kana']}{_SCRIPT['bopomofo']}]++|"
+    + "|".join(f"[{_SCRIPT[name]}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
 )
 _STACK = "\u1039\u17d2"
 _CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
@@ -139,8 +92,8 @@ def has_letter(text: str) -> bool:
 def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
 
-    Full stops, commas and quotation marks of these scripts become those of ASCII, which stand for
-    no content anywhere.
+    Full stops, commas and quotation marks of these scripts become those of ASCII, which are never
+    content words.
 
     Yields:
         ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk.
@@ -166,9 +119,6 @@ def bigrams(run: str) -> list[str]:
     """The overlapping pairs of neighbouring characters; one character alone is itself.
 
     A character three times or more counts as twice, as in words of other scripts.
-
-    Args:
-        run: letters of these scripts, NFC.
     """
     found: list[str] = []
     for script in _SCRIPTS.findall(_LONG_RUN.sub(r"\1\1", run)):

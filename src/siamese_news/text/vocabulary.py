@@ -15,7 +15,7 @@ PAD = -1
 """The id that fills a row behind the tokens of its text."""
 
 UNK = "<unk>"
-"""The word whose vector stands for words that have none, with ``unknown="unk"``."""
+"""The word whose vector represents words that have none, with ``unknown="unk"``."""
 
 Unknown = Literal["drop", "unk", "hash"]
 
@@ -60,8 +60,8 @@ class Vocabulary:
             below 2^62, so the same unknown name has the same id everywhere.
 
     Raises:
-        InputError: for an empty list, a word that is empty, holds a line feed, is no valid Unicode
-            or comes twice, and for ``unk`` without ``<unk>``.
+        InputError: for an empty list, a word that is empty, contains a line feed, is not valid
+            Unicode or comes twice, and for ``unk`` without ``<unk>``.
     """
 
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
@@ -180,7 +180,7 @@ def _check(words: Sequence[str], where: str) -> None:
     seen: dict[str, int] = {}
     for line, word in enumerate(words, 1):
         if not isinstance(word, str):
-            raise InputError(f"{where}{line}: {word!r} is no string; expected words")
+            raise InputError(f"{where}{line}: {word!r} is not a string; expected words")
         if not word:
             raise InputError(f"{where}{line}: an empty word; remove it")
         if "\n" in word:

@@ -124,7 +124,7 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
         arguments: further arguments of the class.
 
     Raises:
-        InputError: there is no such class, or it refuses its arguments.
+        InputError: the class does not exist, or refuses its arguments.
     """
     try:
         return instantiate(option, **arguments)
@@ -145,7 +145,7 @@ def class_of(option: Mapping[str, Any], key: str) -> Any:
 
 
 def _check_encoder(option: Mapping[str, Any]) -> None:
-    """Refuse a class that is no encoder, and options left over from the encoder it replaces."""
+    """Refuse a class that is not an encoder, and options left over from the encoder it replaces."""
     target, found = str(option["_target_"]), class_of(option, "encoder")
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Training in several processes: what they exchange, which is lost, and a job that is queued again.
+"""Training in several processes: exchange of tensors, lost processes, requeued jobs.
 
 Without a process group each of the helpers does nothing.
 """
@@ -103,13 +103,13 @@ class RankMonitor(pl.Callback):
             self._watch(self._wait_for_child, number, child)
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Whatever ends from here on has done its work."""
+        """A process that ends from here on has done its work."""
         self._watching = False
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Say which rank failed and why, and end all."""
+        """Log which rank failed and why, and end all processes."""
         if not self._watching:
             return
         # If another rank is the cause, the watching thread learns of it and ends this process.
@@ -141,7 +141,7 @@ class RankMonitor(pl.Callback):
     def _end(self, reason: str) -> NoReturn:
         """End at once: a process may hang in a collective, which no exception interrupts."""
         log.error(
-            "%s; all processes stop. Go on with resume=<run folder>/checkpoints/last.ckpt "
+            "%s; all processes stop. Continue with resume=<run folder>/checkpoints/last.ckpt "
             "hydra.run.dir=<run folder>",
             reason,
         )
@@ -155,7 +155,7 @@ class RankMonitor(pl.Callback):
 
 
 class Requeued(Exception):
-    """Training stopped at the same batch on every rank and goes on when the job runs again."""
+    """Training stopped at the same batch on every rank and continues when the job runs again."""
 
 
 class RequeueOnSignal(pl.Callback):
@@ -206,4 +206,4 @@ def requeue() -> None:
     if done.returncode:
         log.error("scontrol requeue %s failed: %s", job, done.stderr.strip())
     else:
-        log.info("job %s is queued again and will go on from this batch", job)
+        log.info("job %s is queued again and will continue from this batch", job)

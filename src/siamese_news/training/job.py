@@ -1,4 +1,4 @@
-"""One training job: the task it runs, its result, and whether a folder holds it already."""
+"""One training job: the task it runs, its result, and whether a folder already holds it."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ _SAME_RESULT = (
     "trainer.profiler",
     "trainer.detect_anomaly",
 )
-# What may differ as well where resume= goes on with a run.
+# What may also differ where resume= continues a run.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
@@ -39,10 +39,6 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
     A folder that holds the result of the same configuration is not trained again. If several
     processes run, only the first one writes and returns a row.
-
-    Args:
-        config: the composed configuration.
-        out: the folder for everything the run writes.
 
     Raises:
         InputError: the folder holds the result of another configuration, or the task refuses one of
@@ -85,10 +81,6 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     """The row of a folder, if a job with this configuration has finished there.
 
-    Args:
-        config: the resolved configuration, plain values.
-        folder: of the job.
-
     Returns:
         The row; None where no job has finished, or where ``resume`` asks for more training.
 
@@ -127,7 +119,7 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: does not say of which configuration it is the result; choose another folder, "
+            f"{path}: does not say which configuration it is the result of; choose another folder, "
             "or delete this one and run the job again"
         )
     return row

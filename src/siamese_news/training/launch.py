@@ -47,7 +47,7 @@ def share_stamp() -> None:
     """Set the stamp that names the folder of results, the same in all processes of the command.
 
     It is the date and time, as the first process read it. A SLURM step (``srun``) takes the numbers
-    of its job and step instead, which a requeued job keeps, so that it goes on in its folder.
+    of its job and step instead, which a requeued job keeps, so that it continues in its folder.
 
     Raises:
         InputError: several nodes take part, and neither torchrun nor SLURM connects them.

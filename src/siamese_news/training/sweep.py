@@ -1,9 +1,11 @@
 """The comparison table at the end of a multirun: one row a job, from the row each job wrote."""
 
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
@@ -12,6 +14,8 @@ from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
 
 log = logging.getLogger(__name__)
+#: Columns of figures in the table of rankers.
+FIGURES = ("AP", "P30")
 
 
 def collect_rows(folder: Path) -> list[dict[str, Any]]:
@@ -47,12 +51,10 @@ class SweepTable(Callback):
         folder = Path(config.hydra.sweep.dir)
         rows = collect_rows(folder)
         if not rows:
-            log.warning("no job of %s finished; there is no table", folder)
+            log.warning("no job of %s finished, so no table was written", folder)
             return
         table = markdown_table(rows)
         if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
-            from siamese_news.training.rerank.table import summarise
-
             table = f"{summarise(rows)}\n\n{table}"
         with atomic_write(folder / "table.md") as stream:
             stream.write(table + "\n")
@@ -62,3 +64,37 @@ class SweepTable(Callback):
 
 def _natural(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isdigit() else (10**9, name)
+
+
+def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds."""
+    from siamese_news.training.rerank.results import SUFFIXES
+
+    years = sorted({row["fold"] for row in rows})
+    names = list(dict.fromkeys((row["ranker"], row["vectors"]) for row in rows))
+    lines: list[dict[str, Any]] = []
+    for suffix in SUFFIXES:
+        for name, vectors in names:
+            system_rows = [
+                row
+                for row in rows
+                if (row["ranker"], row["vectors"]) == (name, vectors) and f"AP{suffix}" in row
+            ]
+            if not system_rows:
+                continue
+            line: dict[str, Any] = {"system": name + suffix, "vectors": vectors}
+            line["seeds"] = len({row["seed"] for row in system_rows})
+            for year in years:
+                for figure in FIGURES:
+                    values = [row[figure + suffix] for row in system_rows if row["fold"] == year]
+                    line[f"{year} {figure}"] = spread(values)
+            lines.append(line)
+    return markdown_table(lines)
+
+
+def spread(values: Sequence[float]) -> str | None:
+    """Mean, and the sample deviation where there are several values."""
+    if not values:
+        return None
+    mean = f"{np.mean(values):.4f}"
+    return mean if len(values) == 1 else f"{mean} ±{np.std(values, ddof=1):.4f}"

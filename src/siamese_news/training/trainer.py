@@ -21,20 +21,20 @@ from siamese_news.utils.files import atomic_write
 
 
 class Patience(EarlyStopping):
-    """`EarlyStopping`, also of a run that goes on from a checkpoint.
+    """`EarlyStopping` that also works for a run continued from a checkpoint.
 
-    Lightning restores how often nothing was gained, but would train another epoch where a run was
-    cut off after its last one, while its figures were computed.
+    Lightning restores how many epochs brought no gain, but would train one more where a run was
+    cut off after its last epoch, while its figures were computed.
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Stop before the first batch if the run that goes on had come to its end."""
+        """Stop before the first batch if the continued run was at its end."""
         if self.wait_count >= self.patience:
             trainer.should_stop = True
 
 
 class WholeCheckpoints(TorchCheckpointIO):
-    """Writes a checkpoint beside its place, and renames it when all of it is on the disk.
+    """Writes a checkpoint next to its place, and renames it when all of it is on the disk.
 
     Lightning writes it into the machine's folder of temporary files first. Where that is another
     disk, the move is a copy, and a process that is killed meanwhile leaves half a checkpoint in the
@@ -45,11 +45,6 @@ class WholeCheckpoints(TorchCheckpointIO):
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
     ) -> None:
         """Save a checkpoint.
-
-        Args:
-            checkpoint: what Lightning keeps.
-            path: a local file.
-            storage_options: none are known.
 
         Raises:
             TypeError: options were given.
@@ -147,7 +142,7 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
     Args:
         trainer: the trainer.
         module: what is fitted.
-        go_on: what a user does to go on, for the log.
+        go_on: what a user does to continue, for the log.
         arguments: of `Trainer.fit`.
 
     Raises:
@@ -167,10 +162,7 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
 
 
 def begin(config: Mapping[str, Any]) -> None:
-    """What every task begins with: its devices are checked, the seed and the threads set.
-
-    Args:
-        config: the resolved configuration.
+    """Prepare a task: check its devices, set the seed and the threads.
 
     Raises:
         InputError: a task that trains on one device, which only ``link`` does not, has several.
@@ -192,7 +184,7 @@ def begin(config: Mapping[str, Any]) -> None:
 
 def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:
     """Put the selected weights into a fitted module, and the module on the CPU."""
-    if best.best_model_path:  # there is none after trainer.fast_dev_run
+    if best.best_model_path:  # it is empty after trainer.fast_dev_run
         saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
         module.load_state_dict(saved["state_dict"])
     module.to("cpu")

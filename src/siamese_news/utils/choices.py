@@ -21,11 +21,6 @@ Format = Literal["table", "jsonl", "csv", "parquet", "trec"]
 def check_choice(name: str, value: Any, choices: Any) -> None:
     """Check a value against a `Literal`.
 
-    Args:
-        name: of the option.
-        value: its value.
-        choices: the `Literal`.
-
     Raises:
         InputError: the value is not one of them.
     """

@@ -41,7 +41,7 @@ def is_stream(path: str | Path) -> bool:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Have an error of a full disk name the file that is being written."""
+    """Make an error about a full disk name the file that is being written."""
     try:
         yield
     except OSError as error:

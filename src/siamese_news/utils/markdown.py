@@ -27,7 +27,7 @@ def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | N
 
 
 def plain_cell(value: Any) -> str:
-    """A value as the tables print it: four decimals, an en dash where there is none."""
+    """A value as the tables print it: four decimals, an en dash for None."""
     if value is None:
         return "–"
     # "z": what rounds to zero has no sign.

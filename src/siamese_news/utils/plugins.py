@@ -14,7 +14,7 @@ _PACKAGE = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
 
 
 def added(kind: Kind) -> dict[str, EntryPoint]:
-    """What the installed packages add, by the name that a user types."""
+    """The entry points of installed packages, by the name that a user types."""
     return {point.name: point for point in entry_points(group=f"siamese_news.{kind}")}
 
 
@@ -24,7 +24,7 @@ def package_of(point: EntryPoint) -> str:
 
 
 def load(point: EntryPoint) -> Any:
-    """What an entry point names.
+    """Load an entry point.
 
     Raises:
         InputError: it cannot be imported; the message names the package.
@@ -69,7 +69,7 @@ def find_class(
         also: other names that a user can type, for the message.
 
     Raises:
-        InputError: there is no such class; the message names the package that it comes with.
+        InputError: the class is unknown; the message names the package that it comes with.
     """
     name, package = options.pop("class", None), options.pop("package", None)
     if name in ours:

@@ -1,4 +1,4 @@
-"""Which share of the time goes into which stage of the work."""
+"""Measures how much time each stage of the work takes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator

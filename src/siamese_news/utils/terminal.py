@@ -13,6 +13,11 @@ def clean(text: str) -> str:
     return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in _UNSAFE)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, such as ``1 post`` and ``1,200 posts``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def quiet_libraries() -> None:
     """Silence start-up messages of libraries that no user can do anything about."""
     # torchmetrics imports matplotlib if it is installed, which lists its fonts the first time.
@@ -23,8 +28,8 @@ def quiet_libraries() -> None:
 
 # Also in the full width of East Asian keyboards, which spreadsheets read alike.
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
-# Control characters, which a terminal obeys, as the signs that stand for them; Unicode has none for
-# the second set (from U+0080 on).
+# Control characters, which a terminal obeys, as the signs that represent them; Unicode has no signs
+# for the second set (from U+0080 on).
 _SIGNS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 _SHOWN = _SIGNS | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _BACK = {sign: code for code, sign in _SIGNS.items()}

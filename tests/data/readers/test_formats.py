@@ -1,4 +1,4 @@
-"""Every format of the registry, by its own sample."""
+"""Every format of the registry, by its sample: the file in the folder of the format's name."""
 
 import json
 import runpy
@@ -15,11 +15,18 @@ TEXT = "The river is over the bridge"
 IDS = [found.name for found in FORMATS]
 
 
+SAMPLES = {
+    path.parent.name: path for path in sorted((Path(__file__).parent / "samples").glob("*/*"))
+}
+
+
 @pytest.fixture(params=FORMATS, ids=IDS)
-def sample(request, tmp_path):
-    path = tmp_path / request.param.file
-    path.write_text(request.param.sample, encoding="utf-8")
-    return request.param, path
+def sample(request):
+    return request.param, SAMPLES[request.param.name]
+
+
+def test_every_sample_is_of_a_format():
+    assert set(SAMPLES) == set(IDS)
 
 
 def test_names_differ():
@@ -47,15 +54,14 @@ def test_doctor_says_what_a_sample_is(sample):
     assert "dates from 20" in done.output
 
 
-JSON = [found for found in FORMATS if found.file.endswith((".json", ".jsonl"))]
+JSON = [f for f in FORMATS if SAMPLES[f.name].suffix in (".json", ".jsonl")]
 
 
 @pytest.mark.parametrize("packing", ["one a line", "in one line", "indented", "twice"])
 @pytest.mark.parametrize("known", JSON, ids=lambda found: found.name)
 def test_json_is_read_however_it_is_written(known, tmp_path, packing):
-    text = known.sample
-    path = tmp_path / known.file
-    path.write_text(text, encoding="utf-8")
+    path = SAMPLES[known.name]
+    text = path.read_text(encoding="utf-8")
     values = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else None
     values = values or [json.loads(text)]
     if len(values) == 1 and isinstance(values[0], list):
@@ -79,12 +85,21 @@ def test_json_is_read_however_it_is_written(known, tmp_path, packing):
 
 
 def test_chats_of_one_export_keep_their_ids_apart(tmp_path):
-    known = next(found for found in FORMATS if found.name == "Telegram Desktop")
-    chat = json.loads(known.sample)
+    chat = json.loads(SAMPLES["Telegram Desktop"].read_text(encoding="utf-8"))
     other = {**chat, "id": 99, "type": "personal_chat"}
     path = tmp_path / "result.json"
     path.write_text(json.dumps({"about": "all", "chats": {"list": [chat, other]}}, indent=1))
     assert [post.id for post in open_posts([path])] == ["1234567890/2", "99/2"]
+
+
+def test_a_bad_reply_does_not_cost_its_thread(tmp_path):
+    page = json.loads(SAMPLES["YouTube Data API"].read_text(encoding="utf-8"))
+    page["items"][0]["replies"]["comments"].insert(0, {"kind": "youtube#comment", "id": "x"})
+    path = tmp_path / "comments.json"
+    path.write_text(json.dumps(page))
+    stream = open_posts([path])
+    assert [post.id for post in stream] == ["Ugx1", "Ugx1.9z"]
+    assert str(stream.counts) == "2 posts read, 1 row rejected (1 unexpected shape)"
 
 
 def test_the_table_in_the_documents_is_current():

@@ -79,12 +79,6 @@ FORMATS = (
         "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
         "commit.record.text",
         "did + commit.rkey",
-        """\
-{"did": "did:plc:a1", "time_us": 1725911162329308, "kind": "commit", "commit": {"rev": "3l", \
-"operation": "create", "collection": "app.bsky.feed.post", "rkey": "3l3q", "record": \
-{"$type": "app.bsky.feed.post", "createdAt": "2024-09-09T19:46:02.102Z", "langs": ["en"], \
-"text": "The river is over the bridge"}, "cid": "bafy"}}
-""",
         matches=is_jetstream,
         convert=from_jetstream,
     ),
@@ -93,29 +87,6 @@ FORMATS = (
         "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
         "record.text",
         "uri",
-        """\
-{
-  "feed": [
-    {
-      "post": {
-        "uri": "at://did:plc:a1/app.bsky.feed.post/3kxy",
-        "cid": "bafy",
-        "author": {"did": "did:plc:a1", "handle": "ann.example", "displayName": "Ann"},
-        "record": {
-          "$type": "app.bsky.feed.post",
-          "createdAt": "2024-05-02T10:00:00.000Z",
-          "langs": ["en"],
-          "text": "The river is over the bridge"
-        },
-        "replyCount": 0, "repostCount": 1, "likeCount": 2,
-        "indexedAt": "2024-05-02T10:00:01.000Z"
-      }
-    }
-  ],
-  "cursor": "2024-05-02T10:00:00Z"
-}
-""",
-        "feed.json",
         matches=is_view,
         convert=from_view,
         inside=("feed", "posts"),

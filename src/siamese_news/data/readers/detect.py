@@ -1,29 +1,36 @@
-"""What a file looks like, from its first rows."""
+"""Detect the format of a file from its first rows."""
 
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
-from siamese_news.data.readers.detected import Choice, Detected, Kind
 from siamese_news.data.readers.documents import Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
     IDS,
     TEXTS,
+    Convert,
     Fields,
     Record,
     UnknownFields,
     check_fields,
     find_fields,
+    generic,
+    value_at,
 )
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table
-from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
+from siamese_news.data.readers.tables import TABLES, Table, table_layout, table_rows
+from siamese_news.data.readers.values import put
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import packing, unpack
 
@@ -52,8 +59,108 @@ _SHAPES = {  # by their first line
     "(--articles)",
 }
 _TAR, _TAR_AT = b"ustar", 257
+_BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json")
 _SCRIPT = re.compile(rb"\s*window\.[\w.]+\s*=\s*(?=[\[{])")
+
+
+Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The user's choices about fields and encoding; None is left to detection.
+
+    Attributes:
+        text_field: where the text is.
+        id_field: where the id is.
+        date_field: where the date is.
+        encoding: of text files.
+    """
+
+    text_field: str | None = None
+    id_field: str | None = None
+    date_field: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The format of a file and what would be read from it.
+
+    Attributes:
+        source: the file, as messages call it.
+        format: for people, such as ``Bluesky Jetstream``.
+        text_field: where the text is.
+        id_field: where the id is.
+        packed: ``gz``, ``zst`` or nothing.
+        kind: how the rows lie in the file.
+        fields: the fields of a record; what `find_fields` chose among `names`.
+        names: the fields that the first rows have.
+        table: how a CSV or TSV is written.
+        encoding: of a text file.
+        prefix: where the records of a JSON document are, as ijson writes it.
+        skip: what precedes a JSON document.
+        known: the known format of the records; None where the fields were guessed.
+        date_field: the user's choice.
+    """
+
+    source: str
+    format: str
+    text_field: str
+    id_field: str
+    packed: str
+    kind: Kind
+    fields: Fields | None = None
+    names: tuple[str, ...] = ()
+    table: Table | None = None
+    encoding: str = UTF8
+    prefix: str = ""
+    skip: str = ""
+    known: Format | None = field(default=None, repr=False)
+    date_field: str | None = None
+
+    @property
+    def described(self) -> str:
+        """The format, its compression, and its encoding unless that is UTF-8."""
+        packed = f", packed with {self.packed}" if self.packed else ""
+        return f"{self.format}{packed}{f', {self.encoding}' if self.encoding != UTF8 else ''}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a Parquet file that are needed."""
+        found = self.fields
+        if found is None:
+            assert self.known is not None
+            if self.known.columns is None:
+                return self.names
+            found = self.known.columns.fields(self.names)
+        others = [name for name in (found.title, found.spare, self.date_field) if name]
+        wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
+        tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
+        return tuple(name for name in tops if name in self.names)
+
+    def converter(self) -> Convert:
+        """The function that makes posts of this file's records."""
+        if self.fields is not None:
+            return generic(self.fields)
+        assert self.known is not None
+        convert = self.known.converter(self.names)
+        return convert if self.date_field is None else _dated(convert, self.date_field)
+
+
+def _dated(convert: Convert, name: str) -> Convert:
+    """Posts with the date of the user's field."""
+
+    def dated(record: Record) -> Any:
+        made = convert(record)
+        if isinstance(made, Post):
+            metadata = {k: v for k, v in made.metadata.items() if k != "created_at"}
+            put(metadata, "created_at", value_at(record, name))
+            return Post(made.id, made.text, metadata)
+        return made
+
+    return dated
 
 
 def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
@@ -61,12 +168,12 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 
     Args:
         source: a file or pipe; a pipe can be read from its start afterwards.
-        choice: what the user said of it.
+        choice: what the user said about it.
         long_window: as `siamese_news.utils.files.unpack`.
 
     Raises:
-        UnknownFields: where no field fits.
-        InputError: for what is no file of posts.
+        UnknownFields: no field fits.
+        InputError: it is not a file of posts.
     """
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
     raw = source.look()
@@ -77,53 +184,52 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
             source.spool()  # Parquet is read from its end
+            look = _Look(source.name, packed, choice)
             names = parquet_columns(source)
             try:
-                return _flat(source.name, "Parquet", packed, "parquet", names, choice)
+                return look.flat("Parquet", "parquet", names)
             except UnknownFields:  # only now are values decoded
                 rows = islice(parquet_rows(source, tuple(names), lambda share: None), _SHOWN)
-                records = [record for _, record, _ in rows if not isinstance(record, BadRow)]
-                return _flat(
-                    source.name, "Parquet", packed, "parquet", names, choice, records=records
-                )
+                return look.flat("Parquet", "parquet", names, records=_good(rows))
         if start == b"PK\x03\x04" and _is_sheet(source):
             from siamese_news.data.readers.sheets import sheet_layout
 
             names, what, records = sheet_layout(source)
-            return _flat(source.name, what, packed, "sheet", names, choice, records=records)
+            return _Look(source.name, packed, choice).flat(what, "sheet", names, records=records)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:
             head = as_utf8(io.BufferedReader(io.BytesIO(head)), encoding).read()
-    sample = _sample(head.removeprefix(b"\xef\xbb\xbf"), ended)
-    first = next((line for _, line in sample if isinstance(line, bytes) and line.strip()), b"")
     if not head:
         return Detected(source.name, "empty", "", "", packed, "empty")
-    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = head.removeprefix(_BOM)
+    look = _Look(source.name, packed, choice, encoding, _sample(head, ended))
+    first = next((line for _, line in look.sample if line.strip()), b"")
+    begin = head.lstrip()
     suffix = plain_suffix(source.name)
     script = _SCRIPT.match(begin)
     if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
         skip = script.group().decode() if script else ""
         document = find_document(begin[len(skip) :], choice.text_field, choice.id_field)
         if document is not None:
-            return _document(source.name, document, packed, choice, encoding, skip)
+            return look.document(document, skip)
     if begin.startswith(b"{") or suffix in _JSON or not begin:
         try:
-            return _json(source.name, sample, packed, choice, encoding)
+            return look.json()
         except InputError:
             # A line may also be a document around its records.
-            found = _documents(source.name, begin, sample, packed, choice, encoding)
+            found = look.documents(begin)
             if found is None:
                 raise
             return found
-    return _delimited(source.name, suffix, sample, packed, choice, encoding)
+    return look.delimited(suffix)
 
 
 def _refuse_foreign(name: str, head: bytes) -> None:
-    """Say what a file of another kind is, and what to do with it."""
-    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    """Refuse a file of another kind, and say what it is and what to do with it."""
+    begin = head.removeprefix(_BOM).lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
     found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
@@ -140,7 +246,7 @@ def _is_sheet(source: Input) -> bool:
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
-    """The beginning of a file, and whether that is all of it: rows, and some more of a file."""
+    """The beginning of a file, its first rows and some more, and whether that is all of it."""
     found = bytearray()
     ended = False
     try:
@@ -169,8 +275,8 @@ def _is_record(line: bytes) -> bool:
         return False
 
 
-def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes | BadRow]]:
-    """The first lines; one that is cut off by the end of what was looked at is none."""
+def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes]]:
+    """The first lines with their numbers; a last line that may be cut off is left out."""
     lines = head.split(b"\n")
     last = lines.pop()
     if last and (ended or not lines):
@@ -178,159 +284,12 @@ def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes | BadRow]]:
     return [(number, line) for number, line in enumerate(lines[:ROWS], 1)]
 
 
-def _records(sample: list[tuple[int, bytes | BadRow]]) -> Iterator[tuple[int, Record]]:
-    for number, line in sample:
-        if isinstance(line, bytes) and line.strip():
-            try:
-                yield number, decode_object(line)
-            except BadRow:
-                continue
-
-
-def _document(
-    name: str, found: Document, packed: str, choice: Choice, encoding: str, skip: str
-) -> Detected:
-    names = _names(found.sample)
-    place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
-    if found.known is not None and choice.text_field is None and choice.id_field is None:
-        return _known(
-            name,
-            found.known,
-            packed,
-            "json",
-            names,
-            choice,
-            encoding=encoding,
-            prefix=found.prefix,
-            skip=skip,
-        )
-    return _flat(
-        name,
-        f"JSON{place}",
-        packed,
-        "json",
-        names,
-        choice,
-        records=found.sample,
-        encoding=encoding,
-        prefix=found.prefix,
-        skip=skip,
-    )
-
-
-def _documents(
-    name: str,
-    head: bytes,
-    sample: list[tuple[int, bytes | BadRow]],
-    packed: str,
-    choice: Choice,
-    encoding: str,
-) -> Detected | None:
-    """Lines that are each a document around records with the fields, such as an API's pages.
-
-    None for what has no such records, and for several lines with ids of their own: these are posts
-    whose text was not found, and what lies in them is something else.
-    """
-    lines = [line for _, line in sample if not isinstance(line, bytes) or line.strip()]
-    names = _names([record for _, record in _records(sample)])
-    if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
-        return None
-    document = find_document(head, choice.text_field, choice.id_field)
-    if document is None:
-        return None
-    try:
-        return _document(name, document, packed, choice, encoding, "")
-    except InputError:
-        if len(document.sample) > len(lines):
-            raise  # what is inside are rows, whatever their fields are called
-        return None
-
-
 def _names(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(key for record in records for key in record))
 
 
-def _json(
-    name: str,
-    sample: list[tuple[int, bytes | BadRow]],
-    packed: str,
-    choice: Choice,
-    encoding: str,
-) -> Detected:
-    numbered = list(_records(sample))
-    records = [record for _, record in numbered]
-    names = _names(records)
-    if choice.text_field is None and choice.id_field is None:
-        known = known_format(records)
-        if known is not None:
-            return _known(name, known, packed, "jsonl", names, choice, encoding=encoding)
-    if not records:  # every row will be rejected, and say why
-        texts = (choice.text_field,) if choice.text_field else TEXTS
-        fields = Fields(texts, (choice.id_field,) if choice.id_field else IDS)
-        return Detected(
-            name,
-            "JSON lines",
-            fields.texts[0],
-            fields.ids[0],
-            packed,
-            "jsonl",
-            fields,
-            encoding=encoding,
-        )
-    beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
-    return _flat(
-        name,
-        "BEIR corpus" if beir else "JSON lines",
-        packed,
-        "jsonl",
-        names,
-        choice,
-        where=f"{name}:{numbered[0][0]}",
-        records=records,
-        encoding=encoding,
-    )
-
-
-def _delimited(
-    name: str,
-    suffix: str,
-    sample: list[tuple[int, bytes | BadRow]],
-    packed: str,
-    choice: Choice,
-    encoding: str,
-) -> Detected:
-    lines = [
-        (number, line.decode("utf-8", "surrogateescape"))
-        for number, line in sample
-        if isinstance(line, bytes) and line.strip()
-    ]
-    if not lines:
-        raise InputError(f"{name}:1: the first {len(sample)} lines are empty; {_EXPECTED}")
-    header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
-    table = table_layout([line for _, line in lines], suffix, header=header)
-    number = lines[min(table.header_row, len(lines) - 1)][0]
-    names = table.names
-    if not names or (len(names) == 1 and suffix not in TABLES and choice.text_field is None):
-        raise InputError(
-            f"{name}:{number}: neither JSON nor a table with a header (the first line is "
-            f"{lines[0][1].strip()[:60]!r}); {_EXPECTED}"
-        )
-    kind = "TSV" if table.delimiter == "\t" else "CSV"
-    body = b"\n".join(line for _, line in sample if isinstance(line, bytes))
-    rows = table_rows(io.BytesIO(body), table)
-    records = [record for _, record, _ in islice(rows, _SHOWN) if not isinstance(record, BadRow)]
-    return _flat(
-        name,
-        kind,
-        packed,
-        "delimited",
-        names,
-        choice,
-        where=f"{name}:{number}",
-        records=records,
-        table=table,
-        encoding=encoding,
-    )
+def _good(rows: Iterable[tuple[int, Record | BadRow, Any]]) -> list[Record]:
+    return [record for _, record, _ in rows if not isinstance(record, BadRow)]
 
 
 def _headless(line: str, known: Format) -> bool:
@@ -338,63 +297,160 @@ def _headless(line: str, known: Format) -> bool:
     return len(cells) == len(known.header) and bool(re.match(r"\d{14}-T?\d+$", cells[0]))
 
 
-def _known(
-    name: str,
-    known: Format,
-    packed: str,
-    kind: Kind,
-    names: Sequence[str],
-    choice: Choice,
-    **others: object,
-) -> Detected:
-    check_fields(names, {"--date-field": choice.date_field}, name)
-    return Detected(
-        name,
-        known.name,
-        known.text_field,
-        known.id_field,
-        packed,
-        kind,
-        names=tuple(names),
-        known=known,
-        date_field=choice.date_field,
-        **others,  # type: ignore[arg-type]
-    )
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A file of which the beginning was read, and what kind of file it may be.
 
+    Attributes:
+        name: as messages call it.
+        packed: ``gz``, ``zst`` or nothing.
+        choice: what the user said about it.
+        encoding: of a text file.
+        sample: its first lines and their numbers.
+    """
 
-def _flat(
-    name: str,
-    what: str,
-    packed: str,
-    kind: Kind,
-    names: Sequence[str],
-    choice: Choice,
-    *,
-    where: str | None = None,
-    records: Sequence[Record] = (),
-    **others: object,
-) -> Detected:
-    """A file whose records have fields with names: of a known tool, or guessed."""
-    if choice.text_field is None and choice.id_field is None and kind not in ("jsonl", "json"):
-        known = known_table(names)
+    name: str
+    packed: str
+    choice: Choice
+    encoding: str = UTF8
+    sample: Sequence[tuple[int, bytes]] = ()
+
+    @property
+    def _guessing(self) -> bool:
+        """Whether the user left the fields of the text and the id to detection."""
+        return self.choice.text_field is None and self.choice.id_field is None
+
+    def document(self, found: Document, skip: str) -> Detected:
+        """One JSON document with the records inside."""
+        names = _names(found.sample)
+        where: dict[str, Any] = {"prefix": found.prefix, "skip": skip}
+        if found.known is not None and self._guessing:
+            return self._known(found.known, "json", names, **where)
+        place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
+        return self.flat(f"JSON{place}", "json", names, records=found.sample, **where)
+
+    def documents(self, head: bytes) -> Detected | None:
+        """Lines that are each a document around records with the fields, such as an API's pages.
+
+        None without such records, and for several lines that have ids themselves: these are posts
+        whose text was not found, and the records in them are something else.
+        """
+        lines = [line for _, line in self.sample if line.strip()]
+        names = _names([record for _, record in self._records()])
+        if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
+            return None
+        document = find_document(head, self.choice.text_field, self.choice.id_field)
+        if document is None:
+            return None
+        try:
+            return self.document(document, "")
+        except InputError:
+            if len(document.sample) > len(lines):
+                raise  # what is inside are rows, whatever their fields are called
+            return None
+
+    def json(self) -> Detected:
+        """JSON lines."""
+        numbered = list(self._records())
+        records = [record for _, record in numbered]
+        names = _names(records)
+        known = known_format(records) if self._guessing else None
         if known is not None:
-            return _known(name, known, packed, kind, names, choice, **others)
-    fields = find_fields(
-        names,
-        where or name,
-        text_field=choice.text_field,
-        id_field=choice.id_field,
-        date_field=choice.date_field,
-        records=records,
-    )
-    return Detected(
-        name,
-        what,
-        fields.texts[0],
-        fields.ids[0],
-        packed,
-        kind,
-        fields,
-        tuple(names),
-        **others,  # type: ignore[arg-type]
-    )
+            return self._known(known, "jsonl", names)
+        if not records:  # every row will be rejected, and say why
+            text, own_id = self.choice.text_field, self.choice.id_field
+            fields = Fields((text,) if text else TEXTS, (own_id,) if own_id else IDS)
+            return self._made("JSON lines", "jsonl", fields, ())
+        beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
+        what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
+        return self.flat(what, "jsonl", names, where=where, records=records)
+
+    def delimited(self, suffix: str) -> Detected:
+        """A CSV or TSV."""
+        lines = [
+            (number, line.decode("utf-8", "surrogateescape"))
+            for number, line in self.sample
+            if line.strip()
+        ]
+        if not lines:
+            raise InputError(
+                f"{self.name}:1: the first {len(self.sample)} lines are empty; {_EXPECTED}"
+            )
+        header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
+        table = table_layout([line for _, line in lines], suffix, header=header)
+        number = lines[min(table.header_row, len(lines) - 1)][0]
+        names = table.names
+        if not names or (len(names) == 1 and suffix not in TABLES and not self.choice.text_field):
+            raise InputError(
+                f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
+                f"{lines[0][1].strip()[:60]!r}); {_EXPECTED}"
+            )
+        body = io.BytesIO(b"\n".join(line for _, line in self.sample))
+        records = _good(islice(table_rows(body, table), _SHOWN))
+        what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
+        return self.flat(what, "delimited", names, where=where, records=records, table=table)
+
+    def flat(
+        self,
+        what: str,
+        kind: Kind,
+        names: Sequence[str],
+        *,
+        where: str | None = None,
+        records: Sequence[Record] = (),
+        **others: Any,
+    ) -> Detected:
+        """A file whose records have fields with names: of a known tool, or guessed."""
+        if self._guessing and kind not in ("jsonl", "json"):
+            known = known_table(names)
+            if known is not None:
+                return self._known(known, kind, names, **others)
+        text, own_id, date = self.choice.text_field, self.choice.id_field, self.choice.date_field
+        fields = find_fields(
+            names,
+            where or self.name,
+            text_field=text,
+            id_field=own_id,
+            date_field=date,
+            records=records,
+        )
+        return self._made(what, kind, fields, names, **others)
+
+    def _records(self) -> Iterator[tuple[int, Record]]:
+        """The records among the first lines, with the numbers of their lines."""
+        for number, line in self.sample:
+            if line.strip():
+                with suppress(BadRow):
+                    yield number, decode_object(line)
+
+    def _known(self, known: Format, kind: Kind, names: Sequence[str], **others: Any) -> Detected:
+        check_fields(names, {"--date-field": self.choice.date_field}, self.name)
+        return Detected(
+            self.name,
+            known.name,
+            known.text_field,
+            known.id_field,
+            self.packed,
+            kind,
+            names=tuple(names),
+            encoding=self.encoding,
+            known=known,
+            date_field=self.choice.date_field,
+            **others,
+        )
+
+    def _made(
+        self, what: str, kind: Kind, fields: Fields, names: Sequence[str], **others: Any
+    ) -> Detected:
+        return Detected(
+            self.name,
+            what,
+            fields.texts[0],
+            fields.ids[0],
+            self.packed,
+            kind,
+            fields,
+            tuple(names),
+            encoding=self.encoding,
+            **others,
+        )

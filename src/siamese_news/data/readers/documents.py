@@ -46,7 +46,7 @@ class Document:
 def find_document(
     head: bytes, text_field: str | None = None, id_field: str | None = None
 ) -> Document | None:
-    """What the beginning of a file tells of its records; None where it is no JSON document.
+    """Where the records of a JSON document are, by its beginning; None for another file.
 
     The known formats are looked for at their places, then an array of objects at the top, objects
     that follow each other, and last the arrays of objects inside the document, in their order.
@@ -86,7 +86,7 @@ def document_rows(
         stream: the document in UTF-8.
         prefix: see `Document`.
         context: give each record the plain values before its array, as `CONTEXT`.
-        skip: what stands before the JSON.
+        skip: what precedes the JSON.
     """
     number = 0
     chunks = _Chunks(stream, skip)
@@ -225,7 +225,7 @@ class _Chunks:
         opens = sum(outside.count(mark) for mark in (b"[", b"{"))
         if self._depth + opens > _DEPTH:
             end = _too_deep(bare, self._quoted, self._depth)
-            if end is not None:  # what stands before it is read, then it is said
+            if end is not None:  # what precedes it is read before the error comes
                 self._bad = BadRow(
                     "nested too deeply",
                     f"nested deeper than {_DEPTH} levels; the rest of the file is not read",

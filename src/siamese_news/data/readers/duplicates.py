@@ -1,4 +1,4 @@
-"""Which ids came before: exact, in memory that hardly grows."""
+"""Detects duplicate ids exactly, in nearly constant memory."""
 
 import tempfile
 from array import array
@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 _EMPTY = 0
 _LOAD = 0.7  # share of the slots in use before the table doubles
-_MARK = 16  # every so many ids, where it stands in the file
+_MARK = 16  # the place in the file is noted for every so many ids
 _CHUNK = 2**20
 _FEW = 64  # so many hashes find their slot one by one
 _SLOTS = 2**23  # of the table in memory, at most
@@ -35,7 +35,7 @@ def temporary(data: bytes | memoryview) -> IO[bytes]:
 
 
 def append(file: IO[bytes], data: bytes | memoryview) -> None:
-    """Write all of the data where the file stands.
+    """Write all of the data at the file's position.
 
     Raises:
         InputError: the disk is full.
@@ -105,7 +105,7 @@ class SeenIds:
     The table is open addressing over 64-bit hashes, filled a block at a time by numpy. It has 100
     MB at most; then its hashes go to a file (`SortedRun`), which takes 2 bytes of memory an id, and
     an empty one is begun. Two ids may have one hash, so
-    a hit is compared with the real id: its number stands beside the hash, and a temporary file has
+    a hit is compared with the real id: its number is kept with the hash, and a temporary file has
     all ids in the order of their numbers. An id whose hash belongs to another one goes into a small
     ordinary set.
 
@@ -216,7 +216,7 @@ class SeenIds:
         if size > _SLOTS and self._used:
             full, used = len(self._hashes), self._hashes != _EMPTY
             hashes, numbers = self._hashes[used], self._numbers[used]
-            self._allocate(0)  # first, so that the table is not in memory beside the sorting
+            self._allocate(0)  # first, so that the table does not take memory during the sorting
             self._runs.append(SortedRun(hashes, numbers))
             self._allocate(full)
             self._used = 0

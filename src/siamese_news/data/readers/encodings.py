@@ -1,4 +1,4 @@
-"""Text files that are not UTF-8: what they are written in, and their bytes as UTF-8."""
+"""Text files that are not UTF-8: detection of their encoding, and conversion to UTF-8."""
 
 import codecs
 import io
@@ -27,7 +27,7 @@ _FOREIGN = 0.3  # share of letters outside ASCII from which a text is hardly Wes
 
 
 def detect_encoding(head: bytes) -> str:
-    """What the beginning of a text file is written in.
+    """Detect the encoding of a text file from its beginning.
 
     A byte order mark decides, then zero bytes in every other place (UTF-16), then whether most of
     the lines that are not ASCII are UTF-8: a few broken lines do not make another encoding of a
@@ -71,7 +71,7 @@ def detect_encoding(head: bytes) -> str:
         return UTF8
     from charset_normalizer import from_bytes
 
-    # Words with signs inside them are no Western European ones.
+    # Words with signs inside them are not Western European.
     found = from_bytes(data, cp_exclusion=["cp1252", "latin_1"]).best()
     return UTF8 if found is None else str(found.encoding).replace("_", "-")
 
@@ -80,7 +80,7 @@ def check_encoding(name: str) -> str:
     """The user's choice, as Python calls it.
 
     Raises:
-        InputError: there is no such encoding of text.
+        InputError: the text encoding is unknown.
     """
     try:
         if not codecs.lookup(name)._is_text_encoding:
@@ -88,13 +88,13 @@ def check_encoding(name: str) -> str:
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         raise InputError(
-            f"--encoding is {name!r}, which is none that is known; expected a name such as utf-8, "
+            f"--encoding is {name!r}, which is unknown; expected a name such as utf-8, "
             "utf-16, cp1252, cp1251 or shift_jis"
         ) from error
 
 
 def as_utf8(stream: io.BufferedReader, encoding: str) -> io.BufferedReader:
-    """The same text in UTF-8; bytes that are not of the encoding stay what no UTF-8 has."""
+    """The same text in UTF-8; bytes that are invalid in the encoding become invalid UTF-8."""
     if encoding == UTF8:
         return stream
     return io.BufferedReader(_Recoded(stream, encoding), _CHUNK)

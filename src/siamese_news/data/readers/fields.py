@@ -1,4 +1,4 @@
-"""Posts from records of any origin: which field is what, and a post from these fields."""
+"""Finds the fields of the text, id and date of records from any source, and makes posts of them."""
 
 import re
 import unicodedata
@@ -16,172 +16,58 @@ from siamese_news.errors import InputError
 Record = dict[str, Any]
 Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
 Convert = Callable[[Record], Converted]
-"""A record's post; None where it is no post (a like, a deletion); several where it is a page."""
+"""A record's post; None for other records (likes, deletions); several posts for a page."""
 
-# Best first; compared in lower case, without accents and with _ for everything else that is no
-# letter or digit. After the English names those of German, Spanish, French and Portuguese tables.
-BODIES = (
-    "beitragstext",
-    "inhalt",
-    "nachricht",
-    "beitrag",
-    "kommentar",
-    "texto",
-    "contenido",
-    "mensaje",
-    "publicacion",
-    "comentario",
-    "texte",
-    "contenu",
-    "commentaire",
-    "conteudo",
-    "mensagem",
-    "publicacao",
-    "postagem",
-    "texto_del_tweet",
-    "texte_du_tweet",
-    "texto_do_tweet",
-    "tweettext",
+# Best first, written as `normal` gives them; English names, then those of German, Spanish, French
+# and Portuguese tables.
+BODIES = tuple(
+    """
+    beitragstext inhalt nachricht beitrag kommentar texto contenido mensaje publicacion
+    comentario texte contenu commentaire conteudo mensagem publicacao postagem texto_del_tweet
+    texte_du_tweet texto_do_tweet tweettext
+    """.split()
 )
 # full_text before text: where a dump has both, `text` is cut off.
 TEXTS = (
-    "full_text",
-    "text",
-    "tweet_text",
-    "post_text",
-    "content",
-    "body",
-    "message",
-    "tweet",
-    "post",
-    "caption",
-    "comment",
-    "selftext",
-    "rawcontent",
-    "video_description",
-    "message_text",
+    *"""
+    full_text text tweet_text post_text content body message tweet post caption comment selftext
+    rawcontent video_description message_text
+    """.split(),
     *BODIES,
 )
 # id_str before id: many dumps of tweets round the number of `id`.
-IDS = (
-    "_id",
-    "id_str",
-    "id",
-    "tweet_id",
-    "status_id",
-    "comment_id",
-    "message_id",
-    "post_id",
-    "uri",
-    "guid",
-    "kennung",
-    "beitrags_id",
-    "beitrag_id",
-    "nachrichten_id",
-    "kommentar_id",
-    "identificador",
-    "id_tweet",
-    "id_post",
-    "id_publicacion",
-    "id_de_publicacion",
-    "id_de_la_publicacion",
-    "id_mensaje",
-    "id_comentario",
-    "id_del_tweet",
-    "identifiant",
-    "id_publication",
-    "id_de_publication",
-    "id_de_la_publication",
-    "id_message",
-    "id_commentaire",
-    "id_du_tweet",
-    "id_publicacao",
-    "id_da_publicacao",
-    "id_postagem",
-    "id_mensagem",
-    "id_do_tweet",
+IDS = tuple(
+    """
+    _id id_str id tweet_id status_id comment_id message_id post_id uri guid kennung beitrags_id
+    beitrag_id nachrichten_id kommentar_id identificador id_tweet id_post id_publicacion
+    id_de_publicacion id_de_la_publicacion id_mensaje id_comentario id_del_tweet identifiant
+    id_publication id_de_publication id_de_la_publication id_message id_commentaire id_du_tweet
+    id_publicacao id_da_publicacao id_postagem id_mensagem id_do_tweet
+    """.split()
 )
 TITLES = ("title", "headline", "titel", "titulo", "titre")
 METADATA: Mapping[str, Sequence[str]] = {
-    "created_at": (
-        "created_at",
-        "createdat",
-        "created_utc",
-        "date",
-        "datetime",
-        "timestamp",
-        "timestamp_utc",
-        "time",
-        "published_at",
-        "published",
-        "pubdate",
-        "posted_at",
-        "post_created",
-        "created",
-        "creation_time",
-        "created_time",
-        "create_time",
-        "publishedat",
-        "timestamp_ms",
-        "datum",
-        "erstellt_am",
-        "veroffentlicht_am",
-        "zeitpunkt",
-        "zeitstempel",
-        "erstellungsdatum",
-        "fecha",
-        "fecha_de_publicacion",
-        "fecha_publicacion",
-        "fecha_de_creacion",
-        "creado_el",
-        "publicado_el",
-        "date_de_publication",
-        "date_publication",
-        "date_de_creation",
-        "cree_le",
-        "publie_le",
-        "data_de_publicacao",
-        "data_da_publicacao",
-        "data_publicacao",
-        "data_de_criacao",
-        "criado_em",
-        "publicado_em",
-        "data_hora",
-        "data",
-    ),
-    "lang": ("lang", "language", "sprache", "idioma", "langue"),
-    "author": (
-        "author",
-        "author_username",
-        "username",
-        "user_name",
-        "screen_name",
-        "user_screen_name",
-        "user",
-        "handle",
-        "page_name",
-        "author_name",
-        "from_user",
-        "autor",
-        "autorin",
-        "verfasser",
-        "nutzername",
-        "benutzername",
-        "usuario",
-        "nombre_de_usuario",
-        "auteur",
-        "utilisateur",
-        "nom_d_utilisateur",
-        "nome_de_usuario",
-    ),
-    "url": ("url", "link", "expanded_url", "enlace", "lien"),
-    "permalink": ("permalink", "post_url", "tweet_url", "status_url"),
-    "retweet_of": (
-        "retweet_of",
-        "retweeted_id",
-        "retweeted_status_id",
-        "referenced_tweets_retweeted_id",
-    ),
+    name: columns.split()
+    for name, columns in {
+        "created_at": """
+            created_at createdat created_utc date datetime timestamp timestamp_utc time
+            published_at published pubdate posted_at post_created created creation_time
+            created_time create_time publishedat timestamp_ms datum erstellt_am veroffentlicht_am
+            zeitpunkt zeitstempel erstellungsdatum fecha fecha_de_publicacion fecha_publicacion
+            fecha_de_creacion creado_el publicado_el date_de_publication date_publication
+            date_de_creation cree_le publie_le data_de_publicacao data_da_publicacao
+            data_publicacao data_de_criacao criado_em publicado_em data_hora data
+        """,
+        "lang": "lang language sprache idioma langue",
+        "author": """
+            author author_username username user_name screen_name user_screen_name user handle
+            page_name author_name from_user autor autorin verfasser nutzername benutzername
+            usuario nombre_de_usuario auteur utilisateur nom_d_utilisateur nome_de_usuario
+        """,
+        "url": "url link expanded_url enlace lien",
+        "permalink": "permalink post_url tweet_url status_url",
+        "retweet_of": "retweet_of retweeted_id retweeted_status_id referenced_tweets_retweeted_id",
+    }.items()
 }
 LINE = "line"
 """The id field that numbers the rows of data that has no ids."""
@@ -192,7 +78,7 @@ _FIELDS = 100  # fields that are offered
 
 
 class UnknownFields(InputError):
-    """Which fields of a file hold the text, the id or the date was not recognized.
+    """The fields of the text, the id or the date of a file were not recognized.
 
     Attributes:
         samples: the fields, in the order of the file, and up to three values of each.
@@ -205,7 +91,7 @@ class UnknownFields(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields a reader takes.
+    """The fields that a reader uses.
 
     Attributes:
         texts: fields for the text, best first; a record's first one counts.
@@ -213,7 +99,7 @@ class Fields:
         metadata: name in the post's metadata -> field.
         nested: the same for fields of the record's own ``metadata``.
         title: field of a title that belongs to the text.
-        spare: field of a title that stands for a text that is empty.
+        spare: field of a title that replaces an empty text.
     """
 
     texts: tuple[str, ...]
@@ -226,7 +112,7 @@ class Fields:
 
 @lru_cache(4096)
 def normal(name: str) -> str:
-    """A field's name as the tables here have it: ``Tweet ID`` is ``tweet_id``."""
+    """A field's name in lower case, without accents or signs: ``Tweet ID`` is ``tweet_id``."""
     lowered = name.strip().lower()
     if not lowered.isascii():
         split = unicodedata.normalize("NFKD", lowered)
@@ -250,22 +136,23 @@ def find_fields(
         names: the fields.
         where: what a message starts with.
         text_field: the user's choice; a dot leads into an object.
-        id_field: likewise; `LINE` numbers the rows where there is no such field.
+        id_field: likewise; `LINE` numbers the rows of data without such a field.
         date_field: likewise for the date.
         records: some of the records, for samples and for the fields of their ``metadata``.
 
     Raises:
-        UnknownFields: where there is no field for the text or the id, or not the one chosen.
+        UnknownFields: no field for the text or the id was found, or the chosen one is missing.
     """
     names, records = list(names), list(records)
-    outer = _by_normal(names)
-    inner = _by_normal(
+    outer = by_normal_name(names)
+    inner = by_normal_name(
         name
         for record in records
         if isinstance(own := record.get("metadata"), dict)
         for name in own
     )
-    texts, ids = _choose(outer, text_field, TEXTS), _choose(outer, id_field, IDS)
+    texts = (text_field,) if text_field is not None else _present(outer, TEXTS)
+    ids = (id_field,) if id_field is not None else _present(outer, IDS)
     metadata = _metadata(outer)
     wanted = {"--text-field": text_field, "--id-field": id_field, "--date-field": date_field}
     if id_field == LINE:
@@ -276,7 +163,7 @@ def find_fields(
         raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
     if date_field is not None:
         metadata["created_at"] = date_field
-    inside = text_field is not None and text_field not in names  # no title stands for such a text
+    inside = text_field is not None and text_field not in names  # no title replaces such a text
     beir = "_id" in names and "text" in names and text_field is None
     return Fields(
         texts,
@@ -284,7 +171,7 @@ def find_fields(
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        None if inside else next((outer[name] for name in TITLES if name in outer), None),
+        None if inside else next(iter(_present(outer, TITLES)), None),
     )
 
 
@@ -336,7 +223,7 @@ def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> UnknownFields:
-    """The complaint that asks for all fields at once, with all that can be chosen."""
+    """The error that asks for all fields at once and lists all that can be chosen."""
     samples = samples_of(records) or {name: [] for name in names}
     listed = []
     for name, values in list(samples.items())[:30]:
@@ -351,7 +238,8 @@ def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> Unkn
     )
 
 
-def _by_normal(names: Iterable[str]) -> dict[str, str]:
+def by_normal_name(names: Iterable[str]) -> dict[str, str]:
+    """The fields by their `normal` name; of several with one such name, the first."""
     found: dict[str, str] = {}
     for name in names:
         found.setdefault(normal(name), name)
@@ -359,37 +247,24 @@ def _by_normal(names: Iterable[str]) -> dict[str, str]:
 
 
 def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
-    return {
-        target: next(by_normal[name] for name in options if name in by_normal)
-        for target, options in METADATA.items()
-        if any(name in by_normal for name in options)
-    }
+    found = {target: _present(by_normal, options) for target, options in METADATA.items()}
+    return {target: fields[0] for target, fields in found.items() if fields}
 
 
-def _choose(
-    by_normal: Mapping[str, str], wanted: str | None, options: Sequence[str]
-) -> tuple[str, ...]:
-    if wanted is not None:
-        return (wanted,)
+def _present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
     return tuple(by_normal[name] for name in options if name in by_normal)
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(clean_text(name)[:40] for name in names[:12]) or "none"
-
-
 def generic(fields: Fields) -> Convert:
-    """Posts from records with a text and an id among their fields.
-
-    Of the fields for the text the first one that is not empty counts.
-    """
+    """Make a converter of flat records; the first field for the text that is not empty counts."""
     texts, ids, title, spare = fields.texts, fields.ids, fields.title, fields.spare
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
     def convert(record: Record) -> Post:
         if dotted:
-            record = _with_dotted(record, dotted)
+            found = {n: value_at(record, n) for n in dotted if n not in record}
+            record = record | {n: value for n, value in found.items() if value is not None}
         get = record.get
         text = None
         for name in texts:
@@ -425,13 +300,13 @@ def _own_metadata(value: Any) -> dict[str, Any]:
     if not value and (value is None or isinstance(value, dict | str)):
         return {}
     if not isinstance(value, dict):
-        raise BadRow("bad metadata", f"field 'metadata' is a {kind(value)}, expected an object")
+        raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
     plain: dict[str, Any] = plain_value(value)
     return plain
 
 
 def value_at(record: Record, name: str) -> Any:
-    """The value of a field; None where there is none.
+    """The value of a field; None if the record does not have it.
 
     A dot leads into an object; of a list on the way, the first element that has the field counts.
     """
@@ -452,20 +327,11 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
     return None
 
 
-def _with_dotted(record: Record, names: Iterable[str]) -> Record:
-    for name in names:
-        if name not in record:
-            value = value_at(record, name)
-            if value is not None:
-                record = {**record, name: value}
-    return record
-
-
 def _missing(names: Sequence[str], record: Record, reason: str) -> BadRow:
     for name in names:
         if name in record:
-            return BadRow(reason, f"field '{name}' is a null, expected a value")
+            return BadRow(reason, f"field '{name}' is null, expected a value")
     either = "" if len(names) == 1 else " (any one of them)"
     expected = "', '".join(names)
-    have = _list(list(record))
+    have = ", ".join(clean_text(name)[:40] for name in list(record)[:12]) or "none"
     return BadRow(reason, f"field '{expected}'{either} is missing; the record has: {have}")

@@ -1,31 +1,39 @@
-"""What a known format is: how its records are recognised, and how they become posts."""
+"""The description of a known format: how to recognise its records and make posts of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.fields import Convert, Converted, Fields, Record, generic, normal
+from siamese_news.data.readers.fields import (
+    Convert,
+    Converted,
+    Fields,
+    Record,
+    by_normal_name,
+    generic,
+    normal,
+)
 from siamese_news.data.records import Post
 
 # What a converter may stumble over where a record is not in the shape of its format.
 SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 CONTEXT = "@of"
-"""The field of a record that holds the plain values around it, for formats that need them."""
+"""The field with the plain values of the enclosing object, for formats that need them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """A format whose records are flat: which column is what.
 
-    Names are compared as `siamese_news.data.readers.fields.normal` writes them; a dot leads into
-    an object. Of several names the first that a file has counts.
+    Names are written as `siamese_news.data.readers.fields.normal` gives them; a dot leads into an
+    object. Of several names, the first that a file has counts.
 
     Attributes:
         needs: columns by which the format is recognised, all of them.
         texts: the text.
         ids: the id.
-        title: a title that stands before the text.
+        title: a title that comes before the text.
         metadata: ``created_at``, ``lang``, ``author``, ``url``, ``permalink`` -> columns.
     """
 
@@ -41,9 +49,7 @@ class Columns:
 
     def fields(self, names: Iterable[str]) -> Fields:
         """The fields of a file with columns `names`."""
-        by_normal: dict[str, str] = {}
-        for name in names:
-            by_normal.setdefault(normal(name), name)
+        by_normal = by_normal_name(names)
 
         def have(options: Sequence[str]) -> tuple[str, ...]:
             # A name with a dot may lead into an object, where no column is called so.
@@ -64,21 +70,19 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One entry of the registry: all that a new format needs.
+    """A known format: an entry of the registry.
 
     Attributes:
         name: for people.
-        recognised: by what, for people.
+        recognised: how it is recognised, for people.
         text_field: where the text is, for people.
         id_field: where the id is, likewise.
-        sample: a small file of this format, written from its documentation.
-        file: a name that such a file has.
-        matches: whether a record has this shape; None where `columns` say it.
-        convert: its posts; None where `columns` say it.
+        matches: whether a record has this shape; None if `columns` decide.
+        convert: makes its posts; None if `columns` do.
         columns: of a flat format.
-        inside: where the records lie in an object around them: paths with dots, such as
+        inside: where the records are in an enclosing object: paths with dots, such as
             ``data.videos``; a list on the way is written ``[]``.
-        context: whether the record needs the plain values of the object around it, as `CONTEXT`.
+        context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
         header: the columns of a table without a header.
     """
 
@@ -86,8 +90,6 @@ class Format:
     recognised: str
     text_field: str
     id_field: str
-    sample: str
-    file: str = "posts.jsonl"
     matches: Callable[[Record], bool] | None = None
     convert: Convert | None = None
     columns: Columns | None = None
@@ -110,7 +112,7 @@ class Format:
         return []
 
     def converter(self, names: Iterable[str]) -> Convert:
-        """What makes posts of the records of a file whose records have the fields `names`."""
+        """The function that makes posts of records with the fields `names`."""
         one = self.convert
         if one is None:
             assert self.columns is not None
@@ -121,7 +123,7 @@ class Format:
         def convert(record: Record) -> Converted:
             children = [] if self._one(record) else self.children(record)
             if children:
-                return _all(one, children)
+                return each(one, children)
             if any(_is_empty(record, path.split(".")) for path in self.inside):
                 return None  # a page without a post
             return one(record)
@@ -134,8 +136,8 @@ class Format:
         return self.columns is not None and self.columns.matches(record)
 
 
-def _all(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
-    """The posts of a page; what is wrong with one record does not touch the others."""
+def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
+    """The posts of a page; a bad record does not affect the others."""
     made: list[Post | BadRow | None] = []
     for record in records:
         try:

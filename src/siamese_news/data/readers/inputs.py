@@ -1,4 +1,4 @@
-"""What the user names: files, folders, globs and standard input, in a fixed order."""
+"""The inputs that the user names: files, folders, globs and standard input, in a fixed order."""
 
 import csv
 import glob
@@ -22,6 +22,8 @@ from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
+LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
@@ -75,7 +77,7 @@ class Input:
             return
         with self.open() as source:
             copy = tempfile.NamedTemporaryFile("w+b", delete=False)
-            # The file goes when this object goes, or the process.
+            # The file is deleted with this object, or when the process ends.
             weakref.finalize(self, _remove, copy.name)
             shutil.copyfileobj(source, copy, 2**20)
             copy.flush()
@@ -111,7 +113,7 @@ class _Tee(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = bytes(self._head[self._at : self._at + len(buffer)])
-        # The first four bytes come together, for they tell how the stream is packed.
+        # The first four bytes come together, because they tell how the stream is packed.
         while not data or self._at + len(data) < 4:
             more = self._pipe.read1(len(buffer) - len(data))  # type: ignore[attr-defined]
             if not more:
@@ -137,7 +139,7 @@ def find_inputs(
         sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
         suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
             ending, hidden files and files of rejected rows are passed over. With ``.js`` only the
-            tweets of an archive are meant, for there are others beside them.
+            tweets of an archive are meant, because it has other such files.
         own: files of a folder or glob that were passed over because a command of ours wrote them
             are added here; where a folder holds nothing else they are read.
         unknown: files of a folder that were passed over for their ending are added here.
@@ -234,7 +236,7 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     if suffix == ".js" and not _TWEETS.fullmatch(path.name):
         return False
     if suffix in (".html", ".htm") and any(part.endswith("_files") for part in path.parts[:-1]):
-        return False  # frames and the like, which a browser saves beside a page
+        return False  # frames and the like, which a browser saves with a page
     # RC_2019-04.zst has no other ending.
     return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
 
@@ -263,12 +265,7 @@ def is_results(names: Any) -> bool:
 def as_written(
     rows: Iterator[tuple[int, Record | BadRow, Any]], names: Sequence[str]
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
-    """The rows of a table; those of our own results without the apostrophes against formulas.
-
-    Args:
-        rows: line, record, the row as it came.
-        names: the columns of the table.
-    """
+    """The rows of a table; those of our own results without the apostrophes against formulas."""
     if not is_results(names):
         yield from rows
         return
@@ -282,9 +279,9 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file is one that a command of ours wrote: results, keywords, what lies beside."""
+    """Whether a command of ours wrote the file: results, keywords, or what belongs to them."""
     try:
-        if path.suffix in (".parquet", ".pq"):
+        if path.suffix in PARQUET:
             return is_results(_parquet_names(path))
         with open_binary(path) as stream:
             line = stream.readline(_LINE)

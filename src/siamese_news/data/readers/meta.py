@@ -30,7 +30,7 @@ def is_downloaded(record: Record) -> bool:
 def from_downloaded(record: Record) -> Converted:
     """The post, or what is written below its pictures; its ``title`` says only what was done.
 
-    A record has no id: the time and a hash of the record stand for one.
+    A record has no id, so the time and a hash of the record serve as one.
     """
     metadata: dict[str, Any] = {}
     put(metadata, "created_at", record["timestamp"])
@@ -120,22 +120,6 @@ FORMATS = (
         "`group_posts_v2`",
         "data.post",
         "timestamp and a hash of the record",
-        """\
-[
-  {
-    "timestamp": 1714644000,
-    "attachments": [
-      {"data": [{"external_context": {"url": "https://paper.example/story", "name": "Flood"}}]}
-    ],
-    "data": [
-      {"post": "The river is over the bridge \\u00e2\\u0080\\u0093 caf\\u00c3\\u00a9 closed"},
-      {"update_timestamp": 1714644001}
-    ],
-    "title": "Ann Lee shared a link."
-  }
-]
-""",
-        "your_posts_1.json",
         matches=is_downloaded,
         convert=from_downloaded,
         inside=("comments_v2", "group_posts_v2"),
@@ -145,20 +129,6 @@ FORMATS = (
         "`data` with `media_product_type`: `THREADS`",
         "text",
         "id",
-        """\
-{
-  "data": [
-    {
-      "id": "1234567", "media_product_type": "THREADS", "media_type": "TEXT_POST",
-      "permalink": "https://www.threads.net/@ann/post/abcdefg", "owner": {"id": "1"},
-      "username": "ann", "text": "The river is over the bridge",
-      "timestamp": "2024-05-02T10:00:00+0000", "shortcode": "abcdefg", "is_quote_post": false
-    }
-  ],
-  "paging": {"cursors": {"before": "b", "after": "a"}}
-}
-""",
-        "threads.json",
         matches=is_threads,
         convert=from_threads,
         inside=("data",),
@@ -168,24 +138,6 @@ FORMATS = (
         "`result.posts` with `platformId`, `postUrl`",
         "message, title + description",
         "platformId",
-        """\
-{
-  "status": 200,
-  "result": {
-    "posts": [
-      {
-        "id": 1, "platformId": "100_200", "platform": "Facebook", "date": "2020-05-02 10:00:00",
-        "updated": "2020-05-03 10:00:00", "type": "link", "message": "The river is over the bridge",
-        "link": "https://paper.example/story", "languageCode": "en",
-        "postUrl": "https://www.facebook.com/100/posts/200",
-        "account": {"id": 7, "name": "Harlow News", "handle": "harlownews"}
-      }
-    ],
-    "pagination": {}
-  }
-}
-""",
-        "crowdtangle.json",
         matches=is_crowdtangle,
         convert=from_crowdtangle,
         inside=("result.posts",),

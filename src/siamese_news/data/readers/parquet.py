@@ -29,7 +29,7 @@ def parquet_columns(source: Input) -> list[str]:
     """The names of the columns.
 
     Raises:
-        InputError: for a file that is none, or promises more than it can hold.
+        InputError: it is not a Parquet file, or promises more than it can hold.
     """
     with _reading(source) as file:
         names = list(file.schema_arrow.names)
@@ -46,10 +46,10 @@ def parquet_rows(
     Args:
         source: the file.
         names: the columns to read.
-        progress: told the share of the rows that has been read.
+        progress: called with the share of the rows read so far.
 
     Raises:
-        InputError: for a file that is no Parquet file.
+        InputError: it is not a Parquet file.
     """
     number = decoded = 0
     limit = max(_CHUNK, _RATIO * (source.size or 0))

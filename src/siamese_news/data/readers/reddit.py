@@ -59,10 +59,6 @@ FORMATS = (
         "`subreddit` with `body` or `selftext`; `--long-window` for the monthly `.zst` files",
         "body, title + selftext",
         "id",
-        """\
-{"id": "fh1a2b", "subreddit": "news", "author": "ann", "created_utc": 1580515200, "body": \
-"The river is over the bridge", "permalink": "/r/news/comments/ex1/_/fh1a2b/"}
-""",
         matches=is_reddit,
         convert=from_reddit,
     ),
@@ -71,25 +67,6 @@ FORMATS = (
         "`kind`: `Listing`, with `data.children`",
         "data.body, data.title + data.selftext",
         "data.id",
-        """\
-{
-  "kind": "Listing",
-  "data": {
-    "after": "t3_ex1", "dist": 1,
-    "children": [
-      {
-        "kind": "t3",
-        "data": {
-          "id": "ex1", "subreddit": "news", "author": "ann", "created_utc": 1580515200.0,
-          "title": "The river is over the bridge", "selftext": "", "is_self": false,
-          "url": "https://paper.example/story", "permalink": "/r/news/comments/ex1/the_river/"
-        }
-      }
-    ]
-  }
-}
-""",
-        "listing.json",
         matches=is_thing,
         convert=from_thing,
         inside=("data.children", "[].data.children"),
@@ -99,11 +76,6 @@ FORMATS = (
         "columns `title`, `num_comments`, and `body` or `selftext`",
         "title + body",
         "id",
-        """\
-title,score,id,url,num_comments,created,body
-The river is over the bridge,12,ex1,https://paper.example/story,3,1580515200.0,
-""",
-        "submissions.csv",
         columns=Columns(
             ("title", "num_comments", "id"),
             ("body", "selftext", "text"),

@@ -51,22 +51,17 @@ def format_of(record: Record) -> Format | None:
     return None
 
 
-def format_named(name: str) -> Format:
-    """The format of this name."""
-    return next(found for found in FORMATS if found.name == name)
-
-
 def known_format(records: Sequence[Record]) -> Format | None:
     """The most frequent format of the first records of a file."""
     shapes = Counter(found.name for record in records if (found := format_of(record)) is not None)
     for name, count in shapes.most_common(1):
         if count * _SHARE >= len(records):
-            return format_named(name)
+            return next(found for found in FORMATS if found.name == name)
     return None
 
 
 def known_table(names: Sequence[str]) -> Format | None:
-    """The format of a table with these columns; formats with objects in them are no tables."""
+    """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
     flat = (found for found in FORMATS if found.columns is not None or found.header)
     return next((found for found in flat if found.fits(record)), None)

@@ -8,19 +8,20 @@ from typing import IO, Any
 
 from siamese_news.data.lines import BadRow
 from siamese_news.utils.files import atomic_write
+from siamese_news.utils.terminal import counted
 
 _KEPT = 1000  # characters of a row
 
 
 @dataclass(slots=True)
 class Counts:
-    """What has come so far.
+    """Counts of the rows read so far.
 
     Attributes:
-        read: posts given out.
+        read: posts.
         empty: how many of them have an empty text.
-        skipped: records that are no posts of their own: reposts without a text, likes, deletions,
-            posts whose text is gone.
+        skipped: records without a post: reposts without a text, likes, deletions, posts whose text
+            is gone.
         reasons: rejected rows by reason.
         unreadable: files of a folder that could not be read.
     """
@@ -37,23 +38,19 @@ class Counts:
         return sum(self.reasons.values())
 
     def __str__(self) -> str:
-        """In words, such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
-        words = f"{self.read:,} posts read"
+        """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
+        words = f"{counted(self.read, 'post')} read"
         if self.empty:
             words += f" ({self.empty:,} with an empty text)"
         if self.skipped:
-            records = "record" if self.skipped == 1 else "records"
-            words += (
-                f", {self.skipped:,} {records} without a post skipped (reposts, likes and the like)"
-            )
+            skipped = counted(self.skipped, "record")
+            words += f", {skipped} without a post skipped (reposts, likes and the like)"
         if self.reasons:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
-            rows = "row" if self.rejected == 1 else "rows"
-            words += f", {self.rejected:,} {rows} rejected ({listed})"
+            words += f", {counted(self.rejected, 'row')} rejected ({listed})"
         if self.unreadable:
-            files = "file" if self.unreadable == 1 else "files"
-            words += f", {self.unreadable:,} {files} left out that cannot be read"
+            words += f", {counted(self.unreadable, 'unreadable file')} left out"
         return words
 
 
@@ -80,9 +77,9 @@ def shown(row: Any) -> str:
 
 
 class RejectedFile:
-    """JSON lines ``source, line, reason, detail, row``: whole at the end, or as it was before.
+    """JSON lines ``source, line, reason, detail, row``, complete at the end or unchanged.
 
-    Without a rejected row no file is made; one from an earlier run is emptied.
+    Without a rejected row no file is made, and one from an earlier run is emptied.
 
     Args:
         path: the file; None keeps nothing.

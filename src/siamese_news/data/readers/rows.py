@@ -1,4 +1,4 @@
-"""Rows of a file into posts, a block at a time: what is no post is counted or kept as rejected."""
+"""Converts rows into posts, a block at a time; other rows are counted or kept as rejected."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import orjson
 
 from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
-from siamese_news.data.readers.detected import Detected
+from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
@@ -17,7 +17,7 @@ from siamese_news.data.readers.shares import Share, SharedLines
 from siamese_news.data.records import Post
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
-"""Line, record or what is wrong with it, and the row as it stood in the file."""
+"""Line, record or what is wrong with it, and the row as in the file."""
 
 # Posts whose ids are looked up together; so few that they stay in the processor's cache.
 _BLOCK = 256
@@ -93,7 +93,7 @@ def post_blocks(
 
 
 def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
-    """A record that could not be converted, once more: what it is after all, or what is wrong."""
+    """Try once more to convert a record, now with an exact decoder, or say what is wrong."""
     try:
         return _shaped(convert, record, found)
     except BadRow:
@@ -104,7 +104,7 @@ def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any
 
 
 def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
-    """The converted record; whatever a converter stumbles over makes it a bad row."""
+    """The converted record; any error of a converter makes it a bad row."""
     try:
         return convert(record)
     except RecursionError as error:
@@ -118,11 +118,11 @@ def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
 def without_duplicates(
     posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
 ) -> tuple[Sequence[int], list[Rejection]]:
-    """Which of the posts have an id of their own, and the rejections of the others.
+    """The indexes of posts whose id is new, and the rejections of the others.
 
     Args:
         posts: the posts.
-        lines: where they stand.
+        lines: their line numbers.
         seen: the ids of the posts before.
         source: their file.
         taken: ids that a post of another part has already.

@@ -1,4 +1,4 @@
-"""How n readers share the same files: each row is one reader's, and every reader knows whose."""
+"""How several readers share the same files, so that each row is read by exactly one of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,14 +32,10 @@ class Share:
 
 
 def owners(sizes: Sequence[int], count: int) -> list[int | None]:
-    """Which part reads each file; None: all parts do, each its rows.
+    """The part that reads each file, by their sizes; None if each part reads some of its rows.
 
     Files too large for one part are shared by rows; the others go whole to the part that has least
     so far, the largest first. So no part reads many files of which it needs little.
-
-    Args:
-        sizes: bytes of each file.
-        count: how many parts there are.
     """
     found: list[int | None] = [None] * len(sizes)
     fair = sum(sizes) / count
@@ -56,10 +52,6 @@ class SharedLines:
     """A stream of which only the lines of one part are read, the others skipped in bulk.
 
     A line belongs to the part in whose stretch of the stream its first byte lies.
-
-    Args:
-        stream: from its beginning.
-        share: the part.
 
     Attributes:
         skipped: how many lines were passed over so far.

@@ -134,7 +134,7 @@ def _sheet(book: Any, source: Input) -> Any:
 
 
 def _header(rows: list[list[str]]) -> int:
-    """Which of the first rows is the header: by its names, or below rows with one title each."""
+    """The index of the header: by its names, or below rows with one title each."""
     found = header_of(rows)
     if found or not rows or not rows[0][0] or any(rows[0][1:]):
         return found

@@ -5,52 +5,41 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.readers.detect import detect
-from siamese_news.data.readers.detected import Choice, Detected
+from siamese_news.data.readers.detect import Choice, Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.inputs import Input, as_written, find_inputs
+from siamese_news.data.readers.inputs import LINES, PARQUET, Input, as_written, find_inputs
 from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
 from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
 from siamese_news.data.readers.shares import Share, owners
-from siamese_news.data.readers.tables import table_rows
+from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import unpack
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, counted
 
-SUFFIXES = (
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".parquet",
-    ".pq",
-    ".xlsx",
-    ".js",
-)
+SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
+"""What a file of posts in a folder ends in."""
 
 
 class PostStream:
     """Posts of several files, one after the other, as often as they are asked for.
 
-    Every ``iter()`` reads from the start and counts anew; one at a time. A pipe gives one pass, or
-    more after `spool`. Memory is bounded whatever comes: lines
-    are capped, and of the ids only hashes are held (`SeenIds`).
+    Every ``iter()`` reads and counts from the start; one at a time. A pipe gives one pass, or more
+    after `spool`. Memory is bounded: lines are capped, and only hashes of the ids are kept
+    (`SeenIds`).
 
     Attributes:
         detected: what each input looks like, in reading order.
-        counts: of the present or last pass.
+        counts: of the current or last pass.
         total_bytes: of all files on disk; None where a pipe is among them.
-        own: files that were passed over, because a command of ours wrote them.
-        unknown: files of a folder that were passed over for their ending.
-        unreadable: what is wrong with each file of a folder or glob that cannot be read. Such files
-            are left out, the same in every pass and every part.
-        places: with a share, where each post of the present pass came from so far, as numbers that
-            are ordered as the posts are in the input; whoever takes them empties the list.
+        own: files that were skipped because a command of ours wrote them.
+        unknown: files of a folder that were skipped because of their ending.
+        unreadable: the errors of files of a folder or glob that cannot be read. They are left out
+            of every pass and part.
+        places: with a share, the positions of the posts of the current pass in the input, as
+            ascending numbers; the caller empties the list.
     """
 
     def __init__(
@@ -105,16 +94,13 @@ class PostStream:
 
     @property
     def bytes_read(self) -> int:
-        """How much of `total_bytes` the present pass has read."""
+        """How much of `total_bytes` the current pass has read."""
         return self._done + (self._raw.tell() if self._raw is not None else self._share)
 
     def remarks(self) -> list[str]:
-        """What a reader of the results should know of the files."""
+        """What a reader of the results should know about the files."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
-        files = (
-            "file could not be read and was" if count == 1 else "files could not be read and were"
-        )
-        return [f"{count:,} {files} left out: {named}"] * bool(count)
+        return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
@@ -222,10 +208,10 @@ def open_posts(
     share: Share | None = None,
     taken: Collection[str] = (),
 ) -> PostStream:
-    """Open dumps of posts of any known shape; what they look like is decided here.
+    """Open dumps of posts of any known format, which is detected.
 
-    Read are the formats of `siamese_news.data.readers.registry`, BEIR corpora, any other JSON, JSON
-    lines, CSV, TSV, Parquet and Excel file; plain, gzip or zstd; standard input.
+    Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
+    JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
 
     Args:
         sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
@@ -233,16 +219,16 @@ def open_posts(
         text_field: where the text is, if detection is not enough; a dot leads into an object.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
-        encoding: what the text files are written in; else by a look at each.
+        encoding: of the text files; detected by default.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows.
         first_rows: read only so many rows of each file.
-        share: read only this part of the rows; without a post it is no error then.
+        share: read only this part of the rows, which may then be without a post.
         taken: ids that a post of another part has already.
 
     Raises:
-        InputError: for what is not there or is no file of posts, and where no field fits. While
+        InputError: for missing files, files without posts, and where no field fits. While
             reading: for the first bad row if `strict`, and where nothing at all could be used.
 
     Example:

@@ -1,4 +1,4 @@
-"""Records of CSV and TSV files; one stray quotation mark costs its own line and no other."""
+"""Records of CSV and TSV files; a stray quotation mark costs only its own line."""
 
 import csv
 import re
@@ -17,7 +17,7 @@ TABLES = (".csv", ".tsv", ".tab")
 """The endings of tables."""
 
 _TABS = (".tsv", ".tab")
-_PREAMBLE = 20  # lines about an export that may stand before the header
+_PREAMBLE = 20  # lines about an export that may precede the header
 # A column between quotation marks; those inside are doubled.
 _WHOLE = re.compile(r'"[^"]*(?:""[^"]*)*"')
 # What surrogateescape makes of bytes that are not UTF-8; no valid UTF-8 decodes to these.
@@ -26,13 +26,13 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How a CSV or TSV is written.
+    """The layout of a CSV or TSV.
 
     Attributes:
-        names: the header's columns; none where the first line is no header of any table.
+        names: the header's columns; empty if the first line is not a header.
         delimiter: between columns.
         quoted: whether a quotation mark can hold a column together.
-        header_row: rows before the header; -1 where there is no header.
+        header_row: rows before the header; -1 without a header.
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Table:
 
 
 def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = ()) -> Table:
-    """What the first lines of a file tell that are not blank.
+    """The layout of a table, by the first lines that are not blank.
 
     Args:
         lines: the lines.
@@ -55,12 +55,12 @@ def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = (
     delimiter = _delimiter(lines[row], suffix)
     names = tuple(_cells(lines[row], delimiter))
     quoted = delimiter != "\t" or _quoted(lines[row:], delimiter, len(names))
-    # Many a TSV knows no quoting; a CSV without it could hold no comma.
+    # Many TSV files use no quoting; a CSV without it could not contain a comma.
     return Table(names, delimiter, quoted, row)
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> int:
-    """Which of the first rows is the header: the first, or one below with known names."""
+    """The index of the header among the first rows: 0, or that of a later row with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
         others = names & {*IDS, *(name for options in METADATA.values() for name in options)}
@@ -92,8 +92,8 @@ def _cells(header: str, delimiter: str) -> list[str]:
 def _quoted(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     """Whether a quotation mark holds a column together, or is a character like any other.
 
-    It is one like any other where each line is a row by itself and some column begins with a mark
-    that does not end it.
+    It is an ordinary character if each line is a row by itself and some column begins with a mark
+    but does not end with one.
     """
     try:
         rows = list(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE))
@@ -110,7 +110,7 @@ def table_rows(
     """Yield (line, record, the row as it came) after the header; blank lines are skipped.
 
     Where a quotation mark is opened and not closed, the rows that it would swallow are read one by
-    one again, and the line that it stands in is the only one that is lost.
+    one again, and only the line that contains it is lost.
     """
     width = len(table.names)
     left = table.header_row + 1
@@ -143,7 +143,7 @@ def table_rows(
 
 
 class _Rows:
-    """(line from 1, row) of a table, and `BadRow` for what is none."""
+    """(line from 1, row) of a table; `BadRow` for a line that is not a row."""
 
     def __init__(self, stream: IO[bytes], table: Table) -> None:
         # The csv module has one limit for the process: it is only ever raised.
@@ -165,7 +165,7 @@ class _Rows:
                 row = next(reader, None)
             except csv.Error:
                 broken = True
-            # Held until the row is complete: a line that is too long may stand inside it.
+            # Held until the row is complete: it may contain a line that is too long.
             bad, self._bad = self._bad, []
             taken = list(self._taken)
             if broken or (row is not None and len(taken) > 1 and self._swallowed(row, taken)):
@@ -213,7 +213,7 @@ class _Rows:
             yield item[1]
 
     def _lenient(self, taken: list[tuple[int, str]]) -> tuple[int, list[str] | BadRow]:
-        """A line that is no strict CSV, such as one with a mark inside a quoted column."""
+        """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
         number, line = taken[0] if taken else (0, "")
         try:
             return number, next(csv.reader([line], delimiter=self._table.delimiter), [])

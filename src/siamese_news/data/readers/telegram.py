@@ -57,26 +57,6 @@ FORMATS = (
         "`messages` of a `result.json`, of one chat or of all (`chats.list`)",
         "text",
         "id of the chat / id",
-        """\
-{
- "name": "Harlow news",
- "type": "public_channel",
- "id": 1234567890,
- "messages": [
-  {
-   "id": 1, "type": "service", "date": "2024-05-02T09:00:00", "date_unixtime": "1714640400",
-   "actor": "Harlow news", "action": "create_channel", "text": "", "text_entities": []
-  },
-  {
-   "id": 2, "type": "message", "date": "2024-05-02T10:00:00", "date_unixtime": "1714644000",
-   "from": "Harlow news", "from_id": "channel1234567890",
-   "text": ["The river is over the bridge ", {"type": "link", "text": "https://a.example/1"}],
-   "text_entities": []
-  }
- ]
-}
-""",
-        "result.json",
         matches=is_message,
         convert=from_message,
         inside=("messages", "chats.list.[].messages", "left_chats.list.[].messages"),

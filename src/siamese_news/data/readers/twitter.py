@@ -10,28 +10,20 @@ from typing import Any
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Converted, Record
-from siamese_news.data.readers.formats import Format
+from siamese_news.data.readers.formats import Format, each
 from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post
 
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
 _V1_TEXTS = ("full_text", "text")
 # What v1.1 streams send between the tweets.
-_NOTICES = {
-    "delete",
-    "limit",
-    "scrub_geo",
-    "status_withheld",
-    "user_withheld",
-    "warning",
-    "disconnect",
-    "friends",
-    "event",
-}
+_NOTICES = set(
+    "delete limit scrub_geo status_withheld user_withheld warning disconnect friends event".split()
+)
 
 
 def is_page(record: Record) -> bool:
-    """A page of API v2: `data` beside what belongs to it."""
+    """A page of API v2: `data` with what belongs to it."""
     if not isinstance(record.get("data"), list | dict):
         return False
     return not record.keys().isdisjoint(("includes", "meta", "__twarc", "matching_rules"))
@@ -69,13 +61,7 @@ def from_v2(record: Record) -> Converted:
     users = {user["id"]: user for user in includes.get("users") or ()}
     tweets = {tweet["id"]: tweet for tweet in includes.get("tweets") or ()}
     data = record["data"] if isinstance(record["data"], list) else [record["data"]]
-    found: list[Post | BadRow | None] = []
-    for tweet in data:
-        try:
-            found.append(_v2(tweet, users, tweets))
-        except BadRow as bad:
-            found.append(bad)
-    return found
+    return each(lambda tweet: _v2(tweet, users, tweets), data)
 
 
 def _v2(tweet: Record, users: Record, tweets: Record) -> Post:
@@ -88,10 +74,9 @@ def _v2(tweet: Record, users: Record, tweets: Record) -> Post:
             text = (original.get("note_tweet") or original).get("text") or text
             put(metadata, "retweet_of", reference["id"])
     user = users.get(tweet.get("author_id") or "") or tweet.get("author") or {}
-    author = user.get("username") or tweet.get("author_id")
     put(metadata, "created_at", tweet.get("created_at"))
     put(metadata, "lang", tweet.get("lang"))
-    put(metadata, "author", author)
+    put(metadata, "author", user.get("username") or tweet.get("author_id"))
     put(metadata, "url", _link(tweet))
     metadata["permalink"] = f"https://twitter.com/{user.get('username') or 'i'}/status/{post_id}"
     return Post(post_id, unescaped(text_value(text, "text")), metadata)
@@ -108,10 +93,9 @@ def from_v1(record: Record) -> Converted:
         put(metadata, "retweet_of", original.get("id_str"))
     text = _v1_text(original or record)
     user = record.get("user") or {}
-    author = user.get("screen_name") or user.get("id_str")
     put(metadata, "created_at", record.get("created_at"))
     put(metadata, "lang", record.get("lang"))
-    put(metadata, "author", author)
+    put(metadata, "author", user.get("screen_name") or user.get("id_str"))
     put(metadata, "url", _link((original or record).get("extended_tweet") or record))
     name = user.get("screen_name") or "i"
     metadata["permalink"] = f"https://twitter.com/{name}/status/{post_id}"
@@ -157,11 +141,6 @@ FORMATS = (
         "a page (`data`, `includes`, `meta`) or a tweet a line",
         "data.text",
         "data.id",
-        """\
-{"data": [{"id": "1585341984679469056", "text": "The river is over the bridge", "author_id": "1", \
-"created_at": "2022-10-26T18:31:28.000Z", "lang": "en"}], "includes": {"users": [{"id": "1", \
-"username": "ann", "name": "Ann"}]}, "meta": {"result_count": 1}}
-""",
         matches=is_v2,
         convert=from_v2,
     ),
@@ -171,12 +150,6 @@ FORMATS = (
         "has the text of its original",
         "full_text",
         "id_str",
-        """\
-{"statuses": [{"id": 1585341984679469056, "id_str": "1585341984679469056", "full_text": \
-"The river is over the bridge", "created_at": "Wed Oct 26 18:31:28 +0000 2022", "lang": "en", \
-"user": {"id_str": "1", "screen_name": "ann"}, "entities": {"urls": []}}], \
-"search_metadata": {"count": 1}}
-""",
         matches=is_v1,
         convert=from_v1,
         inside=("statuses",),
@@ -186,18 +159,6 @@ FORMATS = (
         "`tweets.js`: `window.YTD.tweets.part0 = […]`",
         "tweet.full_text",
         "tweet.id_str",
-        """\
-window.YTD.tweets.part0 = [
-  {
-    "tweet" : {
-      "id" : "1585341984679469056", "id_str" : "1585341984679469056",
-      "full_text" : "The river is over the bridge", "lang" : "en",
-      "created_at" : "Wed Oct 26 18:31:28 +0000 2022", "entities" : { "urls" : [ ] }
-    }
-  }
-]
-""",
-        "tweets.js",
         matches=is_archived,
         convert=from_archived,
     ),

@@ -1,4 +1,4 @@
-"""Values of a record in the shape that a post has them, dates in UTC among them."""
+"""Converts values of records to those of posts, such as dates to UTC."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -16,42 +16,36 @@ _MONTHS = {
     name: f"{number:02}"
     for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
 }
-# Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 _ZONES = {
-    "UTC": 0,
-    "GMT": 0,
-    "Z": 0,
-    "EST": -5,
-    "EDT": -4,
-    "CST": -6,
-    "CDT": -5,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-    "WET": 0,
-    "WEST": 1,
-    "CET": 1,
-    "CEST": 2,
-    "EET": 2,
-    "EEST": 3,
-    "MSK": 3,
-    "JST": 9,
-    "KST": 9,
-    "AEST": 10,
-    "AEDT": 11,
+    zone: hours
+    for hours, zones in {
+        -8: "PST",
+        -7: "PDT MST",
+        -6: "MDT CST",
+        -5: "CDT EST",
+        -4: "EDT",
+        0: "UTC GMT Z WET",
+        1: "WEST CET",
+        2: "CEST EET",
+        3: "EEST MSK",
+        9: "JST KST",
+        10: "AEST",
+        11: "AEDT",
+    }.items()
+    for zone in zones.split()
 }
+# Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 
 
 def iso_date(value: Any) -> str | None:
-    """The moment in UTC, whole seconds; None where `value` is no date that has one meaning.
+    """The moment in UTC, whole seconds; None unless `value` is an unambiguous date.
 
-    Read are ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
+    Reads ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
     Twitter v1.1 and of e-mail, ``10.11.2018``, ``20181010``, ``20181010201924`` and seconds (milli,
     micro, nano) since 1970. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
-    eleventh, so it is none.
+    eleventh, so it is ambiguous.
     """
     try:
         if isinstance(value, str):
@@ -122,10 +116,10 @@ def text_value(value: Any, name: str) -> str:
     """A text, cleaned.
 
     Raises:
-        BadRow: for what is no string.
+        BadRow: it is not a string.
     """
     if type(value) is not str:
-        raise BadRow("no text", f"field '{name}' is a {kind(value)}, expected a string")
+        raise BadRow("no text", f"field '{name}' is {kind(value)}, expected a string")
     return clean_text(value)
 
 
@@ -133,7 +127,7 @@ def id_value(value: Any, name: str) -> str:
     """An id, digit for digit.
 
     Raises:
-        BadRow: for what is no string or whole number, or cannot be an id.
+        BadRow: it is not a string or whole number, or not a valid id.
     """
     if type(value) is int:
         return str(value)
@@ -145,7 +139,7 @@ def id_value(value: Any, name: str) -> str:
         )
     if not isinstance(value, str):
         raise BadRow(
-            "no id", f"field '{name}' is a {kind(value)}, expected a string or a whole number"
+            "no id", f"field '{name}' is {kind(value)}, expected a string or a whole number"
         )
     if value.isalnum():
         return str(value)
@@ -165,9 +159,7 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
     if value is None or value == "":
         return
-    if type(value) is str and name != "created_at":  # by far the most frequent
-        metadata[name] = clean_text(value)
-    elif name == "created_at":
+    if name == "created_at":
         value = iso_date(value)
         if value is not None:
             metadata[name] = value

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fediverse import without_html
 from siamese_news.data.readers.fields import Converted, Record
-from siamese_news.data.readers.formats import Format
+from siamese_news.data.readers.formats import Format, each
 from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post
 
@@ -26,13 +25,8 @@ def from_youtube(record: Record) -> Converted:
         return _video(record)
     comments = [record["snippet"]["topLevelComment"]]
     comments += (record.get("replies") or {}).get("comments") or ()
-    posts: list[Post | BadRow | None] = []
-    for comment in comments:
-        try:
-            posts.append(_comment(comment, record["snippet"].get("videoId")))
-        except BadRow as bad:
-            posts.append(bad)
-    return posts
+    video = record["snippet"].get("videoId")
+    return each(lambda comment: _comment(comment, video), comments)
 
 
 def _comment(comment: Record, video: Any = None) -> Post:
@@ -98,37 +92,6 @@ FORMATS = (
         "`kind`: `youtube#commentThread`, `youtube#comment`, `youtube#video`; replies are read too",
         "snippet.textOriginal; title + description of videos",
         "id",
-        """\
-{
-  "kind": "youtube#commentThreadListResponse", "etag": "e", "nextPageToken": "n",
-  "pageInfo": {"totalResults": 1, "resultsPerPage": 20},
-  "items": [
-    {
-      "kind": "youtube#commentThread", "etag": "f", "id": "Ugx1",
-      "snippet": {
-        "channelId": "UC1", "videoId": "vid1", "canReply": true, "totalReplyCount": 1,
-        "isPublic": true,
-        "topLevelComment": {
-          "kind": "youtube#comment", "etag": "g", "id": "Ugx1",
-          "snippet": {
-            "videoId": "vid1", "textDisplay": "The river is over<br>the bridge",
-            "textOriginal": "The river is over\\nthe bridge", "authorDisplayName": "@ann",
-            "likeCount": 1, "publishedAt": "2024-05-02T10:00:00Z"
-          }
-        }
-      },
-      "replies": {"comments": [
-        {
-          "kind": "youtube#comment", "etag": "h", "id": "Ugx1.9z",
-          "snippet": {"textDisplay": "Which one?", "authorDisplayName": "@bob",
-                      "parentId": "Ugx1", "publishedAt": "2024-05-02T10:05:00Z"}
-        }
-      ]}
-    }
-  ]
-}
-""",
-        "comments.json",
         matches=is_youtube,
         convert=from_youtube,
         inside=("items",),
@@ -138,13 +101,6 @@ FORMATS = (
         "`data.videos` or `data.comments`",
         "video_description + voice_to_text, text",
         "id",
-        """\
-{"data": {"videos": [{"id": 7212345678901234567, "create_time": 1714644000, "username": "ann", \
-"region_code": "GB", "video_description": "The river is over the bridge #flood", \
-"voice_to_text": "look at that", "like_count": 3}], "cursor": 100, "has_more": false, \
-"search_id": "1"}, "error": {"code": "ok", "message": ""}}
-""",
-        "videos.json",
         matches=is_tiktok,
         convert=from_tiktok,
         inside=("data.videos", "data.comments"),

@@ -1,1 +1,1 @@
-"""The bundled corpus of invented stories (see README.md beside this file)."""
+"""The bundled corpus of invented stories (see README.md in this folder)."""

@@ -1,4 +1,4 @@
-"""An article as a model reads it, a sentence after the other, and what each adds to a score."""
+"""Attributes the score of a post to the sentences of an article."""
 
 from collections.abc import Collection, Mapping
 
@@ -73,7 +73,7 @@ class Reader:
         given, read, places = self._dense(self._ids, "article", vector)
         part, _, _ = self._dense(self._ids, "article", mine)
         back, _, _ = self._dense(ids, "post", mine)
-        # Sentences stand for what is the article's own.
+        # Sentences account for the article's own part of the score.
         by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
         contributions += np.bincount(self._of_id, given, count)
@@ -146,7 +146,7 @@ class Reader:
     def _dense(
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], Contributions, NDArray[np.int64]]:
-        """What each id adds to the cosine with `towards`, and the places that the encoder reads."""
+        """What each id contributes to the cosine with `towards`, and the places that are read."""
         places = self._places(ids, side)
         read = self._model.contributions(ids[places], towards)
         values = np.zeros(len(ids))
@@ -161,7 +161,7 @@ class Reader:
     def _attention(
         self, read: Contributions, places: NDArray[np.int64]
     ) -> dict[str, NDArray[np.float64]]:
-        """By name, (sentences, H): what the relay, or the mean token, gives each sentence."""
+        """By name, (sentences, H): the attention of the relay or the mean token to each one."""
         found = {}
         for name, given in read.attention.items():
             found[name] = np.zeros((len(self._sentences), given.shape[1]))

@@ -8,7 +8,7 @@ from typing import IO, Any
 import numpy as np
 
 from siamese_news.search.explain.records import Explained
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, counted
 
 SHOWN = 12
 """Rows of a table; JSON lines have all."""
@@ -63,7 +63,7 @@ def record_of(one: Explained) -> dict[str, Any]:
 
 
 def check_words(one: Explained) -> str:
-    """What the test says, in a sentence or two."""
+    """The outcome of the test in a sentence or two."""
     if one.check is None:
         return "No sentence carries the score."
     number, drop = one.check.sentence + 1, one.check.drop
@@ -72,7 +72,7 @@ def check_words(one: Explained) -> str:
         return f"{tested}; no other sentence is of about its length, to compare with."
     best = one.score - one.check.greatest
     others = f"{tested}, without another of about its length {best:.4f} or more"
-    many = f"({one.check.others} sentence{'' if one.check.others == 1 else 's'})"
+    many = f"({counted(one.check.others, 'sentence')})"
     if one.check.holds:
         return f"{others} {many}: the explanation holds."
     return f"{others} {many}: the explanation does not hold; trust the column 'without' here."

@@ -1,4 +1,4 @@
-"""What an explanation says."""
+"""The parts of an explanation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Sentence:
 
     @property
     def surplus(self) -> float:
-        """By what it carries the score."""
+        """How much more than expected it contributes."""
         return self.contribution - self.expected
 
 
@@ -50,7 +50,7 @@ class Term:
 
     @property
     def contribution(self) -> float:
-        """Of all views."""
+        """The sum over all views."""
         return self.lexical + self.dense + self.surface
 
 
@@ -140,14 +140,7 @@ def check(
     without: NDArray[np.float32],
     lengths: Sequence[int],
 ) -> Check | None:
-    """The test of an explanation; None where no sentence has a surplus.
-
-    Args:
-        score: of the whole article.
-        surplus: of the sentences.
-        without: the scores of the article without each sentence.
-        lengths: tokens of the sentences.
-    """
+    """The test of an explanation; None where no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
         return None
     named = int(surplus.argmax())

@@ -44,7 +44,7 @@ class ArrayWriter:
         self._rows += len(rows)
 
     def close(self) -> None:
-        """Write the length; the file is on the disk then."""
+        """Write the length and flush the file to the disk."""
         self._stream.seek(0)
         self._header()
         assert self._stream.tell() == self._start
@@ -68,7 +68,7 @@ def ragged(starts: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
-    """The least 16-bit numbers that are not below these."""
+    """The values rounded up to 16-bit floats."""
     found = values.astype(np.float16)
     return np.where(found < values, np.nextafter(found, np.float16(np.inf)), found)
 
@@ -110,7 +110,7 @@ class Table:
             self._end += len(piece)
 
     def close(self) -> None:
-        """All is on the disk after this."""
+        """Finish the files and flush them to the disk."""
         self._places.append(np.array([[self._rows, self._end]], np.int64))
         self._content.close()
         self._places.close()

@@ -1,4 +1,4 @@
-"""What each post of a segment scores at most, from the little that is kept of it.
+"""Upper bounds on the scores of the posts of a segment, from the little that is stored of each.
 
 The lexical score of a post is a sum over its different words and pairs of words, divided by a
 length that is kept. First every token of the post is looked up in a table: it adds what its word
@@ -27,12 +27,7 @@ _BITS = 18  # of the hash of a pair: a table of so many flags stays in the proce
 
 
 class Bounds:
-    """Upper bounds for the scores of a scorer as it is now.
-
-    Args:
-        form: of the scorer.
-        codes: of the tokens of the index.
-    """
+    """Upper bounds for the scores of a scorer as it is now."""
 
     def __init__(self, form: ScoreForm, codes: Codes) -> None:
         self.form, self.articles = form, form.terms.shape[0]
@@ -59,7 +54,7 @@ class Bounds:
         self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
 
     def lexical(self, segment: Segment, start: int, end: int) -> NDArray[np.float32]:
-        """(A, n) at most the lexical scores of the rows from `start` to `end`."""
+        """(A, n) upper bounds on the lexical scores of the rows from `start` to `end`."""
         starts = segment.starts[start : end + 1].astype(np.int64)
         codes = segment.codes[starts[0] : starts[-1]].astype(np.int32)
         texts = sparse.csr_matrix(
@@ -74,7 +69,7 @@ class Bounds:
     def _of_pairs(
         self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """(A, n) what the pairs in each of n posts add up to."""
+        """(A, n) the sums over the pairs in each of n posts."""
         at = np.flatnonzero(self._maybe[_hashes(codes[:-1], codes[1:])])
         place, known = self._found(codes[at].astype(np.int64), codes[at + 1])
         at, place = at[known], place[known]
@@ -89,13 +84,13 @@ class Bounds:
     def _found(
         self, left: NDArray[np.int64], right: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Which of the pairs each of these is, and whether it is one."""
+        """The index of each pair among the article's pairs, and whether it is one of them."""
         keys = left * self._width + right
         place = np.searchsorted(self._keys, keys)
         return place, np.append(self._keys, -1)[place] == keys  # a key that is none of them
 
     def refined(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(A, n) at most the lexical scores of some rows, closer."""
+        """(A, n) closer upper bounds on the lexical scores of some rows."""
         places, lengths = ragged(segment.starts, rows)
         codes = segment.codes[places].astype(np.int64)
         owner = np.repeat(np.arange(len(rows)), lengths)
@@ -111,7 +106,7 @@ class Bounds:
     def _summed(
         self, owner: NDArray[np.int64], codes: NDArray[np.int64], table: NDArray[np.float32], n: int
     ) -> NDArray[np.float32]:
-        """(A, n) what the different codes of each owner add up to."""
+        """(A, n) the sums over the different codes of each owner."""
         pairs = np.unique(owner * len(table) + codes)
         owners, places = np.divmod(pairs, max(len(table), 1))
         rows = table[places]
@@ -121,7 +116,7 @@ class Bounds:
     def cosines(
         self, segment: Segment, start: int, end: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The cosines of the rows from `start` to `end`, and how far off they are at most.
+        """The cosines of the rows from `start` to `end`, and bounds on their errors.
 
         Returns:
             (A, n) and (n,).
@@ -158,7 +153,7 @@ class Bounds:
         cosines: NDArray[np.float32],
         errors: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        """(A, n) at most the scores, from bounds on their parts, the errors (n,) or (A, 1)."""
+        """(A, n) upper bounds on the scores, from bounds on their parts; errors (n,) or (A, 1)."""
         form, room = self.form, np.empty_like(lexical)
         most = cosines + errors
         found = form.lexical[:, None].astype(np.float32) * lexical
@@ -177,7 +172,7 @@ class Bounds:
     def scores_by_words(
         self, lexical: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Twice (A, n), at most and at least the scores, whatever the cosines are."""
+        """Upper and lower bounds (A, n) on the scores, for any cosines."""
         nothing = np.zeros_like(self._longest)
         rest = self.scores(nothing, nothing, self._longest)  # (A, 1)
         most = lexical * (self.form.lexical[:, None].astype(np.float32) * (1 + _SLACK)) + rest
@@ -186,7 +181,7 @@ class Bounds:
     def least(
         self, cosines: NDArray[np.float32], errors: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """(A, n) at least the scores; words only add."""
+        """(A, n) lower bounds on the scores; words only add."""
         found = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
         lowest: NDArray[np.float32] = found - _SLACK * np.abs(found) - _LEAST
         return lowest

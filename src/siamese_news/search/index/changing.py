@@ -1,8 +1,8 @@
-"""Building and changing an index: a change is there whole, or not at all.
+"""Build and change an index; a change takes effect as a whole or not at all.
 
 New segments are written next to the old ones, and the manifest is replaced last. A process that
-has the index open keeps the posts that it had. What a run that died has left is removed by the
-next change.
+has the index open keeps the posts that it had. The next change removes what an interrupted run
+left behind.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
-from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
+from siamese_news.search.index.fingerprint import check_model, check_reading, fingerprint, indexable
 from siamese_news.search.index.manifest import NAME, FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.pool import deleted_rows, places
 from siamese_news.search.index.segment import Codes, Segment
@@ -29,14 +29,14 @@ _OURS = ("segment-", "deleted-", f".{NAME}.")
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What came of a change.
+    """The outcome of a change.
 
     Attributes:
         posts: how many the index has now.
-        added: how many came.
-        present: how many were there already, by id, and were left out.
-        deleted: how many went.
-        missing: ids that were to be deleted and were not there.
+        added: how many were added.
+        present: how many existed already, by id, and were left out.
+        deleted: how many were deleted.
+        missing: ids to delete that do not exist.
     """
 
     posts: int
@@ -54,7 +54,7 @@ def build(
     name: str,
     sources: Sequence[Source] = (),
 ) -> Changed:
-    """Build an index; it appears whole, or not at all, and takes the place of an earlier one.
+    """Build an index, as a whole or not at all; it replaces an earlier one.
 
     Args:
         path: its folder; the caller holds it with `output_lock`.
@@ -64,7 +64,7 @@ def build(
         sources: path, size and time of change (ns) of the files that are read.
 
     Raises:
-        InputError: there is something else under that name, or no post, or the model is another
+        InputError: the name belongs to something else, there is no post, or the model is another
             library's.
     """
     maker = RowMaker(indexable(model))
@@ -107,10 +107,7 @@ def build(
 
 
 class IndexChange:
-    """Changes of an index that is there; the caller holds it with `output_lock`.
-
-    Args:
-        path: its folder.
+    """Changes an existing index; the caller holds it with `output_lock`.
 
     Raises:
         InputError: there is no index, or it is damaged, incomplete or has another version.
@@ -136,13 +133,7 @@ class IndexChange:
             InputError: another model.
         """
         maker = RowMaker(indexable(model))
-        known = self.manifest.model
-        if known["fingerprint"] != fingerprint(model):
-            raise InputError(
-                f"{self.path}: was built with another model ({known['folder']}, "
-                f"{known['fingerprint'][:12]}) than this one ({fingerprint(model)[:12]}); name "
-                "that model with --model"
-            )
+        check_model(self.path, self.manifest.model, model)
         seen, left_out = SeenIds(), 0
         try:
             for segment in self._segments():
@@ -174,10 +165,10 @@ class IndexChange:
         return Changed(self._posts(), added=count, present=left_out)
 
     def delete(self, ids: Iterable[str]) -> Changed:
-        """Delete posts by id: no search gives them any more. `compact` takes them off the disk.
+        """Delete posts by id, so that searches no longer return them; `compact` frees the disk.
 
         Raises:
-            InputError: none of the ids is there.
+            InputError: none of the ids exists.
         """
         wanted = list(dict.fromkeys(ids))
         found = places(self._segments(), wanted)
@@ -244,7 +235,7 @@ class IndexChange:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Remove what no manifest names: what a change replaced, or a run that died has left."""
+        """Remove files that the manifest does not name: replaced ones, or an interrupted run's."""
         named = {NAME, *self.manifest.files, *(one.name for one in self.manifest.segments)}
         for item in self.path.iterdir():
             if item.name not in named and item.name.startswith(_OURS):

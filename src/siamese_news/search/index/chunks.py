@@ -1,4 +1,4 @@
-"""The posts of a search in an index, a piece at a time, and several pieces on several threads."""
+"""The posts of a search in an index, in chunks that are computed on several threads."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -67,7 +67,7 @@ class Chosen:
         return int(sum(mask.sum() for mask in self.masks))
 
     def chunks(self, articles: int) -> Iterator[Chunk]:
-        """One after the other, so small that the scores of so many articles fit."""
+        """The posts in chunks, small enough for the scores of so many articles."""
         step = min(_ROWS, max(1, CELLS // max(articles, 1)))
         for number, (segment, mask) in enumerate(zip(self.segments, self.masks, strict=True)):
             for start in range(0, len(segment), step):
@@ -82,7 +82,7 @@ class Chosen:
         return Chosen(self.segments, masks, self.codes)
 
     def rows_of(self, number: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the rows over all segments that are in one, as its own rows."""
+        """The rows over all segments that are in one segment, as rows of that segment."""
         low, high = np.searchsorted(rows, self.firsts[number : number + 2])
         return rows[low:high] - self.firsts[number]
 
@@ -103,10 +103,10 @@ class Chosen:
 
 
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
-    """Each chunk with what a function makes of it, in order.
+    """Each chunk with the result of a function, in order.
 
-    On `thread_count` threads: while one chunk is used, the next are made. What one thread computes
-    is not spread over others then, for they would wait for one another.
+    The function runs on `thread_count` threads, ahead of the consumer. Within a thread, products of
+    numpy use no further threads, which would wait for one another.
     """
     threads = thread_count()
     if threads == 1:

@@ -1,8 +1,9 @@
-"""Which model an index was made with: a hash of all that decides how posts are read."""
+"""Identifies the model of an index by a hash of all that decides how posts are read."""
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -52,6 +53,21 @@ def indexable(model: object) -> TextModel:
             "here"
         )
     return model
+
+
+def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> None:
+    """Check that an index was built with this model.
+
+    Raises:
+        InputError: it was built with another one.
+    """
+    own = fingerprint(model)
+    if built_with["fingerprint"] != own:
+        raise InputError(
+            f"{path}: was built with another model ({built_with['folder']}, "
+            f"{built_with['fingerprint'][:12]}) than this one ({own[:12]}); name that model with "
+            "--model, or build another index"
+        )
 
 
 def check_reading(segment: Segment, model: TextModel, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What a pool teaches a scorer, of an index: only posts that can matter are given to it."""
+"""Lets a scorer learn from the pool of an index; it observes only posts that can matter."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class CosineTail:
         self._posts += len(rows)
 
     def counted(self, exact: Callable[[Rows], NDArray[np.float32]]) -> NDArray[np.int32] | None:
-        """How many posts have which cosine, with the quantile in its place.
+        """The histogram of cosines, with the quantile in the right bin.
 
         Args:
             exact: the cosines of some rows.
@@ -78,7 +78,7 @@ class CosineTail:
 
 
 def _above(bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many are above each bin."""
+    """The number of values above each bin."""
     counts = np.bincount(bins, minlength=BINS)
     return counts.sum() - counts.cumsum()
 
@@ -88,7 +88,7 @@ _TOGETHER = 2048  # posts of each article that are looked at together, the best 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """What is known of n posts before they are scored.
+    """What is known about n posts before they are scored.
 
     Attributes:
         cosines: (A, n).
@@ -101,12 +101,12 @@ class Bounded:
     most: NDArray[np.float32]
 
     def of(self, columns: NDArray[np.bool_] | NDArray[np.intp]) -> "Bounded":
-        """Of some of the posts."""
+        """The bounds of some of the posts."""
         return Bounded(self.cosines[:, columns], self.errors[columns], self.most[:, columns])
 
     @classmethod
     def joined(cls, parts: Sequence["Bounded"]) -> "Bounded":
-        """Of all of the posts of some parts."""
+        """The bounds of all posts of some parts."""
         return cls(
             np.concatenate([part.cosines for part in parts], axis=1),
             np.concatenate([part.errors for part in parts]),
@@ -115,7 +115,7 @@ class Bounded:
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
-    """Let a scorer learn of a pool what it needs.
+    """Let a scorer learn what it needs from a pool.
 
     Args:
         scorer: one that observes, and has observed nothing.
@@ -155,15 +155,10 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
 
 
 class _Best:
-    """Has those posts scored that can be among an article's best.
+    """Scores the posts that can be among an article's best.
 
-    They wait until there are many, so that the best of them come first: the least that is of use
+    They wait until there are many, so that the best of them come first; the lowest useful score
     is high then, and few of the others are left.
-
-    Args:
-        scorer: one that observes.
-        bounds: of it.
-        posts: the pool.
 
     Attributes:
         scored: rows over all segments.
@@ -186,7 +181,7 @@ class _Best:
             self._limit = CELLS
 
     def score(self) -> None:
-        """Have the posts that wait scored, as far as they are of use."""
+        """Score those waiting posts that can matter."""
         if not self._waiting:
             return
         rows = np.concatenate([rows for rows, _ in self._waiting])

@@ -1,4 +1,4 @@
-"""What an index holds: its manifest, which is replaced as a whole when the index changes."""
+"""The manifest of an index, which lists its content and is replaced as a whole."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, file_sha256, reading
+from siamese_news.utils.files import file_sha256, reading, write_json
 
 FORMAT = 4
 NAME = "manifest.json"
@@ -28,7 +28,7 @@ class FileEntry:
 
     @classmethod
     def of(cls, path: Path) -> "FileEntry":
-        """That of a file as it is now."""
+        """The entry of a file as it is now."""
         return cls(path.stat().st_size, file_sha256(path))
 
 
@@ -53,7 +53,7 @@ class SegmentEntry:
 
 @dataclass(slots=True)
 class Manifest:
-    """All that is known of an index before a post of it is read.
+    """What is known about an index before any post is read.
 
     Attributes:
         model: ``folder``, and ``fingerprint`` of the model (`fingerprint`).
@@ -74,10 +74,8 @@ class Manifest:
     version: str = __version__
 
     def write(self, folder: Path) -> None:
-        """Write it, whole or not at all: from then on the index is what it says."""
-        document = {"kind": _KIND, "format": FORMAT, **asdict(self)}
-        with atomic_write(folder / NAME) as stream:
-            json.dump(document, stream, indent=1, ensure_ascii=False)
+        """Write it, whole or not at all; from then on the index is what it lists."""
+        write_json(folder / NAME, {"kind": _KIND, "format": FORMAT, **asdict(self)})
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -120,15 +118,14 @@ class Manifest:
 
     @classmethod
     def _of(cls, document: dict[str, Any]) -> "Manifest":
-        segments = [
-            SegmentEntry(**{**one, "files": _files(one["files"])})
-            for one in document.pop("segments")
+        document["segments"] = [
+            SegmentEntry(**one | {"files": _files(one["files"])}) for one in document["segments"]
         ]
-        files = _files(document.pop("files"))
-        sources = [
-            (str(path), int(size), int(time)) for path, size, time in document.pop("sources")
+        document["files"] = _files(document["files"])
+        document["sources"] = [
+            (str(p), int(size), int(time)) for p, size, time in document["sources"]
         ]
-        return cls(segments=segments, files=files, sources=sources, **document)
+        return cls(**document)
 
     def paths(self, folder: Path) -> dict[Path, FileEntry]:
         """All files of the index but the manifest."""
@@ -152,7 +149,7 @@ class Manifest:
         """Compare every byte with what was written.
 
         Returns:
-            How many files that were.
+            How many files there are.
 
         Raises:
             InputError: a file differs.
@@ -167,7 +164,7 @@ class Manifest:
         return len(paths)
 
     def changed_sources(self) -> list[str]:
-        """The files that were read and are another now; a missing one does not matter."""
+        """The files that changed since they were read; a missing one does not count."""
         found = []
         for name, size, time in self.sources:
             path = Path(name)

@@ -1,4 +1,4 @@
-"""An index, opened: posts to search that were read before."""
+"""An open index: posts to search that were read before."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
-from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
-from siamese_news.search.index.fingerprint import check_reading, fingerprint, indexable
+from siamese_news.search.index.fingerprint import check_model, check_reading, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Segment
@@ -34,21 +33,16 @@ class PostIndex:
         path: its folder.
         manifest: what it holds.
         scored: how many posts the last search had to score.
-        again: called with what a scorer learned; None calls nobody.
+        again: called with what a scorer learned; may be None.
     """
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         self.again: Callable[[str], None] | None = None
-        if self.manifest.model["fingerprint"] != fingerprint(model):
-            raise InputError(
-                f"{path}: was built with another model ({self.manifest.model['folder']}, "
-                f"{self.manifest.model['fingerprint'][:12]}) than that of this search "
-                f"({fingerprint(model)[:12]}); name that model with --model, or build another index"
-            )
+        check_model(path, self.manifest.model, model)
         self._codes = Codes.of(self.manifest.words)
         self._segments = [
-            Segment(path / entry.name, self._codes, self._deleted(entry.deleted))
+            Segment(path / entry.name, self._codes, deleted_rows(path, entry.deleted))
             for entry in self.manifest.segments
         ]
         self._first = np.zeros(0, np.int64)
@@ -66,12 +60,9 @@ class PostIndex:
                 yield segment.post(row)
 
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
-        """Posts by id; one that is not there is not in the result."""
-        return {id: self._segments[s].post(row) for id, (s, row) in self.places(ids).items()}
-
-    def places(self, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Segment and row of posts by id."""
-        return places(self._segments, ids)
+        """Posts by id; missing ones are left out."""
+        found = places(self._segments, ids)
+        return {id: self._segments[number].post(row) for id, (number, row) in found.items()}
 
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""
@@ -174,9 +165,6 @@ class PostIndex:
         if reason and self.again is not None:
             self.again(reason)
 
-    def _deleted(self, name: str | None) -> NDArray[np.int64]:
-        return deleted_rows(self.path, name)
-
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
     """Open an index that ``siamese-news index`` wrote.
@@ -217,12 +205,7 @@ _ROUNDING = np.float32(1e-6)
 
 
 class StoredPosts(Sequence[Post]):
-    """Posts of a segment that are read when they are looked at.
-
-    Args:
-        segment: where they are.
-        rows: which they are.
-    """
+    """Posts of a segment that are read when they are looked at."""
 
     def __init__(self, segment: Segment, rows: NDArray[np.int64]) -> None:
         self._segment, self._rows = segment, rows
@@ -243,13 +226,7 @@ class StoredPosts(Sequence[Post]):
 
 
 def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]:
-    """The scores of all posts, in their order.
-
-    Args:
-        scorer: one that has observed them.
-        posts: the posts.
-        articles: how many the scorer has.
-    """
+    """The scores of all posts, in their order."""
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
             part = _part(scorer, posts, number, rows)

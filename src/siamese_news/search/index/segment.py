@@ -1,4 +1,4 @@
-"""A segment of an index: some posts in their order, read where they lie."""
+"""A segment of an index: some posts in their order, memory-mapped."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Codes:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """The type of the codes."""
         return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
 
     def __call__(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -102,13 +102,7 @@ def in_steps(
 
 
 class SegmentWriter:
-    """Writes the files of a segment.
-
-    Args:
-        folder: an empty folder.
-        codes: of the tokens.
-        dimensions: D.
-    """
+    """Writes the files of a segment."""
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         self.posts, self.tokens = 0, 0  # or bytes of unknown words, where these are more
@@ -143,16 +137,7 @@ class SegmentWriter:
             ends = self._ends[name] + np.cumsum(lengths)
             self._arrays[name].append(ends.astype(np.uint32))
             self._ends[name] = int(ends[-1])
-        for name in (
-            "codes",
-            "unknown",
-            "letters",
-            "vectors",
-            "steps",
-            "errors",
-            "scales",
-            "dates",
-        ):
+        for name in self._arrays.keys() - self._ends:
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([[_bytes(text) for text in rows.texts]])
         self._fields.append([[_bytes(id) for id in rows.ids], rows.metadata])
@@ -164,7 +149,7 @@ class SegmentWriter:
         self.tokens = max(self._ends["starts"], self._ends["letter_starts"])
 
     def close(self) -> None:
-        """All is on the disk after this."""
+        """Finish the files and flush them to the disk."""
         self._texts.close()
         self._fields.close()
         np.save(self._path, self._sample)
@@ -174,11 +159,6 @@ class SegmentWriter:
 
 class Segment:
     """The posts of a segment, by row.
-
-    Args:
-        folder: of the segment.
-        codes: of the tokens.
-        deleted: rows that are deleted.
 
     Attributes:
         live: (P,) which rows are not deleted.

@@ -26,11 +26,7 @@ _TOKENS = 1 << 31
 
 
 class RowMaker:
-    """Reads posts with a model.
-
-    Args:
-        model: any model of this package.
-    """
+    """Reads posts with a model."""
 
     def __init__(self, model: TextModel) -> None:
         self._model = model
@@ -105,7 +101,7 @@ class IndexWriter:
             self._end()
 
     def finish(self) -> list[SegmentEntry]:
-        """The new segments; all is on the disk."""
+        """Finish and return the new segments, flushed to the disk."""
         self._end()
         sync(self._folder)
         return self._done
@@ -125,7 +121,7 @@ class IndexWriter:
 
 
 def sync(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Flush the names in a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -151,7 +147,7 @@ def _json(metadata: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no name for; orjson refuses whole numbers beyond 64 bits as well."""
+    """Convert types that JSON lacks, and whole numbers beyond 64 bits, which orjson refuses."""
     return float(value) if isinstance(value, Decimal) else str(value)
 
 

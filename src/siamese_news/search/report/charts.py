@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from siamese_news.search.report.data import Histogram, ReportPost
+from siamese_news.utils.terminal import counted
 
 WIDTH, HEIGHT = 760, 260
 MAP_HEIGHT = 460
@@ -24,7 +25,7 @@ _EVERY = {
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its rectangle, what it says, whether it lies above the threshold, its row.
+    """One bar: its rectangle, label, whether it is above the threshold, and its row.
 
     A bar of the timeline has its place in time, from 0, as `slot`.
     """
@@ -65,7 +66,7 @@ class BarChart:
     bottom: int = HEIGHT - _BOTTOM
 
     def slot_of(self, date: datetime) -> int:
-        """Which bar of the timeline counts this date."""
+        """The bar of the timeline that counts this date."""
         return _bin(date, self.unit) - self.first
 
 
@@ -116,7 +117,7 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
             above = threshold is not None and (start + end) / 2 >= threshold
             left, wide = x(start), x(end) - x(start)
             gap = min(1.0, wide * 0.1)
-            label = f"score {name}: {_posts(count)}"
+            label = f"score {name}: {counted(count, 'post')}"
             place = (left + gap / 2, HEIGHT - _BOTTOM - height, max(wide - gap, 0.5), height)
             bars.append(Bar(*place, label, above, (name, count)))
     powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
@@ -166,7 +167,7 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
         Bar(
             _LEFT + (slot - first) * step + min(1, step * 0.1) / 2,
             HEIGHT - _BOTTOM - tall(count), max(step - min(1, step * 0.1), 0.8), tall(count),
-            f"{name(slot)}: {_posts(count)}", True, (name(slot), count), slot - first,
+            f"{name(slot)}: {counted(count, 'post')}", True, (name(slot), count), slot - first,
         )
         for slot, count in sorted(counts.items())
     ]  # fmt: skip
@@ -213,10 +214,6 @@ def map_chart(posts: Sequence[ReportPost]) -> Map | None:
         for shade in range(_SHADES)
     ]
     return Map(dots, legend, len(placed) - len(shown))
-
-
-def _posts(count: int) -> str:
-    return f"{count:,} post{'' if count == 1 else 's'}"
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:

@@ -1,4 +1,4 @@
-"""What a report is made from."""
+"""The data of a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

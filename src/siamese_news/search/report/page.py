@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -90,9 +91,6 @@ _COUNTS = {
 }
 
 
-Dates = Mapping[int, str | None]
-
-
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A post on the page."""
@@ -137,9 +135,10 @@ def render(data: ReportData) -> str:
     days = sorted(time.date().isoformat() for time in times.values())
     timeline = timeline_chart(list(times.values()))
     slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
-    groups = _groups(data, dates, slots)
+    groups = _groups(data, slots)
     listed = {shown.row for group in groups for shown in (group.lead, *group.copies)}
     clusters = len({post.cluster for post in data.posts})
+    threshold = math.inf if data.threshold is None else data.threshold
     return (
         environment()
         .get_template("page.html.j2")
@@ -147,8 +146,8 @@ def render(data: ReportData) -> str:
             data=data,
             style=Markup(style),
             script=Markup(script),
-            style_hash=_sha256(style),
-            script_hash=_sha256(script),
+            style_hash=sha256(style),
+            script_hash=sha256(script),
             groups=groups,
             clusters=clusters,
             clusters_left=clusters - len(groups),
@@ -156,7 +155,7 @@ def render(data: ReportData) -> str:
             several_seeds=len(data.seeds) > 1,
             seeds={seed.id: seed for seed in data.seeds},
             counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
-            above=_above(data),
+            above=len({post.id for post in data.posts if post.score >= threshold}),
             histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
             timeline=timeline,
             days=[days[0], days[-1]] if days else [],
@@ -188,17 +187,25 @@ def environment(*more: BaseLoader) -> Environment:
     )
 
 
-def shown(row: int, post: ReportPost) -> "Shown":
+def shown(row: int, post: ReportPost) -> Shown:
     """A post as the templates take it: its matched terms marked, a long text cut.
 
     Args:
         row: its number, by which links and scripts name it.
         post: of any results.
     """
-    return _shown(row, post, {row: iso_date(post.created_at) if post.created_at else None})
+    text = post.text
+    return Shown(
+        row,
+        post,
+        iso_date(post.created_at) or "" if post.created_at else "",
+        pieces(text[:_PREVIEW], post.terms),
+        pieces(text[:_WHOLE], post.terms) if len(text) > _PREVIEW else None,
+        max(0, len(text) - _WHOLE),
+    )
 
 
-def _groups(data: ReportData, dates: Dates, slots: Mapping[int, int]) -> list[_Group]:
+def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
     """The clusters by rank of their representative, as many as the page shows."""
     posts = data.posts
     rows: dict[int, list[int]] = {}
@@ -211,8 +218,7 @@ def _groups(data: ReportData, dates: Dates, slots: Mapping[int, int]) -> list[_G
     )
     found.sort(key=lambda c: (posts[c.representative].rank, -posts[c.representative].score))
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
-    low = min((post.score for post in posts), default=0.0)
-    low = min(low, 0.0)
+    low = min([0.0, *(post.score for post in posts)])
     span = max((post.score for post in posts), default=1.0) - low or 1.0
     groups: list[_Group] = []
     room = SHOWN
@@ -222,12 +228,12 @@ def _groups(data: ReportData, dates: Dates, slots: Mapping[int, int]) -> list[_G
         members = rows[cluster.number]
         lead = posts[cluster.representative]
         others = [row for row in members if row != cluster.representative]
-        shown = others[: min(COPIES, room - 1)]
-        room -= 1 + len(shown)
+        copies = others[: min(COPIES, room - 1)]
+        room -= 1 + len(copies)
         groups.append(
             _Group(
-                _shown(cluster.representative, lead, dates),
-                [_shown(row, posts[row], dates) for row in shown],
+                shown(cluster.representative, lead),
+                [shown(row, posts[row]) for row in copies],
                 max(cluster.size, lead.cluster_size),
                 " ".join(sorted({number[posts[row].seed] for row in members})),
                 " ".join(map(str, sorted({slots[row] for row in members if row in slots}))),
@@ -235,25 +241,6 @@ def _groups(data: ReportData, dates: Dates, slots: Mapping[int, int]) -> list[_G
             )
         )
     return groups
-
-
-def _shown(row: int, post: ReportPost, dates: Dates) -> Shown:
-    text, long = post.text, len(post.text) > _PREVIEW
-    return Shown(
-        row,
-        post,
-        dates[row] or "",
-        pieces(text[:_PREVIEW], post.terms),
-        pieces(text[:_WHOLE], post.terms) if long else None,
-        max(0, len(text) - _WHOLE),
-    )
-
-
-def _above(data: ReportData) -> int:
-    """How many different posts of the results reach the threshold."""
-    if data.threshold is None:
-        return 0
-    return len({post.id for post in data.posts if post.score >= data.threshold})
 
 
 def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -271,9 +258,10 @@ def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 def _finalize(value: object) -> object:
-    """What every expression of the template goes through, before it is escaped."""
+    """Applied to every expression of the templates before it is escaped."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _sha256(text: str) -> str:
+def sha256(text: str) -> str:
+    """The hash by which a content security policy names an inline script or style."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""The folder ``<out>.shards``: what the parts of a search leave for each other."""
+"""The folder ``<out>.shards``, in which the parts of a search exchange data."""
 
 import json
 import shutil
@@ -8,19 +8,16 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import difference
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 
 
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
-    ``work.json`` has the job, and the number of parts. For part n there are
+    ``work.json`` has the job and the number of parts. For part n there are
     ``n.read.json`` (once its posts are read), ``n.observed-r`` (what it observed in pass r),
-    ``n.scored.json`` (once its rows are written), and the files that these speak of.
-    ``pool-r`` is what all parts observed in pass r together.
-
-    Args:
-        out: the results' file.
+    ``n.scored.json`` (once its rows are written), and the files that these name.
+    ``pool-r`` holds what all parts observed in pass r.
 
     Attributes:
         shards: how many parts there are, once `start` has been called.
@@ -35,20 +32,19 @@ class ShardFolder:
         return self.path / f"{index + 1:05}.{name}"
 
     def start(self, job: Mapping[str, Any], shards: int) -> None:
-        """Make the folder, or check that it is of the same job.
+        """Make the folder, or check that it belongs to the same job.
 
         Args:
             job: what must be the same: name -> plain value.
             shards: how many parts a new folder has.
 
         Raises:
-            InputError: it is of another job, or damaged.
+            InputError: it belongs to another job, or is damaged.
         """
         path = self.path / "work.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path) as stream:
-                json.dump({"job": dict(job), "shards": shards}, stream, ensure_ascii=False)
+            write_json(path, {"job": dict(job), "shards": shards})
         found, mine = self._read(path), json.loads(json.dumps(dict(job)))
         if said := difference(found.get("job", {}), mine):
             raise InputError(
@@ -67,8 +63,7 @@ class ShardFolder:
 
     def write(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Write a JSON file of part `index`."""
-        with atomic_write(self.file(index, name)) as stream:
-            json.dump(dict(values), stream, ensure_ascii=False)
+        write_json(self.file(index, name), dict(values))
 
     def write_bytes(self, path: Path, data: bytes) -> None:
         """Write any other file."""
@@ -81,11 +76,11 @@ class ShardFolder:
         return len(list(self.path.glob("pool-*")))
 
     def pool(self) -> bytes:
-        """What was observed in them."""
+        """What was observed in the last of these passes."""
         return (self.path / f"pool-{self.passes}").read_bytes() if self.passes else b""
 
     def add_pool(self, state: bytes) -> None:
-        """Another pass is done."""
+        """Record what all parts observed in another pass."""
         self.write_bytes(self.path / f"pool-{self.passes + 1}", state)
 
     @property
@@ -94,7 +89,7 @@ class ShardFolder:
         return (self.path / "settled").exists()
 
     def settle(self) -> None:
-        """From now on they can."""
+        """Record that the parts can be scored."""
         self.write_bytes(self.path / "settled", b"")
 
     def missing(self, name: str) -> list[int]:
@@ -102,7 +97,7 @@ class ShardFolder:
         return [index for index in range(self.shards) if not self.has(index, name)]
 
     def remove(self) -> None:
-        """The results are written."""
+        """Remove the folder once the results are written."""
         shutil.rmtree(self.path)
 
     def _read(self, path: Path) -> dict[str, Any]:
@@ -110,9 +105,6 @@ class ShardFolder:
             found = json.loads(path.read_text(encoding="utf-8"))
             return dict(found)
         except (OSError, ValueError, TypeError) as error:
-            raise self._damaged(path, error) from error
-
-    def _damaged(self, path: Path, error: Exception) -> InputError:
-        return InputError(
-            f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
-        )
+            raise InputError(
+                f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
+            ) from error

@@ -1,4 +1,4 @@
-"""What each part of a search does, and what all of them have observed and found together."""
+"""The steps of one part of a search, and the joining of what all parts observed and found."""
 
 import json
 import shutil
@@ -137,13 +137,18 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 
 def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:
-    """A scorer of the pool, and the posts of a part."""
+    """A scorer of the pool and the posts of a part."""
+    spool = Spool(path=folder.file(index, "spool"))
+    spool.reopen(folder.read(index, "read.json")["blocks"])
+    return _scorer(opened, folder), spool
+
+
+def _scorer(opened: OpenQuery, folder: ShardFolder) -> Any:
+    """A scorer that knows what all parts have observed so far."""
     scorer: Any = opened.scorer()
     if state := folder.pool():
         scorer.restore(state)
-    spool = Spool(path=folder.file(index, "spool"))
-    spool.reopen(folder.read(index, "read.json")["blocks"])
-    return scorer, spool
+    return scorer
 
 
 # Hashes of ids that are looked at together, of all parts.
@@ -153,13 +158,8 @@ _TOGETHER = 1 << 22
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
     """Join what the parts observed in this pass; all of them have.
 
-    Args:
-        opened: what is asked.
-        folder: of all parts.
-        say: prints what was learned.
-
     Returns:
-        The parts that must be read again first, for an id of theirs is another part's.
+        The parts that must be read again first, because another part has one of their ids.
 
     Raises:
         InputError: no part has a post.
@@ -172,9 +172,7 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
         if not counts.read:
             raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
         opened.window.check()
-    scorer: Any = opened.scorer()
-    if state := folder.pool():
-        scorer.restore(state)
+    scorer = _scorer(opened, folder)
     if scorer.observing:
         for index in range(folder.shards):
             scorer.merge(folder.file(index, f"observed-{turn}").read_bytes())
@@ -191,20 +189,13 @@ def finish(
 ) -> tuple[Filtered, Decided, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
-    Args:
-        opened: what is asked.
-        folder: of all parts.
-        stream: the files of posts.
-
     Returns:
         What was found, what was looked for, and what a user should know.
 
     Raises:
         InputError: a part was changed.
     """
-    scorer: Any = opened.scorer()
-    if state := folder.pool():
-        scorer.restore(state)
+    scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
     scores, scored, kept = Counter[str](), 0, 0
     rows = folder.path / "rows"
@@ -235,7 +226,7 @@ def finish(
 
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
-    """What all parts have read; the window counts what the dates left out."""
+    """The counts of all parts; the window counts what the dates left out."""
     total, window = Counts(), opened.window
     window.start()
     for index in range(folder.shards):
@@ -254,9 +245,9 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
 
 
 def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
-    """The parts with an id that comes earlier in another part; they are told which ids these are.
+    """The parts with an id that comes earlier in another part; these ids are noted for them.
 
-    Such a part has observed a post twice, so it has to be read again.
+    Such a part has observed a duplicate, so it has to be read again.
     """
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in range(shards)]
     suspects: dict[int, list[tuple[int, int, int]]] = {}

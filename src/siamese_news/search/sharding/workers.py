@@ -30,7 +30,7 @@ _TRIES = 3  # of a part whose actor died
 
 
 class Workers(Protocol):
-    """Processes that do steps of parts."""
+    """Processes that do the steps of parts."""
 
     def run(self, parts: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Do the next step of each part (`advance`): the part and what was done, as they finish.
@@ -41,7 +41,7 @@ class Workers(Protocol):
 
 
 def parts_for(workers: int, size: int) -> int:
-    """How many parts there should be: as many for each worker, so that none waits for the last one.
+    """The number of parts: several for each worker, so that none waits long for the last one.
 
     Args:
         workers: how many there are.
@@ -60,10 +60,10 @@ def run_together(
     """Do every step of every part, merge, and write the results.
 
     Args:
-        opened: what is asked.
+        opened: the query.
         folder: of all parts; those that are done stay so.
         stream: the files of posts.
-        workers: who does the steps.
+        workers: the processes that do the steps.
         say: prints a line.
 
     Returns:
@@ -90,13 +90,7 @@ def run_together(
 
 
 class Worker:
-    """What does the steps in a process of its own.
-
-    Args:
-        query: what is asked.
-        seeds: its seeds.
-        folder: of all parts.
-    """
+    """Does the steps in a process of its own."""
 
     def __init__(self, query: Query, seeds: Seeds, folder: ShardFolder) -> None:
         self._query, self._seeds, self._folder = query, seeds, folder
@@ -113,12 +107,7 @@ class Worker:
 
 
 class LocalWorkers:
-    """So many processes, each with the model loaded once.
-
-    Args:
-        count: how many.
-        worker: what each of them does.
-    """
+    """Local processes, each with the model loaded once."""
 
     def __init__(self, count: int, worker: Worker) -> None:
         context = importing([__name__])  # no effect where it was begun earlier
@@ -206,15 +195,15 @@ def ray() -> Any:
 
 
 class RayWorkers:
-    """So many actors, each with the model loaded once and one CPU.
+    """Ray actors, each with the model loaded once and one CPU.
 
     Every machine of the cluster must see the posts and the folder of the output under one path. A
     part whose actor dies is repeated by another one; finished parts are kept if the driver dies.
 
     Args:
         count: how many.
-        worker: what each of them does.
-        address: of the cluster; None starts one on this machine, which ends with this.
+        worker: the work of each of them.
+        address: of the cluster; None starts a local one, which ends with this process.
     """
 
     def __init__(self, count: int, worker: Worker, address: str | None) -> None:
@@ -231,8 +220,7 @@ class RayWorkers:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"--address {address}: cannot connect to Ray ({error}); start a cluster with "
-                f"ray start "
-                "--head, or leave --address out"
+                "ray start --head, or leave --address out"
             ) from error
         self._actor: Any = self._ray.remote(num_cpus=1)(_Actor)
         self._make = lambda: self._actor.remote(worker, os.getcwd())

@@ -3,16 +3,16 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.sources import open_posts_of
+from siamese_news.data.splits import same_text_key
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
@@ -31,30 +31,15 @@ from siamese_news.utils.provenance import provenance
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Corpus:
-    """Training texts.
-
-    Attributes:
-        articles: articles.
-        posts: posts, those without articles too.
-    """
+class Corpus(NamedTuple):
+    """Training texts; the posts include those without articles."""
 
     articles: list[str]
     posts: list[str]
 
-    def texts(self) -> Iterator[str]:
-        """All of them."""
-        yield from self.articles
-        yield from self.posts
-
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train the student, save the model folder to ``out/model`` and evaluate it.
-
-    Args:
-        config: the resolved configuration, plain values.
-        out: the folder of the run.
 
     Returns:
         One row of the comparison table.
@@ -133,21 +118,22 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
     A post without an article is left out if its text, links and case aside, occurs in a collection
     that ``task.leave_out`` names: it may be a distractor of a test.
     """
-    corpus = Corpus([], [])
+    articles: list[str] = []
+    posts: list[str] = []
     known: set[str] = set()
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])
         pairs = collection.split(entry["split"])
-        corpus.articles += [collection.articles[article].full_text for article in pairs]
-        posts = dict.fromkeys(post for judged in pairs.values() for post in judged)
-        corpus.posts += [collection.posts[post].text for post in posts]
+        articles += [collection.articles[article].full_text for article in pairs]
+        linked = dict.fromkeys(post for judged in pairs.values() for post in judged)
+        posts += [collection.posts[post].text for post in linked]
     if task["unlabelled"]:
         for folder in task["leave_out"]:
             known |= {same_text_key(post.text) for post in open_posts_of(folder).values()}
     for folder in task["unlabelled"]:
         texts = (post.text for post in open_posts_of(folder).values())
-        corpus.posts += [text for text in texts if same_text_key(text) not in known]
-    return corpus
+        posts += [text for text in texts if same_text_key(text) not in known]
+    return Corpus(articles, posts)
 
 
 def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
@@ -163,7 +149,7 @@ def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.
         tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
         frequencies = Counter()
         texts = 0
-        for text in corpus.texts():
+        for text in chain(*corpus):
             frequencies.update(set(words_of(tokenizer(text))))
             texts += 1
         ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
@@ -262,7 +248,7 @@ def _fit(
         temperature=task["lists"]["temperature"],
     )
     trainer = trainer_of(config, out, [], enable_checkpointing=False)
-    go_on = "the same command begins anew, with what the teacher has said so far"
+    go_on = "the same command starts over, with the teacher's vectors so far"
     fit(trainer, module, go_on=go_on, train_dataloaders=batches)
     return student.cpu().eval()
 
@@ -276,12 +262,7 @@ def _word_vectors(student: Student) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Markdown: what the model is, what it was made from, how well it does, where it fails.
-
-    Args:
-        config: the resolved configuration of the distil task.
-        row: the figures of the run.
-    """
+    """Markdown: what the model is, what it was made from, how well it does, where it fails."""
     about, task, terms = provenance(), config["task"], config["terms"]
     trained = ", ".join(entry["folder"] for entry in config["data"]["train"])
     unlabelled = ", ".join(task["unlabelled"]) or "none"

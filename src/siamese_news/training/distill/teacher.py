@@ -64,7 +64,7 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
 def taught(
     articles: Sequence[str], posts: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the teacher says of the training texts: unit vectors (A, T) and (P, T) float16.
+    """The teacher's unit vectors (A, T) and (P, T) float16 of the training texts.
 
     Args:
         articles: A texts, of which the teacher reads the first words.

@@ -1,4 +1,4 @@
-"""One configuration of data: its options checked, its training batches and evaluation sets."""
+"""The data of a configuration: option checks, training batches and evaluation sets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Names
@@ -13,11 +13,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from siamese_news.data.collate import GroupDataset, collate
-from siamese_news.data.leaks import same_text_key
 from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
 from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
-from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit
+from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit, same_text_key
 from siamese_news.errors import InputError
 from siamese_news.text.token_ids import Side, check_limits, truncate
 
@@ -37,7 +36,7 @@ class TrainingSet:
     posts_of: list[list[int]] = field(default_factory=list)
 
     def text_groups(self) -> list[int]:
-        """For each post a number that posts of the same text (`same_text_key`) share."""
+        """For each post, a number that posts of the same text (`same_text_key`) share."""
         numbers: dict[str, int] = {}
         # A post without a word is like no other.
         keys = (same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts))
@@ -82,12 +81,8 @@ _KEYS: dict[str, Names[str]] = {
     "data.dev": ("folder", "split", "pool", "one_story"),
     "data.test": ("folder", "split", "pool", "one_story"),
     "data.split": ("by", "fractions", "seed"),
-    "data.batching": (
-        "kind",
-        "articles_per_batch",
-        "posts_per_article",
-        "chunks_per_epoch",
-        "pairs_per_batch",
+    "data.batching": tuple(
+        "kind articles_per_batch posts_per_article chunks_per_epoch pairs_per_batch".split()
     ),
     "data.limits": ("article_tokens", "post_tokens", "keep"),
 }
@@ -99,30 +94,22 @@ def check_options(data: Mapping[str, Any]) -> None:
     Raises:
         InputError: naming the option, what it was and what was expected.
     """
-    _keys("data", data, _KEYS["data"])
+    _keys("data", data)
     for entry in data["train"]:
-        _keys("data.train", entry, _KEYS["data.train"])
+        _keys("data.train", entry)
     for side in ("dev", "test"):
         if data[side] is not None:
-            _keys(
-                f"data.{side}",
-                data[side],
-                _KEYS[f"data.{side}"],
-                optional=("pool", "one_story"),
-            )
-    _keys("data.split", data["split"], _KEYS["data.split"])
-    _keys("data.batching", data["batching"], _KEYS["data.batching"])
+            _keys(f"data.{side}", data[side], optional=("pool", "one_story"))
+    for group in ("split", "batching", "limits"):
+        _keys(f"data.{group}", data[group])
     kind = data["batching"]["kind"]
     if kind not in ("articles", "pairs"):
         raise InputError(f"data.batching.kind is '{kind}', expected articles or pairs")
-    limits = data["limits"]
-    _keys("data.limits", limits, _KEYS["data.limits"])
-    check_limits(limits, "data.limits")
+    check_limits(data["limits"], "data.limits")
 
 
-def _keys(
-    where: str, options: Mapping[str, Any], expected: Names[str], optional: Names[str] = ()
-) -> None:
+def _keys(where: str, options: Mapping[str, Any], optional: Names[str] = ()) -> None:
+    expected = _KEYS[where]
     unknown = sorted(set(options) - set(expected))
     missing = sorted(set(expected) - set(options) - set(optional))
     if unknown or missing:
@@ -178,8 +165,6 @@ class LinkDataModule(pl.LightningDataModule):
         self._dataset: GroupDataset | None = None
         self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
         self._saved: dict[str, Any] | None = None
-
-    # Sources.
 
     def collection(self, folder: str) -> Collection:
         """A source after splitting; read once."""
@@ -237,19 +222,8 @@ class LinkDataModule(pl.LightningDataModule):
     def _text_groups(self) -> list[int]:
         return self.train_set.text_groups()
 
-    def train_collection_texts(self) -> Iterator[str]:
-        """All training texts, articles first, for document frequencies."""
-        return self.train_set.texts()
-
-    # Batches.
-
     def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: IdsOf) -> None:
-        """Turn every training text into token ids, once.
-
-        Args:
-            tokenizer: text -> tokens.
-            vocabulary: tokens -> ids.
-        """
+        """Turn every training text into token ids, once."""
 
         def ids(text: str, side: Side) -> np.ndarray:
             token_ids = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
@@ -263,11 +237,6 @@ class LinkDataModule(pl.LightningDataModule):
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
         )
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """Batches per epoch and process, for learning-rate schedules."""
-        return len(self._make_sampler())
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """The training batches of this process, as `collate` makes them.
@@ -305,8 +274,6 @@ class LinkDataModule(pl.LightningDataModule):
             raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
         return self._whole(self.test)
 
-    # Position.
-
     def state_dict(self) -> dict[str, Any]:
         """The position in the epoch, with the name and seed of the data that it belongs to."""
         if self._sampler is None:
@@ -336,8 +303,6 @@ class LinkDataModule(pl.LightningDataModule):
                     "resume with the settings of the saved run"
                 )
         self._saved = dict(state_dict) or None
-
-    # Internal parts.
 
     def _prepared(self) -> GroupDataset:
         if self._dataset is None:

@@ -46,10 +46,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
 
-    Args:
-        config: the resolved configuration, plain values.
-        out: the folder of the run.
-
     Returns:
         One row of the comparison table; None on other processes than the first, and where SLURM is
         to run the job again.
@@ -69,7 +65,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
     if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
-        model = build_model(config, text, data.train_collection_texts())
+        model = build_model(config, text, data.train_set.texts())
         if model.encoder.has_factors:
             articles, posts = data.train_set.articles, data.train_set.posts
             add_terms(
@@ -175,9 +171,9 @@ def _fit(
     resume = _checked_resume(config["resume"], folder)
     if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
         resume = str(folder / "last.ckpt")
-        log.info("the job was restarted; going on from %s", resume)
+        log.info("the job was restarted; continuing from %s", resume)
     try:
-        go_on = f"go on with resume={folder}/last.ckpt hydra.run.dir={out}"
+        go_on = f"continue with resume={folder}/last.ckpt hydra.run.dir={out}"
         fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
     except Requeued:
         if is_first_process():
@@ -194,14 +190,14 @@ def _fit(
 
 
 def _checked_resume(resume: str | None, folder: Path) -> str | None:
-    """The checkpoint to go on from; the best so far lies beside it, so the folder must be ours."""
+    """The checkpoint to continue from, which must be in this folder, as is the best one so far."""
     if not resume:
         return None
     if not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
     if Path(resume).resolve().parent != folder.resolve():
         raise InputError(
-            f"resume={resume} is of another run folder; go on in that one: add "
+            f"resume={resume} belongs to another run folder; continue in that one: add "
             f"hydra.run.dir={Path(resume).parent.parent}"
         )
     return resume

@@ -55,7 +55,7 @@ def encode_collection(collection: RerankCollection, model: TextRanker) -> Encode
 class Pairs(IterableDataset[IdBatch]):
     """The pairs of some topics, in batches of similar query and post length.
 
-    Length buckets keep the padding small; within them the order is drawn anew every epoch from
+    Length buckets keep the padding small; within them the order is drawn again every epoch from
     (seed, epoch), so a resumed run gets the batches it would have got.
     """
 
@@ -78,7 +78,7 @@ class Pairs(IterableDataset[IdBatch]):
             topics: whose candidates are paired.
             batch_size: pairs per batch.
             shuffle: False serves every pair once, shortest queries and posts first.
-            negatives: not relevant pairs per relevant one, drawn anew every epoch; None takes all.
+            negatives: irrelevant pairs per relevant one, drawn every epoch; None takes all.
             seed: seed of the order and of the drawn pairs.
         """
         self.encoded, self.batch_size = encoded, batch_size

@@ -1,6 +1,5 @@
 """The reranking collection: topics by year, candidates, graded judgements, folds, vocabulary."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, text_of
+from siamese_news.data.sources import data_path
 from siamese_news.data.trec import read_qrels, read_run
 from siamese_news.encoders.embedding import unknown_vectors
 from siamese_news.errors import InputError
 from siamese_news.text.vocabulary import Vocabulary, stable_hash
 
-VARIABLE = "SIAMESE_NEWS_DATA"
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
@@ -97,16 +96,9 @@ def read_reranking(name: str) -> RerankCollection:
 
     Raises:
         InputError: a file is missing or malformed; a topic without a year or candidates; a
-            candidate that is no post of the corpus.
+            candidate that is not in the corpus.
     """
-    root = os.environ.get(VARIABLE)
-    # An absolute path replaces what it is joined to.
-    folder = Path(root or "") / name
-    if not folder.is_dir() or not (root or folder.is_absolute()):
-        raise InputError(
-            f"the collection '{name}' is looked for in the folder that {VARIABLE} names, which is "
-            f"{root!r}; set it to the folder that holds '{name}'"
-        )
+    folder = data_path(name)
     queries, years = read_queries(folder)
     posts, urls = {}, {}
     path = folder / "corpus.jsonl.gz"
@@ -217,7 +209,7 @@ def words_of_collection(
         collection: whose queries and posts are read.
         vocabulary: V words with a vector.
         matrix: (V, E) their vectors.
-        least: how often a word must occur to stand in the table. A word that occurs once in the
+        least: how often a word must occur to be in the table. A word that occurs once in the
             whole collection joins no two texts, so its vector needs no training.
         unknown_range: see `TokenEmbedding`.
 

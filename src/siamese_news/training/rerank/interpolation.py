@@ -110,18 +110,6 @@ def tune_weight(
     return float(grid[int(np.argmax(totals))])
 
 
-def average(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
-    """The mean score of several runs over the same posts (seed averaging)."""
-    first, *rest = runs
-    return {
-        query: {
-            post: (score + sum(run[query][post] for run in rest)) / len(runs)
-            for post, score in scores.items()
-        }
-        for query, scores in first.items()
-    }
-
-
 def _aligned(other: Run, query: str, posts: Sequence[str]) -> np.ndarray:
     if query not in other:
         raise InputError(

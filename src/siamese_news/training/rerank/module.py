@@ -40,7 +40,7 @@ class RerankModule(pl.LightningModule):
             optimizer: parameters to optimiser.
             schedule: optimiser to learning-rate schedule, which moves once an epoch.
             positive_weight: weight of the relevant class in the loss.
-            seed: seed of the dropout, which is drawn anew from (seed, epoch), so that a resumed run
+            seed: seed of the dropout, which is drawn from (seed, epoch), so that a resumed run
                 continues as if it had not been interrupted.
         """
         super().__init__()

@@ -1,4 +1,4 @@
-"""From a ranker's scores to the systems that are reported, every setting tuned on validation."""
+"""The reported systems of a ranker, with every setting tuned on validation topics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,6 @@ def combine(
     scale: str,
     neighbours: int,
     plain: Run | None = None,
-    grid: tuple[float, ...] | None = None,
 ) -> Results:
     """Add the first stage, then smooth; both are tuned on the fold's validation topics only.
 
@@ -68,9 +67,8 @@ def combine(
         scale: a key of `SCALES`, for its grid of weights.
         neighbours: similar posts per post to smooth over; 0: no smoothing.
         plain: the run that is reported for the ranker alone; None takes `test`.
-        grid: other weights to try.
     """
-    weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid or SCALES[scale][1])
+    weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=SCALES[scale][1])
     joint = interpolate(test, first, weight)
     results = Results({PLAIN: plain or test, JOINT: joint}, {"weight": weight})
     if neighbours:
@@ -111,7 +109,7 @@ class Pools:
         }
 
     def smooth(self, run: Run, share: float) -> dict[str, dict[str, float]]:
-        """Those topics of the run with every score moved towards those of similar posts."""
+        """The run of these topics with every score moved towards those of similar posts."""
         return {
             query: dict(
                 zip(
@@ -126,20 +124,21 @@ class Pools:
         }
 
 
-def tune_share(pools: Pools, run: Run, qrels: Qrels, *, grid: Sequence[float] = SHARES) -> float:
+def tune_share(pools: Pools, run: Run, qrels: Qrels) -> float:
     """The share with the best mean AP over the topics of `pools`; of equal ones the smallest.
 
     Args:
         pools: pools of the validation topics; no other topic is read.
         run: the scores of these topics.
         qrels: judgements.
-        grid: shares to try.
 
     Raises:
         InputError: no topic has a relevant post.
     """
     judged = {query: qrels.get(query, {}) for query in pools.posts}
-    precisions = [means(evaluate_run(pools.smooth(run, share), judged)).get("AP") for share in grid]
+    precisions = [
+        means(evaluate_run(pools.smooth(run, share), judged)).get("AP") for share in SHARES
+    ]
     if any(value is None for value in precisions):
         raise InputError(f"none of the {len(judged)} validation topics has a relevant post")
-    return float(grid[int(np.argmax(np.array(precisions, np.float64)))])
+    return float(SHARES[int(np.argmax(np.array(precisions, np.float64)))])

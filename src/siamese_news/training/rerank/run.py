@@ -51,11 +51,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
     (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
     smoothed one ``out/test+ql+near.run.gz``, the figures per topic
-    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` goes on from there.
-
-    Args:
-        config: the resolved configuration, plain values.
-        out: the folder of the run.
+    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` continues from there.
 
     Returns:
         One row of the comparison table.
@@ -219,7 +215,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
     last = folder / "last.ckpt"
     if resume is None and last.is_file():
         resume = str(last)
-        log.info("going on from %s", last)
+        log.info("continuing from %s", last)
         _check_same(folder / _BEGUN, config)
     if resume is not None and not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
@@ -227,7 +223,7 @@ def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any]
         # Lightning fetches the first batch before the hook that names the epoch.
         data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
     write_json(folder / _BEGUN, _same_on_resume(config))
-    go_on = f"the same command goes on from {last}"
+    go_on = f"the same command continues from {last}"
     fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
     take_best(module, best)
     return trainer.current_epoch
@@ -250,7 +246,7 @@ def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_same(path: Path, config: Mapping[str, Any]) -> None:
-    """Refuse to go on with training that was begun with other settings."""
+    """Refuse to continue training that was begun with other settings."""
     begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for key, value in _same_on_resume(config).items():
         if key in begun and begun[key] != value:
