@@ -77,12 +77,7 @@ def sample(
         bool, typer.Option("--joint", help="All precisions together hold at the confidence.")
     ] = False,
     first: Annotated[
-        int | None,
-        typer.Option(
-            min=10,
-            help="Posts of the first set; else 100, or a fifth of those that score .1 and more "
-            "(at most 1,000) where 300 labels are planned.",
-        ),
+        int | None, typer.Option(min=10, help="Posts of the first set; else 100.")
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="Of one set to the one before.")] = None,
     seed: SeedOption = 0,
@@ -102,7 +97,7 @@ def sample(
     again: AgainOption = False,
     withdraw: WithdrawOption = None,
 ) -> None:
-    """Draw the posts to label, so that certify can say from which score on precision is high.
+    """Draw the posts to label, so that certify can say which list has the wanted precision.
 
     Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
 
@@ -114,7 +109,7 @@ def sample(
         from fractions import Fraction
 
         from siamese_news.decide.certification import Certification, Settings
-        from siamese_news.decide.plan.design import RATIO, share_of
+        from siamese_news.decide.plan.design import FIRST, RATIO, share_of
         from siamese_news.decide.plan.files import beside
         from siamese_news.errors import InputError
         from siamese_news.labels.matching import Labels
@@ -145,7 +140,7 @@ def sample(
             targets=tuple(precision),
             confidence=confidence,
             budget=budget,
-            first=first,
+            first=first or FIRST,
             ratio=ratio or str(RATIO),
             seed=seed,
             joint=joint,
