@@ -37,7 +37,7 @@ def certify(
 
     The list is the posts from a score on, without those that were labelled not relevant.
 
-    Beside the sheet go <sheet>.list.csv (their ids), <sheet>.certificate.json and .html, and the
+    Beside the sheet go <sheet>.certificate.csv (their ids), .certificate.json and .html, and the
     next batch.
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
@@ -92,8 +92,8 @@ def certify(
             typer.echo(remark, err=True)
         for claim in content["claims"]:
             typer.echo(sentence_of(content, claim))
-        if write_lists(beside(path, "list.csv"), work, claims):
-            typer.echo(f"{beside(path, 'list.csv')}: the certified posts", err=True)
+        if write_lists(beside(path, "certificate.csv"), work, claims):
+            typer.echo(f"{beside(path, 'certificate.csv')}: the certified posts", err=True)
         batch = next_batch(
             work,
             said,

@@ -194,7 +194,7 @@ class Deciding:
             content = with_files(found.content, [self.sheet])
             write_certificate(beside(self.path, "certificate.json"), content)
             write_page(beside(self.path, "certificate.html"), content)
-            write_lists(beside(self.path, "list.csv"), self._open(), found.claims)
+            write_lists(beside(self.path, "certificate.csv"), self._open(), found.claims)
             return found
 
     def certified(self, threshold: float) -> Claim | None:
@@ -205,7 +205,7 @@ class Deciding:
     def files(self) -> list[Path]:
         """The files of plan and certificate that there are."""
         endings = (
-            "plan.json", "drawn.jsonl", "verdicts.jsonl", "list.csv", "certificate.json",
+            "plan.json", "drawn.jsonl", "verdicts.jsonl", "certificate.csv", "certificate.json",
             "certificate.html",
         )  # fmt: skip
         found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]

@@ -160,7 +160,7 @@ def family_runs(
     found = []
     for number in seeds:
         generator = generator_of(seed, family, target, budget, number)
-        pool = FAMILIES[family](generator, share)
+        pool = FAMILIES[family](generator, share, budget)
         naive = naive_size(pool, share, pool.oracle(share), budget, generator)
         sizes = nested_sets(pool.scores)
         sets = len(sizes) - 1
@@ -339,4 +339,4 @@ def _asked(
         needed = int(able.min()) if len(able) else left + 1
         if needed <= 0 or count + needed > left:
             return new[:count]
-        count += needed
+        count += 1
