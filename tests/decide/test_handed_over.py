@@ -47,8 +47,7 @@ def test_every_order_of_a_tiny_pool(truth, removed, target, error):
     relevant, target = np.array(truth), Fraction(target)
     sizes = np.array([3, 4, 6])
     nulls = [
-        least_errors(n, target, min(x, n - 1))
-        for n, x in zip(sizes.tolist(), removed, strict=True)
+        least_errors(n, target, min(x, n - 1)) for n, x in zip(sizes.tolist(), removed, strict=True)
     ]
     tables = Tables(sizes.tolist(), nulls, error=error, turn=3)
     due = errors_due(sizes, np.array(nulls), target)

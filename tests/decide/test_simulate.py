@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sheet_commands import run, scored
 
-from siamese_news.decide.plan.design import errors_due, least_errors, nested_sets, planned_nulls
+from siamese_news.decide.plan.design import nested_sets, planned_nulls
 from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool, border
 from siamese_news.decide.simulation.precision import (
     family_cell,
@@ -43,7 +43,9 @@ def test_every_set_of_a_border_corpus_has_what_its_test_rules_out(budget):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_are_what_their_seed_says(family):
-    first, second = (FAMILIES[family](np.random.default_rng(3), Fraction(".9"), 100) for _ in range(2))
+    first, second = (
+        FAMILIES[family](np.random.default_rng(3), Fraction(".9"), 100) for _ in range(2)
+    )
     assert (first.relevant == second.relevant).all()
     assert 2000 <= len(first.scores) <= 20_000 and (np.diff(first.scores) <= 0).all()
 
