@@ -2,12 +2,12 @@
 
 ``python -m benchmarks.certify_design --run events.run [--results fact.run --qrels
 $D/factcheck-dev/qrels/test.tsv ...] [--runs 20] [--others]``: each article of events-dev is a pool
-by itself, if the oracle returns at least 100 of its posts; other files are a pool each. *Posts* and *relevant* posts of the lists are shares of the oracle's,
-which knows every label but cuts by score alone. The run is
+by itself, if the oracle returns at least 100 of its posts; other files are a pool each. The run is
 what ``siamese-news rank --articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out
-events.run`` writes. The rules are *before*, which hands over whole sets, and *now*, which hands
-over lists without their labelled errors; with ``--others`` other numbers of errors to be found,
-first sets and ratios come as well.
+events.run`` writes. *Posts* and *relevant* posts of the lists are shares of the oracle's, which
+knows every label but cuts by score alone. The rules are *before*, which hands over whole sets, and
+*now*, which hands over lists without their labelled errors; with ``--others`` other numbers of
+errors to be found, first sets and ratios come as well.
 """
 
 import argparse
