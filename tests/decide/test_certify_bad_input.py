@@ -354,6 +354,15 @@ def test_a_certificate_that_somebody_edited(pool):
     refused(run("certify", "--check", path), "another certificate now")
 
 
+def test_a_plan_of_another_test_is_refused(pool):
+    folder, _ = pool
+    start(folder)
+    path = folder / "sheet.plan.json"
+    plan = json.loads(path.read_text())
+    write_sealed(path, plan | {"method": plan["method"].replace("version 3", "version 2")})
+    refused(certify(folder), "sheet.plan.json", "with another test", "sample --again")
+
+
 def test_no_positives_and_all_positives(tmp_path):
     for name, relevant in (("none", set()), ("all", {f"p{n}" for n in range(600)})):
         own = tmp_path / name

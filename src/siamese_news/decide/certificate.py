@@ -257,9 +257,9 @@ def _picture(claim: Mapping[str, Any]) -> str:
     ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
     lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
     if passed:
-        lines.append(Line("certified", passed, "#1a6b3c", dots=True))
+        lines.append(Line("passed", passed, "#1a6b3c", dots=True))
     if failed:
-        lines.append(Line("not certified", failed, "#a33", dots=True))
+        lines.append(Line("not passed", failed, "#a33", dots=True))
     return line_chart(
         lines,
         title="Share of relevant posts among the labelled ones of each set",
