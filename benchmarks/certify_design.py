@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from siamese_news.decide.plan import design
+from siamese_news.decide.plan.design import first_set, nested_sets
 from siamese_news.decide.simulation.pools import LabelledPool, read_pool
 from siamese_news.decide.simulation.precision import (
     generator_of,
@@ -30,15 +31,25 @@ from siamese_news.decide.simulation.precision import (
 
 _CELLS = [(target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)]
 _ERROR = 0.05
-# Name, constants of the errors to be found (see `planned_nulls`), posts of the first set, ratio.
-_BEFORE = ("before", 0.0, 0.0, None, "1.02")
-_NOW = ("now", design._FOUND, design._FOUND_LESS, 100, "1.02")
+
+
+def first_before(scores, budget) -> int:
+    """Posts of the first set before labelled errors were taken out."""
+    near = int(np.count_nonzero(scores >= 0.1))
+    if budget < 300 or near * 5 > len(scores):
+        return 100
+    return int(np.clip(near // 5, 100, 1000))
+
+
+# Name, constants of the errors to be found (see `planned_nulls`), first set, ratio.
+_BEFORE = ("before", 0.0, 0.0, first_before, "1.02")
+_NOW = ("now", design._FOUND, design._FOUND_LESS, lambda scores, budget: first_set(budget), "1.02")
 _OTHERS = [
-    ("none to be found", 0.0, 0.0, 100, "1.02"), ("1 m - 1.5 sqrt m", 1.0, 1.5, 100, "1.02"),
-    ("2 m - 4 sqrt m", 2.0, 4.0, 100, "1.02"), ("3 m - 5 sqrt m", 3.0, 5.0, 100, "1.02"),
-    ("first 50", design._FOUND, design._FOUND_LESS, 50, "1.02"),
-    ("first 200", design._FOUND, design._FOUND_LESS, 200, "1.02"),
-    ("ratio 1.1", design._FOUND, design._FOUND_LESS, 100, "1.1"),
+    ("none to be found", 0.0, 0.0, *_NOW[3:]), ("1 m - 1.5 sqrt m", 1.0, 1.5, *_NOW[3:]),
+    ("2 m - 4 sqrt m", 2.0, 4.0, *_NOW[3:]), ("3 m - 5 sqrt m", 3.0, 5.0, *_NOW[3:]),
+    ("first 100", *_NOW[1:3], lambda scores, budget: 100, "1.02"),
+    ("first 200", *_NOW[1:3], lambda scores, budget: 200, "1.02"),
+    ("first as before", *_NOW[1:3], first_before, "1.02"), ("ratio 1.1", *_NOW[1:4], "1.1"),
 ]  # fmt: skip
 
 
@@ -63,20 +74,11 @@ def pools(run: Path) -> list[LabelledPool]:
     return found
 
 
-def first_before(scores, budget) -> int:
-    """Posts of the first set before labelled errors were taken out."""
-    near = int(np.count_nonzero(scores >= 0.1))
-    if budget < 300 or near * 5 > len(scores):
-        return 100
-    return int(np.clip(near // 5, 100, 1000))
-
-
 def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
     """Of each replay: posts handed over, relevant ones among them, whether the list is false."""
     _, design._FOUND, design._FOUND_LESS, first, ratio = rule
     target = Fraction(precision)
-    first = first_before(pool.scores, budget) if first is None else first
-    sizes = design.nested_sets(pool.scores, first=first, ratio=Fraction(ratio))
+    sizes = nested_sets(pool.scores, first=first(pool.scores, budget), ratio=Fraction(ratio))
     tables = tables_of(sizes, target, budget, _ERROR)
     found = []
     for number in range(runs):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide.plan.design import nested_sets
+from siamese_news.decide.plan.design import first_set, nested_sets
 from siamese_news.decide.simulation.pools import LabelledPool, read_pool
 from siamese_news.decide.simulation.precision import (
     generator_of,
@@ -31,7 +31,7 @@ Peer = Callable[[LabelledPool, Fraction, int, int, np.random.Generator], np.ndar
 
 
 def ours(pool, target, region, budget, generator):
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, target, budget, _ERROR)
     order = random_order(sizes, generator, budget)
     found = replay(tables, order, pool.relevant, target=target, budget=budget)

@@ -320,7 +320,7 @@ def test_scores_that_changed(pool):
     path.write_text("".join(lines[:-1]))
     refused(certify(folder), "600 posts then, 599 now")
     path.write_text("".join(line.replace('"score": 0.', '"score": 1.') for line in lines))
-    refused(certify(folder), "that of post 100 from the top was")
+    refused(certify(folder), "that of post 150 from the top was")
     path.write_text("".join(reversed(lines)))
     refused(run("certify", "--check", folder / "sheet.certificate.json"), "the file changed")
 

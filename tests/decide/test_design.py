@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from siamese_news.decide.plan.design import (
     Order,
     errors_due,
+    first_set,
     keys_of,
     least_errors,
     nested_sets,
@@ -66,6 +67,13 @@ def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
     assert sizes[0] >= min(first, len(scores))
     for size in sizes[:-1]:
         assert scores[size - 1] > scores[size]
+
+
+@pytest.mark.parametrize(
+    ("budget", "posts"), [(1, 100), (133, 100), (134, 100), (300, 150), (1000, 273)]
+)
+def test_the_first_set_grows_with_the_labels(budget, posts):
+    assert first_set(budget) == posts
 
 
 def test_a_pool_smaller_than_the_first_set_is_one_set():

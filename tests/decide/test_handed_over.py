@@ -15,6 +15,7 @@ from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
     Order,
     errors_due,
+    first_set,
     least_errors,
     nested_sets,
     planned_nulls,
@@ -124,7 +125,7 @@ def false_lists(target, budget, start, runs):
     """
     share, wrong = Fraction(target), 0
     pool = border(np.random.default_rng(5), share, budget)
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     relevant = pool.relevant.copy()
     if start:  # all errors of the sets before come in the first bad one, which must hold them
         before, bad = int(sizes[start - 1]), int(np.flatnonzero(~relevant)[0])

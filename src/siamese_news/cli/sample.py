@@ -77,7 +77,7 @@ def sample(
         bool, typer.Option("--joint", help="All precisions together hold at the confidence.")
     ] = False,
     first: Annotated[
-        int | None, typer.Option(min=10, help="Posts of the first set; else 100.")
+        int | None, typer.Option(min=10, help="Posts of the first set; else 150 with 300 labels.")
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="Of one set to the one before.")] = None,
     seed: SeedOption = 0,
@@ -109,7 +109,7 @@ def sample(
         from fractions import Fraction
 
         from siamese_news.decide.certification import Certification, Settings
-        from siamese_news.decide.plan.design import FIRST, RATIO, share_of
+        from siamese_news.decide.plan.design import RATIO, share_of
         from siamese_news.decide.plan.files import beside
         from siamese_news.errors import InputError
         from siamese_news.labels.matching import Labels
@@ -140,7 +140,7 @@ def sample(
             targets=tuple(precision),
             confidence=confidence,
             budget=budget,
-            first=first or FIRST,
+            first=first,
             ratio=ratio or str(RATIO),
             seed=seed,
             joint=joint,

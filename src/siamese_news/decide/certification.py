@@ -1,7 +1,7 @@
 """A precision certificate from its plan to its claims."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +20,10 @@ from siamese_news.decide.bounds.descent import (
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
-    FIRST,
     RATIO,
     Order,
     errors_due,
+    first_set,
     least_errors,
     nested_sets,
     planned_nulls,
@@ -51,7 +51,7 @@ class Settings:
         targets: precisions, as typed.
         confidence: as typed.
         budget: labels that are planned.
-        first: posts of the first set.
+        first: posts of the first set; None: `Certification.start` takes `first_set`.
         ratio: of one set to the one before.
         seed: of the random order.
         joint: whether all targets together hold at the confidence, or each by itself.
@@ -63,7 +63,7 @@ class Settings:
     targets: tuple[str, ...]
     confidence: str
     budget: int
-    first: int = FIRST
+    first: int | None = None
     ratio: str = str(RATIO)
     seed: int = 0
     joint: bool = False
@@ -93,6 +93,7 @@ class Settings:
 
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""
+        assert self.first is not None
         return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
     def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
@@ -219,6 +220,8 @@ class Certification(SamplingPlan):
             InputError: for settings that cannot be, and a plan that may not.
         """
         population = Population(results)
+        if settings.first is None:
+            settings = replace(settings, first=first_set(settings.budget))
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
         nulls = settings.nulls(sizes, Texts(population, posts).copies() if noisy else None)

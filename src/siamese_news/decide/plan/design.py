@@ -1,6 +1,7 @@
 """What is fixed before the first label: nested sets of posts and their random order."""
 
 import hashlib
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from siamese_news.decide.plan.keyed_hash import siphash
 from siamese_news.errors import InputError
 
 FIRST = 100
-"""Posts of the first set."""
+"""Posts of the first set, at least (`first_set`)."""
 
 # With m errors expected among the labels of a set that just meets the target, 2.5 m - 4.5 sqrt(m)
 # of its errors are to be found: few labels find few for certain. Chosen on the development pools
@@ -57,6 +58,15 @@ def least_errors(size: int, target: Fraction, removed: int = 0) -> int:
     """
     needed = -(-target.numerator * (size - removed) // target.denominator)
     return size - needed + 1
+
+
+def first_set(budget: int) -> int:
+    """How many posts the first set has: 150 with 300 planned labels, 100 with fewer than 134.
+
+    Args:
+        budget: labels that are planned.
+    """
+    return max(FIRST, math.isqrt(75 * budget))
 
 
 def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.lines import read_lines
 from siamese_news.decide.plan.design import (
+    first_set,
     largest_precise,
     least_errors,
     nested_sets,
@@ -84,7 +85,8 @@ def border(generator: np.random.Generator, target: Fraction, budget: int = 0) ->
     Hardly one more, that is, for a larger set has no fewer errors. Without a budget every set
     misses the target by one post.
     """
-    sizes = nested_sets(-np.arange(int(generator.integers(2_000, 20_001)), dtype=np.float64))
+    size = int(generator.integers(2_000, 20_001))
+    sizes = nested_sets(-np.arange(size, dtype=np.float64), first=first_set(budget))
     errors = np.maximum.accumulate(planned_nulls(sizes, target, budget))
     relevant = np.ones(int(sizes[-1]), bool)
     relevant[: errors[0]] = False

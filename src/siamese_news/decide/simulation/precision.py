@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.bounds.tables import Tables, turn_of
-from siamese_news.decide.plan.design import Order, errors_due, nested_sets, planned_nulls
+from siamese_news.decide.plan.design import (
+    Order,
+    errors_due,
+    first_set,
+    nested_sets,
+    planned_nulls,
+)
 from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool
 
 _LARGEST = 20_001  # posts of the largest made corpus, and one more
@@ -111,7 +117,7 @@ def replays(
 ) -> list[tuple["Replay", int]]:
     """Replays on one pool, and the size of the naive choice."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, share, budget, error)
     oracle = pool.oracle(share)
     found = []
@@ -155,14 +161,14 @@ def family_runs(
     """(posts, labels, wrong, naive is wrong): a corpus of its own for every run."""
     share = Fraction(target)
     # Without ties the sets of all corpora begin alike, but for the last one, the whole corpus.
-    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64))
+    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first_set(budget))
     shared = tables_of(grid, share, budget, error)
     found = []
     for number in seeds:
         generator = generator_of(seed, family, target, budget, number)
         pool = FAMILIES[family](generator, share, budget)
         naive = naive_size(pool, share, pool.oracle(share), budget, generator)
-        sizes = nested_sets(pool.scores)
+        sizes = nested_sets(pool.scores, first=first_set(budget))
         sets = len(sizes) - 1
         tables = shared
         if not sets or not np.array_equal(sizes[:-1], grid[:sets]):
@@ -198,7 +204,7 @@ def curve(
 ) -> list[tuple[int, float]]:
     """Mean number of posts in the list after so many labels of those planned."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores)
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):
