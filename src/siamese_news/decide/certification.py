@@ -24,6 +24,7 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
+    kept_back,
     least_errors,
     nested_sets,
     planned_nulls,
@@ -339,13 +340,20 @@ class Certification(SamplingPlan):
             ranks = self.order.first(len(self.sizes) - 1, total)
             return self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist())
         count = len(self.tables)
-        for place, tables in enumerate(self.tables, 1):
+        for place, (target, tables) in enumerate(
+            zip(self.settings.targets, self.tables, strict=True), 1
+        ):
             allowed = budget * place // count - used
             outcome = descend(tables, self.order, verdicts)
+            passed = outcome.certified
+            missing = self._missing(passed, target, tables, verdicts) if passed else 0
             needed = self._distinct(outcome.needed)
-            if not needed or len(needed) > allowed:
+            free = allowed - kept_back(missing, budget)
+            if not needed or len(needed) > free:
+                if passed and missing and allowed > 0:
+                    return self._last_posts(passed.size, min(missing, allowed), verdicts)
                 continue
-            wanted = min(at_least, allowed)
+            wanted = min(at_least, free)
             hoped, assumed = outcome, list(outcome.needed)
             while len(needed) < wanted and hoped.needed:
                 # Texts are looked up once for many sets; there may be copies among them.
@@ -368,6 +376,24 @@ class Certification(SamplingPlan):
         relevant = sum(label.relevant for label in labels.of.values())
         planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
         return f"{planned}, {relevant:,} relevant"
+
+    def _missing(self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts) -> int:
+        """How many errors of a set are due and not known."""
+        if self.settings.false_positive is not None:
+            return 0
+        due = errors_due(self.sizes, tables.nulls, Fraction(target))[step.number]
+        return max(0, int(due) - len(verdicts.not_relevant(step.size)))
+
+    def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
+        """The last posts of a set that have no label."""
+        found: list[int] = []
+        end = size
+        while end and len(found) < count:
+            start = max(0, end - _PIECE)
+            ranks = np.arange(start, end)[::-1]
+            found = self._distinct([*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            end = start
+        return found[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []

@@ -74,14 +74,15 @@ def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> ND
 
     The list that is handed over lacks the errors that were labelled, so a set may have more errors
     than the target allows. How many will be found is fixed beforehand, from the labels that a set
-    is expected to get: of the last set, which is the whole pool, none.
+    is expected to have when the next one fails: of the last set, which is the whole pool, none.
 
     Args:
         sizes: (K,) of the nested sets.
         target: the precision.
         budget: labels that are planned.
     """
-    labels = budget / (1 + np.log(sizes / sizes[0]))
+    following = np.append(sizes[1:], sizes[-1])
+    labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
     errors = float(1 - target) * labels
     found = np.clip(np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2)
     found[-1] = 0
@@ -136,6 +137,18 @@ def nested_sets(
             sizes.append(end)
         nominal = max(nominal + 1, -(-nominal * ratio.numerator // ratio.denominator))
     return np.array(sizes, np.int64)
+
+
+def kept_back(missing: int, budget: int) -> int:
+    """How many labels are kept for the errors that a set still lacks before it is handed over.
+
+    They go to its last posts, of which about half are errors where the next set does not pass.
+
+    Args:
+        missing: due errors of the set that are not known.
+        budget: labels that are planned.
+    """
+    return min(2 * missing, budget // 3)
 
 
 def keys_of(seed: int, names: Any, *, purpose: str = "certify") -> NDArray[np.uint64]:

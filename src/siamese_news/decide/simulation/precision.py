@@ -16,6 +16,7 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
+    kept_back,
     nested_sets,
     planned_nulls,
 )
@@ -295,11 +296,20 @@ def replay(
     for number, size in enumerate(sizes.tolist()):
         ranks = order.first(number, min(budget, size))
         bounds = tables.bounds(number, len(ranks))[1:]
-        new = _asked(ranks, bounds, relevant, labelled, budget - spent)
-        labelled[new] = True
-        spent += len(new)
+        before = int(sizes[number - 1]) if number else 0
+        while True:
+            found = int((labelled[:before] & ~relevant[:before]).sum())
+            missing = max(0, int(due[number - 1]) - found) if number else 0
+            left = budget - spent
+            new = _asked(ranks, bounds, relevant, labelled, left - kept_back(missing, budget))
+            passed = bool((np.cumsum(~labelled[ranks] | ~relevant[ranks]) <= bounds).any())
+            if not passed and not len(new):
+                new = np.flatnonzero(~labelled[:before])[::-1][: min(missing, left)]
+            if not len(new):
+                break
+            labelled[new] = True
+            spent += len(new)
         errors = np.flatnonzero(labelled[:size] & ~relevant[:size])
-        passed = bool((np.cumsum(~labelled[ranks] | ~relevant[ranks]) <= bounds).any())
         known = np.searchsorted(errors, sizes[: number + passed])
         good = np.flatnonzero(known >= due[: number + passed])
         if len(good):
