@@ -1,37 +1,55 @@
-"""How much of the oracle a descent returns for other first sets, ratios and error spending.
+"""How much of the oracle a descent hands over on the development pools, by the rule.
 
-``python -m benchmarks.certify_design --run events.run [--runs 20]``: each article of events-dev is
-a pool by itself, if the oracle returns at least 100 of its posts. The run is what ``siamese-news
-rank --articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out events.run`` writes. In
-brackets: the share of the replays in which nothing was certified.
+``python -m benchmarks.certify_design --run events.run [--results fact.run --qrels
+$D/factcheck-dev/qrels/test.tsv ...] [--runs 20] [--others]``: each article of events-dev is a pool
+by itself, if the oracle returns at least 100 of its posts; other files are a pool each. The run is
+what ``siamese-news rank --articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out
+events.run`` writes. *Posts* and *relevant* posts of the lists are shares of the oracle's, which
+knows every label but cuts by score alone. The rules are *before*, which hands over whole sets, and
+*now*, which hands over lists without their labelled errors; with ``--others`` other numbers of
+errors to be found, first sets and ratios come as well.
 """
 
 import argparse
 import os
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide.bounds import tables
-from siamese_news.decide.plan.design import first_set, least_errors, nested_sets
-from siamese_news.decide.simulation.pools import LabelledPool
-from siamese_news.decide.simulation.precision import generator_of, random_order, replay
+from siamese_news.decide.plan import design
+from siamese_news.decide.plan.design import first_set, nested_sets
+from siamese_news.decide.simulation.pools import LabelledPool, read_pool
+from siamese_news.decide.simulation.precision import (
+    generator_of,
+    interval,
+    random_order,
+    replay,
+    tables_of,
+)
 
-_CELLS = [
-    (".95", 100), (".95", 300), (".95", 1000), (".9", 100), (".9", 300), (".9", 1000),
-    (".8", 100), (".8", 300),
-]  # fmt: skip
-# Name, posts of the first set (or a share of those that score .1 and more, of 100 to 1,000 posts;
-# None as `first_set` says), ratio, turn as a share of the budget, power of the spending.
-_DESIGNS = [
-    ("as it is", None, "1.02", 0.75, 1.0), ("first 100", 100, "1.02", 0.75, 1.0),
-    ("first 1/5 of .1", 1 / 5, "1.02", 0.75, 1.0), ("first 1/3 of .1", 1 / 3, "1.02", 0.75, 1.0),
-    ("first 1/2 of .1", 1 / 2, "1.02", 0.75, 1.0), ("first 150", 150, "1.02", 0.75, 1.0),
-    ("first 200", 200, "1.02", 0.75, 1.0), ("first 300", 300, "1.02", 0.75, 1.0),
-    ("ratio 1.05", None, "1.05", 0.75, 1.0), ("ratio 1.1", None, "1.1", 0.75, 1.0),
-    ("turn 1/2", None, "1.02", 0.5, 1.0), ("turn 1", None, "1.02", 1.0, 1.0),
-    ("power 1/2", None, "1.02", 0.75, 0.5), ("power 1.5", None, "1.02", 0.75, 1.5),
+_CELLS = [(target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)]
+_ERROR = 0.05
+
+
+def first_before(scores, budget) -> int:
+    """Posts of the first set before labelled errors were taken out."""
+    near = int(np.count_nonzero(scores >= 0.1))
+    if budget < 300 or near * 5 > len(scores):
+        return 100
+    return int(np.clip(near // 5, 100, 1000))
+
+
+# Name, constants of the errors to be found (see `planned_nulls`), first set, ratio.
+_BEFORE = ("before", 0.0, 0.0, first_before, "1.02")
+_NOW = ("now", design._FOUND, design._FOUND_LESS, lambda scores, budget: first_set(budget), "1.02")
+_OTHERS = [
+    ("none to be found", 0.0, 0.0, *_NOW[3:]), ("1 m - 1.5 sqrt m", 1.0, 1.5, *_NOW[3:]),
+    ("2 m - 4 sqrt m", 2.0, 4.0, *_NOW[3:]), ("3 m - 5 sqrt m", 3.0, 5.0, *_NOW[3:]),
+    ("first 100", *_NOW[1:3], lambda scores, budget: 100, "1.02"),
+    ("first 200", *_NOW[1:3], lambda scores, budget: 200, "1.02"),
+    ("first as before", *_NOW[1:3], first_before, "1.02"), ("ratio 1.1", *_NOW[1:4], "1.1"),
 ]  # fmt: skip
 
 
@@ -56,63 +74,68 @@ def pools(run: Path) -> list[LabelledPool]:
     return found
 
 
-def spending(power: float):
-    """Error spent with a power of the labels; 1 is the straight line of `tables.spent_by`."""
-
-    def spent_by(labels, size, error, turn):
-        t = labels.astype(float)
-        if size <= turn:
-            spent = error * (t / size) ** power
-        else:
-            late = tables.KEPT * np.log(np.maximum(t, turn) / turn) / np.log(size / turn)
-            spent = error * ((1 - tables.KEPT) * np.minimum(t / turn, 1.0) ** power + late)
-        return np.floor(np.minimum(spent, error) * 1e12) / 1e12
-
-    return spent_by
-
-
-def posts_of_first(first, scores, budget) -> int:
-    """A design's first set for a pool."""
-    if first is None:
-        return first_set(scores, budget)
-    if first >= 1:
-        return first
-    return int(np.clip(first * np.count_nonzero(scores >= 0.1), 100, 1000))
-
-
-def share(pool, precision, budget, first, ratio, turn, runs) -> tuple[float, float]:
-    """Mean share of the oracle's posts, and how often nothing was certified."""
+def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
+    """Of each replay: posts handed over, relevant ones among them, whether the list is false."""
+    _, design._FOUND, design._FOUND_LESS, first, ratio = rule
     target = Fraction(precision)
-    first = posts_of_first(first, pool.scores, budget)
-    sizes = nested_sets(pool.scores, first=first, ratio=Fraction(ratio))
-    nulls = [least_errors(size, target) for size in sizes.tolist()]
-    own = tables.Tables(sizes.tolist(), nulls, error=0.05, turn=max(1, int(turn * budget)))
+    sizes = nested_sets(pool.scores, first=first(pool.scores, budget), ratio=Fraction(ratio))
+    tables = tables_of(sizes, target, budget, _ERROR)
     found = []
     for number in range(runs):
         generator = generator_of(77, pool.name, precision, budget, number)
         order = random_order(sizes, generator, budget)
-        found.append(replay(own, order, pool.relevant, budget=budget).size)
-    return float(np.mean(found)) / pool.oracle(target), float(np.mean(np.array(found) == 0))
+        done = replay(tables, order, pool.relevant, target=target, budget=budget)
+        if rule is _BEFORE:
+            found.append((done.size, done.relevant, pool.misses(done.size, target)))
+        else:
+            found.append((done.posts, done.hits, done.misses(target)))
+    return found
+
+
+def row(name: str, group: Sequence[LabelledPool], precision, budget, rule, runs) -> str | None:
+    """Of a table; None where no pool has enough posts at the target."""
+    target = Fraction(precision)
+    able = [pool for pool in group if pool.oracle(target) >= (100 if len(group) > 1 else 1)]
+    if not able:
+        return None
+    shares, hits, nothing, false = [], [], 0, 0
+    for pool in able:
+        oracle = pool.oracle(target)
+        best = int(pool.relevant[:oracle].sum())
+        done = lists(pool, precision, budget, rule, runs)
+        shares.append(np.mean([posts for posts, _, _ in done]) / oracle)
+        hits.append(np.mean([own for _, own, _ in done]) / best)
+        nothing += sum(not posts for posts, _, _ in done)
+        false += sum(bad for _, _, bad in done)
+    count = len(able) * runs
+    low, high = interval(false, count)
+    return (
+        f"| {name} | {precision} | {budget:,} | {rule[0]} | {np.mean(shares):.3f} | "
+        f"{np.mean(hits):.3f} | {100 * nothing / count:.0f}% | {false} of {count:,} | "
+        f"{100 * low:.1f} to {100 * high:.1f}% |"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--results", type=Path, action="append", default=[])
+    parser.add_argument("--qrels", type=Path, action="append", default=[])
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--others", action="store_true")
     options = parser.parse_args()
-    found = pools(options.run)
-    print("| design | " + " | ".join(f"{t}, {b:,}" for t, b in _CELLS) + " |")
-    print("|---|" + "---:|" * len(_CELLS))
-    for name, first, ratio, turn, power in _DESIGNS:
-        tables.spent_by = spending(power)
-        cells = []
+    groups = [("events-dev", pools(options.run))] if options.run else []
+    for results, qrels in zip(options.results, options.qrels, strict=True):
+        pool = read_pool(results, qrels)
+        groups.append((pool.name, [pool]))
+    print("| pool | target | labels | rule | posts | relevant | nothing | false | 99% interval |")
+    print("|---|---:|---:|---|---:|---:|---:|---:|---|")
+    for name, group in groups:
         for precision, budget in _CELLS:
-            target = Fraction(precision)
-            able = [pool for pool in found if pool.oracle(target) >= 100]
-            values = [share(p, precision, budget, first, ratio, turn, options.runs) for p in able]
-            mean, nothing = np.mean(values, axis=0)
-            cells.append(f"{mean:.3f} ({nothing:.2f})")
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+            for rule in (_BEFORE, _NOW, *(_OTHERS if options.others else ())):
+                line = row(name, group, precision, budget, rule, options.runs)
+                if line is not None:
+                    print(line, flush=True)
 
 
 if __name__ == "__main__":

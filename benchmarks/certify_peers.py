@@ -31,10 +31,18 @@ Peer = Callable[[LabelledPool, Fraction, int, int, np.random.Generator], np.ndar
 
 
 def ours(pool, target, region, budget, generator):
-    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, target, budget, _ERROR)
-    found = replay(tables, random_order(sizes, generator, budget), pool.relevant, budget=budget)
-    return np.arange(found.size)
+    order = random_order(sizes, generator, budget)
+    found = replay(tables, order, pool.relevant, target=target, budget=budget)
+    wrong = found.labelled[~pool.relevant[found.labelled]]
+    return np.union1d(np.setdiff1d(np.arange(found.size), wrong), _below(pool, found))
+
+
+def _below(pool, found):
+    """Labelled relevant posts from further down; none where nothing is handed over."""
+    right = found.labelled[pool.relevant[found.labelled]]
+    return right[right >= found.size] if found.size else right[:0]
 
 
 def bargain(pool, target, region, budget, generator):

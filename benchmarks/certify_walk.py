@@ -131,9 +131,8 @@ def main() -> None:
             "--precision", options.precision, "--budget", options.budget, "--seed", options.seed,
             "--at-least", options.at_least,
         )  # fmt: skip
-        import pyarrow.parquet as pq
-
-        scored = pq.read_table(Path(name) / "scored.parquet").to_pydict()
+        listed = Path(name) / "sheet.certificate.csv"
+        rows = list(csv.DictReader(listed.open(encoding="utf-8"))) if listed.exists() else []
     print(found.said.strip())
     print(found.ended.strip())
     for command, seconds in found.seconds.items():
@@ -145,10 +144,10 @@ def main() -> None:
     for claim in found.certificate["claims"]:  # type: ignore[attr-defined]
         if claim["threshold"] is None:
             continue
-        pairs = zip(scored["post"], scored["score"], strict=True)
-        kept = [post in relevant for post, score in pairs if score >= claim["threshold"]]
+        column = f"precision {claim['target']}"
+        kept = [row["post"] in relevant for row in rows if row[column] == "1"]
         print(
-            f"target {claim['target']}: {len(kept):,} posts at {claim['threshold']:g} or above, "
+            f"target {claim['target']}: {len(kept):,} posts in the list, "
             f"{sum(kept):,} relevant: precision {sum(kept) / len(kept):.4f}, "
             f"recall {sum(kept) / len(relevant):.4f}"
         )

@@ -23,7 +23,7 @@ from siamese_news.decide.bounds.label_noise import (
     noisy_nulls,
 )
 from siamese_news.decide.bounds.tables import Tables, turn_of
-from siamese_news.decide.plan.design import first_set, least_errors, nested_sets
+from siamese_news.decide.plan.design import least_errors, nested_sets
 from siamese_news.decide.simulation.pools import border
 from siamese_news.decide.simulation.precision import interval, random_order, replay
 
@@ -120,7 +120,7 @@ def false_certificates(copies_of_a_text, rate, runs, *, known=True):
     target, budget = Fraction(9, 10), 300
     relevant = border(np.random.default_rng(1), target).relevant[:6000]
     scores = -np.arange(len(relevant), dtype=float)
-    sizes = nested_sets(scores, first=first_set(scores, budget))
+    sizes = nested_sets(scores)
     bad, text = np.flatnonzero(~relevant), np.arange(len(relevant))
     text[bad] = bad[np.arange(len(bad)) // copies_of_a_text * copies_of_a_text]
     copies = np.array([np.count_nonzero(text[: n + 1] == text[n]) for n in range(len(text))])
@@ -133,7 +133,7 @@ def false_certificates(copies_of_a_text, rate, runs, *, known=True):
         generator = np.random.default_rng([2, number])
         said = relevant | (generator.random(len(relevant)) < rate)[text]
         order = random_order(sizes, generator, budget)
-        wrong += replay(tables, order, said, budget=budget).size > 0
+        wrong += replay(tables, order, said, target=target, budget=budget).size > 0
     return wrong
 
 

@@ -1,6 +1,6 @@
 """Users who try again: how often what they are handed is wrong, by the functions of the commands.
 
-Every corpus is the least favourable one: each set misses the target by a single post.
+Every corpus is the least favourable one: each set has the errors that its test has to rule out.
 """
 
 import json
@@ -19,7 +19,7 @@ TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 
 
 def corpus(folder, generator):
-    pool = border(generator, TARGET)
+    pool = border(generator, TARGET, BUDGET)
     relevant = pool.relevant[:1500]
     # Other ids in every corpus, for the list of plans knows them in any folder.
     names = [f"{folder.name}-{n}" for n in generator.permutation(len(relevant))]

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from siamese_news.decide.plan.design import (
     Order,
+    errors_due,
     first_set,
     keys_of,
     least_errors,
     nested_sets,
+    planned_nulls,
     share_of,
 )
 from siamese_news.decide.plan.population import Population
@@ -25,10 +27,26 @@ def test_least_errors_in_whole_numbers():
     assert least_errors(200, Fraction(".95")) == 11
 
 
-@given(st.integers(1, 400), st.fractions(Fraction(1, 100), Fraction(99, 100)))
-def test_least_errors_is_the_border(size, target):
-    errors = least_errors(size, target)
-    assert Fraction(size - errors, size) < target <= Fraction(size - errors + 1, size)
+@given(st.data(), st.integers(1, 400), st.fractions(Fraction(1, 100), Fraction(99, 100)))
+def test_least_errors_is_the_border(data, size, target):
+    removed = data.draw(st.integers(0, size - 1))
+    errors, kept = least_errors(size, target, removed), size - removed
+    assert Fraction(size - errors, kept) < target <= Fraction(size - errors + 1, kept)
+
+
+@given(
+    st.integers(1, 5000), st.fractions(Fraction(1, 20), Fraction(199, 200)), st.integers(0, 2000)
+)
+def test_as_many_errors_are_due_as_make_the_list_true(size, target, budget):
+    """With the due errors known, a list is false only if its test was to rule that out."""
+    sizes = nested_sets(-np.arange(float(size)))
+    nulls = planned_nulls(sizes, target, budget)
+    due = errors_due(sizes, nulls, target)
+    for own, null, least in zip(sizes.tolist(), nulls.tolist(), due.tolist(), strict=True):
+        assert least_errors(own, target, least) >= null >= least_errors(own, target)
+        assert 2 * least <= own or own == size
+        assert least == 0 or least_errors(own, target, least - 1) < null <= own
+    assert due[-1] == 0 and (budget > 0 or not due.any())
 
 
 @pytest.mark.parametrize("value", ["0", "1", "95", "-.1", "abc", "", "1/0", "nan"])
@@ -53,18 +71,10 @@ def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
 
 
 @pytest.mark.parametrize(
-    ("near", "posts", "budget", "expected"),
-    [
-        (900, 40_000, 300, 180),  # a fifth of those that score well
-        (900, 40_000, 299, 100),  # few labels
-        (400, 40_000, 1000, 100),  # at least
-        (7_000, 40_000, 300, 1_000),  # at most
-        (900, 4_000, 300, 100),  # scores of another kind, or a pool about little else
-    ],
+    ("budget", "posts"), [(1, 100), (133, 100), (134, 100), (300, 150), (1000, 273)]
 )
-def test_the_first_set_grows_with_the_posts_that_score_well(near, posts, budget, expected):
-    scores = np.concatenate([np.full(near, 0.1), np.full(posts - near, 0.0999)])
-    assert first_set(scores, budget) == expected
+def test_the_first_set_grows_with_the_labels(budget, posts):
+    assert first_set(budget) == posts
 
 
 def test_a_pool_smaller_than_the_first_set_is_one_set():

@@ -31,11 +31,14 @@ def certify(
     at_least: Annotated[int, typer.Option(min=1, help=AT_LEAST)] = 25,
     format: SheetFormatOption = None,
 ) -> None:
-    """Say from which score on precision is high, by labels; write the next posts to label.
+    """Say which list has the wanted precision, by labels; write it, and the next posts to label.
 
     Example: siamese-news certify --labels sheet.csv --labels sheet.2.csv
 
-    Beside the sheet go <sheet>.certificate.json, <sheet>.certificate.html and the next batch.
+    The list is the posts from a score on, without those that were labelled not relevant.
+
+    Beside the sheet go <sheet>.certificate.csv (their ids), .certificate.json and .html, and the
+    next batch.
 
     Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
     """
@@ -45,6 +48,7 @@ def certify(
             same_findings,
             sentence_of,
             write_certificate,
+            write_lists,
             write_page,
         )
         from siamese_news.decide.certification import Certification, expect_all, next_batch
@@ -88,6 +92,8 @@ def certify(
             typer.echo(remark, err=True)
         for claim in content["claims"]:
             typer.echo(sentence_of(content, claim))
+        if write_lists(beside(path, "certificate.csv"), work, claims):
+            typer.echo(f"{beside(path, 'certificate.csv')}: the certified posts", err=True)
         batch = next_batch(
             work,
             said,

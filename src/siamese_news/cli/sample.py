@@ -77,12 +77,7 @@ def sample(
         bool, typer.Option("--joint", help="All precisions together hold at the confidence.")
     ] = False,
     first: Annotated[
-        int | None,
-        typer.Option(
-            min=10,
-            help="Posts of the first set; else 100, or a fifth of those that score .1 and more "
-            "(at most 1,000) where 300 labels are planned.",
-        ),
+        int | None, typer.Option(min=10, help="Posts of the first set; else 150 with 300 labels.")
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="Of one set to the one before.")] = None,
     seed: SeedOption = 0,
@@ -102,7 +97,7 @@ def sample(
     again: AgainOption = False,
     withdraw: WithdrawOption = None,
 ) -> None:
-    """Draw the posts to label, so that certify can say from which score on precision is high.
+    """Draw the posts to label, so that certify can say which list has the wanted precision.
 
     Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
 

@@ -1,11 +1,14 @@
 """The certificate: what was shown, from what, under which conditions; as JSON that is sealed."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.chart import Line, line_chart
@@ -14,8 +17,11 @@ from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.terminal import guarded
 
 FORMAT = "siamese_news certificate 1"
+
+_ROWS = 65_536  # of a list that are written at once
 
 
 def certificate_of(
@@ -103,10 +109,12 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
             if more is not None
             else "errors come about as often as the target allows, so more labels may not help"
         )
+        used, planned = content["labels"]["used"], content["settings"]["budget"]
+        if claim["sets_certified"] and used < planned:
+            likely = f"the plan counts on {planned:,}"
         return (
-            f"No threshold could be certified at a precision of {claim['target']} with "
-            f"{content['labels']['used']:,} labels; {likely}."
-            + changed_sentence(content["labels"].get("changed", 0))
+            f"No list could be certified at a precision of {claim['target']} with "
+            f"{used:,} labels; {likely}." + changed_sentence(content["labels"].get("changed", 0))
         )
     judged = content["judged"]
     notes = changed_sentence(content["labels"].get("changed", 0))
@@ -126,23 +134,35 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
             f"{100 * (1 - content['confidence']):.3g} are wrong on average."
         )
     return (
-        f"{claim['posts']:,} of {population['posts']:,} {units} have a score of "
-        f"{claim['threshold']:g} or more, and {least} (precision {claim['target']} or more). "
-        f"{how}{notes}"
+        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
+        f"{least[0].upper()}{least[1:]} (precision {claim['target']} or more). {how}{notes}"
     )
 
 
+def list_of(claim: Mapping[str, Any]) -> str:
+    """Which posts a certified list has."""
+    found = f"those with a score of {claim['threshold']:g} or more"
+    if claim["taken_out"]:
+        found += f"; the {claim['taken_out']:,} labelled as not relevant were taken out"
+    if claim["put_in"]:
+        found += f"; {claim['put_in']:,} with a lower score that were labelled relevant were put in"
+    return found
+
+
 def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
-    step = claim.outcome.certified
+    step = claim.step
     last = claim.outcome.steps[-1] if claim.outcome.steps else None
     blocked = last if last is not None and not last.certified else None
-    target = Fraction(claim.target)
-    needed = -(-target.numerator * claim.size // target.denominator)
+    target, kept = Fraction(claim.target), claim.size - len(claim.taken_out)
+    known = claim.exact and work.settings.false_positive is None
+    needed = kept if known else -(-target.numerator * kept // target.denominator)
     return {
         "target": claim.target,
         "threshold": claim.threshold,
-        "posts": claim.size,
-        "relevant_at_least": needed if claim.size else 0,
+        "posts": claim.posts,
+        "taken_out": len(claim.taken_out),
+        "put_in": len(claim.put_in),
+        "relevant_at_least": needed + len(claim.put_in),
         "exact": claim.exact,
         "labels_of_the_set": step.labels if step else 0,
         "labels_given": claim.given,
@@ -156,6 +176,45 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
             [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
         ],
     }  # fmt: skip
+
+
+def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
+    """Write the posts of the certified lists, best first: ids, scores, a column for each target.
+
+    Where there is none, an earlier file goes.
+
+    Args:
+        path: the file, CSV.
+        work: the plan and its population.
+        claims: what the labels show.
+
+    Returns:
+        Whether there is a list.
+    """
+    sure = [claim for claim in claims if claim.size]
+    if not sure:
+        path.unlink(missing_ok=True)
+        return False
+    best = max(claim.size for claim in sure)
+    below = sorted({rank for claim in sure for rank in claim.put_in if rank >= best})
+    inside = [(set(claim.taken_out), set(claim.put_in)) for claim in sure]
+    ids = ["article", "post"] if work.population.pairs else ["post"]
+    with atomic_write(path) as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*ids, "score", *(f"precision {claim.target}" for claim in sure)])
+        for start in range(0, best + len(below), _ROWS):
+            ranks = [*range(start, min(start + _ROWS, best))]
+            ranks += below[max(0, start - best) : max(0, start + _ROWS - best)]
+            names = work.population.names_at(ranks)
+            scores = work.population.scores[np.array(ranks)].tolist()
+            for rank, name, score in zip(ranks, names, scores, strict=True):
+                lists = [
+                    int((rank < claim.size or rank in added) and rank not in removed)
+                    for claim, (removed, added) in zip(sure, inside, strict=True)
+                ]
+                if any(lists):
+                    writer.writerow([*map(guarded, name.split("\t")), f"{score:g}", *lists])
+    return True
 
 
 def _judged(work: Certification) -> str:
@@ -198,9 +257,9 @@ def _picture(claim: Mapping[str, Any]) -> str:
     ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
     lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
     if passed:
-        lines.append(Line("certified", passed, "#1a6b3c", dots=True))
+        lines.append(Line("passed", passed, "#1a6b3c", dots=True))
     if failed:
-        lines.append(Line("not certified", failed, "#a33", dots=True))
+        lines.append(Line("not passed", failed, "#a33", dots=True))
     return line_chart(
         lines,
         title="Share of relevant posts among the labelled ones of each set",

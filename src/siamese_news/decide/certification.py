@@ -9,16 +9,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.bounds.descent import UNKNOWN, Outcome, descend, likely_labels
+from siamese_news.decide.bounds.descent import (
+    UNKNOWN,
+    Outcome,
+    Step,
+    descend,
+    handed_over,
+    likely_labels,
+)
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
     RATIO,
     Order,
+    errors_due,
     first_set,
-    largest_precise,
+    kept_back,
     least_errors,
     nested_sets,
+    planned_nulls,
 )
 from siamese_news.decide.plan.files import batch_name, misfit, sheets_of, whole
 from siamese_news.decide.plan.population import Population
@@ -29,7 +38,10 @@ from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import format_of, write_sheet
 
-METHOD = "descent over nested sets, exact group-sequential tests without replacement, version 2"
+METHOD = (
+    "descent over nested sets, exact group-sequential tests without replacement, labelled errors "
+    "taken out, version 3"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +98,16 @@ class Settings:
         return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
     def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
-        """Of each target the fewest errors with which each set misses it; see `noisy_nulls`."""
+        """Of each target the fewest errors of each set that its test has to rule out.
+
+        Where the annotator may err, labelled errors stay in the list, for some are none.
+        """
         found = []
-        for target in self.targets:
-            nulls = np.array([least_errors(n, Fraction(target)) for n in sizes.tolist()], np.int64)
-            if self.false_positive is not None:
+        for target in map(Fraction, self.targets):
+            if self.false_positive is None:
+                nulls = planned_nulls(sizes, target, self.budget)
+            else:
+                nulls = np.array([least_errors(n, target) for n in sizes.tolist()], np.int64)
                 rates = self.false_positive, self.false_negative
                 nulls = noisy_nulls(sizes, nulls, *rates, copies)
             found.append(nulls.tolist())
@@ -131,7 +148,10 @@ class Claim:
         target: as typed.
         size: posts at the threshold or above; 0 where nothing is certified.
         threshold: the lowest score that is certified; None where none is.
+        taken_out: ranks of the posts above that are left out, for they were labelled not relevant.
+        put_in: ranks of the posts below that are part of the list, for they were labelled relevant.
         outcome: of the descent.
+        step: the set that is handed over; None where there is none, or it is the whole pool.
         exact: whether every post above was labelled, so that nothing is left to chance.
         given: labels behind the verdicts of the certified set; the others were given to copies.
         more: about how many more labels the next set needs if errors go on as they came; None where
@@ -141,10 +161,18 @@ class Claim:
     target: str
     size: int
     threshold: float | None
+    taken_out: tuple[int, ...]
+    put_in: tuple[int, ...]
     outcome: Outcome
+    step: Step | None
     exact: bool
     given: int
     more: int | None
+
+    @property
+    def posts(self) -> int:
+        """In the list that is handed over."""
+        return self.size - len(self.taken_out) + len(self.put_in)
 
 
 class Certification(SamplingPlan):
@@ -162,7 +190,8 @@ class Certification(SamplingPlan):
         super().__init__(plan, path, population, posts)
         self.settings = Settings.of(plan["settings"])
         self.sizes = np.array(plan["sets"], np.int64)
-        self.tables = self.settings.tables(self.sizes, self._nulls())
+        nulls = self._nulls()
+        self.tables = self.settings.tables(self.sizes, nulls)
         self.order = Order(self.sizes, population.keys(self.settings.seed))
 
     @classmethod
@@ -193,7 +222,7 @@ class Certification(SamplingPlan):
         """
         population = Population(results)
         if settings.first is None:
-            settings = replace(settings, first=first_set(population.scores, settings.budget))
+            settings = replace(settings, first=first_set(settings.budget))
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
         nulls = settings.nulls(sizes, Texts(population, posts).copies() if noisy else None)
@@ -208,8 +237,9 @@ class Certification(SamplingPlan):
             "method": METHOD,
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
+            "nulls": nulls,
             "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
-        } | ({"nulls": nulls} if noisy else {})
+        }
         return cls._fix(
             path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
             again=again, withdraw=withdraw, criteria=criteria,
@@ -219,7 +249,7 @@ class Certification(SamplingPlan):
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """See `SamplingPlan.resume`; the sets and the tables must be those of the plan as well."""
+        """See `SamplingPlan.resume`; method, sets and tables must be those of the plan as well."""
         found = super().resume(path, results=results, posts=posts)
         if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
             raise InputError(
@@ -234,8 +264,11 @@ class Certification(SamplingPlan):
         return found
 
     def _nulls(self) -> list[list[int]]:
-        if self.settings.false_positive is None:
-            return self.settings.nulls(self.sizes, None)
+        if self.plan["method"] != METHOD:
+            raise InputError(
+                f"{self.path}: another version of the program made this plan, with another test; "
+                "finish with the version that made it, or plan anew with sample --again"
+            )
         nulls: Any = self.plan.get("nulls")
         rows = len(self.settings.targets), len(self.sizes)
         if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
@@ -263,22 +296,30 @@ class Certification(SamplingPlan):
     def claims(self, labels: Labels) -> list[Claim]:
         """What the labels show, target by target."""
         verdicts = self.verdicts(labels)
+        sure = self.settings.false_positive is None  # that a label says what is true
         whole = self._whole_pool(verdicts) if len(labels.of) else None
         found = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
             outcome = descend(tables, self.order, verdicts)
-            step = outcome.certified
+            due, errors = np.zeros_like(self.sizes), np.empty(0, np.int64)
+            if sure:
+                due = errors_due(self.sizes, tables.nulls, Fraction(target))
+                errors = verdicts.not_relevant(outcome.steps[-1].size)
+            step = handed_over(outcome, due, errors)
             size = step.size if step else 0
-            exact = step is not None and step.labels == step.size
-            more = None
-            if whole is not None and self.settings.false_positive is None:
-                scores = self.population.scores
-                size, exact = largest_precise(scores, whole == 1, Fraction(target)), True
+            exact, more = step is not None and step.labels == step.size, None
+            if whole is not None and sure:
+                step, exact, errors = None, True, np.flatnonzero(whole == 0)
+                size = len(whole) if len(errors) < len(whole) else 0
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
             given = verdicts.given(self.order.first(step.number, step.labels)) if step else 0
-            found.append(Claim(target, size, threshold, outcome, exact, given, more))
+            taken_out = tuple(errors[errors < size].tolist())
+            put_in = tuple(verdicts.relevant_from(size).tolist()) if size and sure else ()
+            found.append(
+                Claim(target, size, threshold, taken_out, put_in, outcome, step, exact, given, more)
+            )
         return found
 
     def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:
@@ -299,13 +340,20 @@ class Certification(SamplingPlan):
             ranks = self.order.first(len(self.sizes) - 1, total)
             return self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist())
         count = len(self.tables)
-        for place, tables in enumerate(self.tables, 1):
+        for place, (target, tables) in enumerate(
+            zip(self.settings.targets, self.tables, strict=True), 1
+        ):
             allowed = budget * place // count - used
             outcome = descend(tables, self.order, verdicts)
+            passed = outcome.certified
+            missing = self._missing(passed, target, tables, verdicts) if passed else 0
             needed = self._distinct(outcome.needed)
-            if not needed or len(needed) > allowed:
+            free = allowed - kept_back(missing, budget)
+            if not needed or len(needed) > free:
+                if passed and missing and allowed > 0:
+                    return self._last_posts(passed.size, min(missing, allowed), verdicts)
                 continue
-            wanted = min(at_least, allowed)
+            wanted = min(at_least, free)
             hoped, assumed = outcome, list(outcome.needed)
             while len(needed) < wanted and hoped.needed:
                 # Texts are looked up once for many sets; there may be copies among them.
@@ -328,6 +376,24 @@ class Certification(SamplingPlan):
         relevant = sum(label.relevant for label in labels.of.values())
         planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
         return f"{planned}, {relevant:,} relevant"
+
+    def _missing(self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts) -> int:
+        """How many errors of a set are due and not known."""
+        if self.settings.false_positive is not None:
+            return 0
+        due = errors_due(self.sizes, tables.nulls, Fraction(target))[step.number]
+        return max(0, int(due) - len(verdicts.not_relevant(step.size)))
+
+    def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
+        """The last posts of a set that have no label."""
+        found: list[int] = []
+        end = size
+        while end and len(found) < count:
+            start = max(0, end - _PIECE)
+            ranks = np.arange(start, end)[::-1]
+            found = self._distinct([*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            end = start
+        return found[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []

@@ -122,7 +122,8 @@ def hand_over_values(desk: Desk) -> dict[str, Any]:
     ready = desk.project.results.exists()
     above = 0
     if ready:
-        above = int((desk.results().scores >= desk.threshold()).sum())
+        claim = desk.deciding.certified(desk.threshold())
+        above = claim.posts if claim else int((desk.results().scores >= desk.threshold()).sum())
     planned = ready and desk.deciding.planned
     claims = desk.deciding.findings().content["claims"] if planned else []
     return {

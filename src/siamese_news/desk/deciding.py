@@ -13,9 +13,10 @@ from siamese_news.decide.certificate import (
     sentence_of,
     with_files,
     write_certificate,
+    write_lists,
     write_page,
 )
-from siamese_news.decide.certification import Certification, Settings
+from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.files import SEAL, beside
 from siamese_news.decide.plan.ledger import plans_over
@@ -63,12 +64,14 @@ class Findings:
 
     Attributes:
         content: of the certificate, as the command writes it.
+        claims: which posts it is about.
         sentences: what each claim says.
         conflicts: drawn posts of which annotators say different things; they count as not relevant.
         descents: of each claim the last sets that were tested, the last one first.
     """
 
     content: dict[str, Any]
+    claims: list[Claim]
     sentences: list[str]
     conflicts: int
     descents: list[list[SetSoFar]]
@@ -171,14 +174,16 @@ class Deciding:
                 work = self._open()
                 labels = self._labels(work)
                 work.log.look(labels)
-                content = certificate_of(work, work.claims(labels), labels)
+                claims = work.claims(labels)
+                content = certificate_of(work, claims, labels)
                 conflicts = sum(
                     self._log.verdict(drawn.post) == CONFLICT
                     for drawn in work.sampled.by_key.values()
                 )
                 sentences = [sentence_of(content, claim) for claim in content["claims"]]
                 descents = [_descent(work, claim) for claim in content["claims"]]
-                self._found = (version, Findings(content, sentences, conflicts, descents))
+                found = Findings(content, claims, sentences, conflicts, descents)
+                self._found = (version, found)
             return self._found[1]
 
     def certify(self) -> Findings:
@@ -189,12 +194,19 @@ class Deciding:
             content = with_files(found.content, [self.sheet])
             write_certificate(beside(self.path, "certificate.json"), content)
             write_page(beside(self.path, "certificate.html"), content)
+            write_lists(beside(self.path, "certificate.csv"), self._open(), found.claims)
             return found
+
+    def certified(self, threshold: float) -> Claim | None:
+        """The claim about the list that is handed over from this threshold on."""
+        claims = self.findings().claims if self.planned else []
+        return next((claim for claim in claims if claim.threshold == threshold), None)
 
     def files(self) -> list[Path]:
         """The files of plan and certificate that there are."""
         endings = (
-            "plan.json", "drawn.jsonl", "verdicts.jsonl", "certificate.json", "certificate.html"
+            "plan.json", "drawn.jsonl", "verdicts.jsonl", "certificate.csv", "certificate.json",
+            "certificate.html",
         )  # fmt: skip
         found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]
         return [path for path in found if path.exists()]

@@ -91,22 +91,33 @@ def import_labels(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     return counts
 
 
-def _found(desk: Desk) -> Iterator[dict[str, Any]]:
-    """The rows at or above the threshold, as ``filter`` writes them."""
+def _found(desk: Desk, *, places: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of the list: those at or above the threshold, as ``filter`` writes them.
+
+    Of a certified list those that were labelled not relevant are left out, and labelled relevant
+    ones from below are part of it.
+    """
     import pyarrow.parquet as pq
 
     least, path = desk.threshold(), desk.project.results
     if not path.exists():
         raise InputError("there are no results yet; search first")
     count = int((desk.results().scores >= least).sum())
+    claim = desk.deciding.certified(least)
+    left_out = {rank + 1 for rank in claim.taken_out} if claim else set()
+    below = {rank + 1 for rank in claim.put_in} if claim else set()
     clusters: dict[str, tuple[int, int]] = {}
     if count <= CLUSTERED:
-        posts = desk.results().posts(range(1, count + 1))
+        ranks = sorted({*range(1, count + 1), *below} - left_out)
+        posts = desk.results().posts(ranks)
         clusters = clusters_of([Post(post.id, post.text) for post in posts])
     for batch in pq.ParquetFile(path).iter_batches(8192):
         for row in batch.to_pylist():
-            if row["rank"] > count:
+            if row["rank"] > count and not below:
                 return
+            if row["rank"] in left_out or not (row["rank"] <= count or row["rank"] in below):
+                continue
+            below.discard(row["rank"])
             row["cluster"], row["cluster_size"] = clusters.get(row["post"], (None, None))
             yield row
 
@@ -127,7 +138,8 @@ def _parquet(desk: Desk, path: Path) -> None:
         write_rows(stream, _found(desk), "parquet", columns=columns)
     meta = desk.meta()
     least = desk.threshold()
-    kept = int((desk.results().scores >= least).sum())
+    claim = desk.deciding.certified(least)
+    kept = claim.posts if claim else int((desk.results().scores >= least).sum())
     meta |= {"threshold": least, "counts": {**(meta.get("counts") or {}), "kept": kept}}
     write_json(path.with_name(path.name + ".meta.json"), meta)
 

@@ -1,8 +1,17 @@
 """The descent: sets from the top down, each with its exact test, until the first that fails.
 
-Testing in a fixed sequence needs no correction for many sets (Bauer, 1991; Learn then Test,
-Angelopoulos et al., 2021, arXiv 2110.01052): a wrong threshold is returned only if the first set
-that misses the target is certified, and its table allows that with the error budget at most.
+What is handed over is a list: the posts of a set without those that were labelled not relevant.
+Of a set of R posts with E errors, x of them labelled, the list has a precision of R - E over R - x;
+it misses the target p if E >= N(x) = R - ceil(p (R - x)) + 1. N grows with x.
+
+For each set a number d is fixed before the first label (`design.planned_nulls`). Its test rules out
+E >= N(d); sets are tested from the smallest on until one fails. A set that passed is handed over if
+x >= d. If its list misses the target, then E >= N(x) >= N(d), so what its test ruled out is true.
+The first set of which that is true is fixed, however the labels fall; it passed, for every set down
+to the one handed over did, and its table allows that with the error budget at most. So many sets
+need no correction (fixed-sequence testing: Bauer, 1991; Learn then Test, Angelopoulos et al., 2021,
+arXiv 2110.01052), and x may be counted at any time, whichever labels found these errors. Labelled
+relevant posts from further down that are put into the list only raise its precision.
 """
 
 from collections.abc import Callable
@@ -98,6 +107,21 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
         needed = _needed(tables, order, number, labels, verdicts)
         return Outcome(tuple(steps), needed)
     return Outcome(tuple(steps))
+
+
+def handed_over(outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int64]) -> Step | None:
+    """The largest set that passed and of which enough errors are known; None where there is none.
+
+    Args:
+        outcome: of the descent.
+        due: (K,) errors of each set that must be known; see `design.errors_due`.
+        errors: ranks of all posts that are known not to be relevant, ascending.
+    """
+    for step in reversed(outcome.steps):
+        known = int(np.searchsorted(errors, step.size))
+        if step.certified and known >= due[step.number]:
+            return step
+    return None
 
 
 def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) -> NDArray[np.int8]:

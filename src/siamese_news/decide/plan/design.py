@@ -1,6 +1,7 @@
 """What is fixed before the first label: nested sets of posts and their random order."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
@@ -14,11 +15,10 @@ from siamese_news.utils.strings import Strings
 FIRST = 100
 """Posts of the first set, at least (`first_set`)."""
 
-# From so many labels on a first set may be larger, up to so many posts.
-_MANY_LABELS, _LARGEST_FIRST = 300, 1000
-# Of the posts with such a score a fifth; where more than this share of the pool has it, scores are
-# of another kind, or the pool is about little else.
-_NEAR, _OF_NEAR, _NEAR_SHARE = 0.1, 5, 5
+# With m errors expected among the labels of a set that just meets the target, 2.5 m - 4.5 sqrt(m)
+# of its errors are to be found: few labels find few for certain. Chosen on the development pools
+# (``python -m benchmarks.certify_design``).
+_FOUND, _FOUND_LESS = 2.5, 4.5
 
 RATIO = Fraction(102, 100)
 """How many times as many posts the next set has."""
@@ -46,34 +46,67 @@ def share_of(value: str, what: str) -> Fraction:
     return share
 
 
-def least_errors(size: int, target: Fraction) -> int:
-    """The fewest not relevant posts with which a set misses the target precision.
+def least_errors(size: int, target: Fraction, removed: int = 0) -> int:
+    """The fewest not relevant posts of a set with which its list misses the target precision.
 
     In whole numbers: in floating point ``ceil(.55 * 100)`` is 56.
 
     Args:
         size: posts of the set.
         target: the precision, a share.
+        removed: how many not relevant posts are left out of the list.
     """
-    needed = -(-target.numerator * size // target.denominator)
+    needed = -(-target.numerator * (size - removed) // target.denominator)
     return size - needed + 1
 
 
-def first_set(scores: NDArray[np.float64], budget: int) -> int:
-    """How many posts the first set should have.
-
-    A large one saves the labels that small sets would take, but where it misses the target nothing
-    can be certified. So it grows with the posts that score well, and not where labels are few
-    (chosen on `events-dev`, ``python -m benchmarks.certify_design``).
+def first_set(budget: int) -> int:
+    """How many posts the first set has: 150 with 300 planned labels, 100 with fewer than 134.
 
     Args:
-        scores: (N,) of all posts, descending.
         budget: labels that are planned.
     """
-    near = int(np.count_nonzero(scores >= _NEAR))
-    if budget < _MANY_LABELS or near * _NEAR_SHARE > len(scores):
-        return FIRST
-    return min(max(near // _OF_NEAR, FIRST), _LARGEST_FIRST)
+    return max(FIRST, math.isqrt(75 * budget))
+
+
+def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> NDArray[np.int64]:
+    """The fewest errors of each set that its test has to rule out.
+
+    The list that is handed over lacks the errors that were labelled, so a set may have more errors
+    than the target allows. How many will be found is fixed beforehand, from the labels that a set
+    is expected to have when the next one fails: of the last set, which is the whole pool, none.
+
+    Args:
+        sizes: (K,) of the nested sets.
+        target: the precision.
+        budget: labels that are planned.
+    """
+    following = np.append(sizes[1:], sizes[-1])
+    labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
+    errors = float(1 - target) * labels
+    found = np.clip(np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2)
+    found[-1] = 0
+    pairs = zip(sizes.tolist(), found.astype(np.int64).tolist(), strict=True)
+    return np.array([least_errors(size, target, removed) for size, removed in pairs], np.int64)
+
+
+def errors_due(
+    sizes: NDArray[np.int64], nulls: NDArray[np.int64], target: Fraction
+) -> NDArray[np.int64]:
+    """How many errors of each set must be found before it can be handed over.
+
+    The fewest with which a list misses the target only if the set has the errors that its test
+    rules out, or more.
+
+    Args:
+        sizes: (K,) of the nested sets.
+        nulls: (K,) see `planned_nulls`.
+        target: the precision.
+    """
+    pairs = zip(sizes.tolist(), nulls.tolist(), strict=True)
+    ratio = target.denominator, target.numerator
+    due = [size - (size + 1 - null) * ratio[0] // ratio[1] for size, null in pairs]
+    return np.maximum(np.array(due, np.int64), 0)
 
 
 def nested_sets(
@@ -104,6 +137,18 @@ def nested_sets(
             sizes.append(end)
         nominal = max(nominal + 1, -(-nominal * ratio.numerator // ratio.denominator))
     return np.array(sizes, np.int64)
+
+
+def kept_back(missing: int, budget: int) -> int:
+    """How many labels are kept for the errors that a set still lacks before it is handed over.
+
+    They go to its last posts, of which about half are errors where the next set does not pass.
+
+    Args:
+        missing: due errors of the set that are not known.
+        budget: labels that are planned.
+    """
+    return min(2 * missing, budget // 3)
 
 
 def keys_of(

@@ -137,6 +137,20 @@ class KnownVerdicts:
         known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
         return len(distinct(self._texts.units(known), known))
 
+    def not_relevant(self, size: int) -> NDArray[np.int64]:
+        """Ranks of those of the first posts that are known not to be relevant, ascending.
+
+        Copies of labelled posts are known down to rank 50,000.
+        """
+        labelled = self._known[self._said == 0]
+        best = np.arange(min(size, _BEST) if self._by_text else 0)
+        found = np.union1d(labelled, best[self(best) == 0])
+        return found[found < size]
+
+    def relevant_from(self, size: int) -> NDArray[np.int64]:
+        """Ranks of the labelled relevant posts below the first ones."""
+        return self._known[(self._said == 1) & (self._known >= size)]
+
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""
         first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))

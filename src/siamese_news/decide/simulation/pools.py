@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.lines import read_lines
-from siamese_news.decide.plan.design import largest_precise, least_errors
+from siamese_news.decide.plan.design import (
+    first_set,
+    largest_precise,
+    least_errors,
+    nested_sets,
+    planned_nulls,
+)
 from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 
@@ -70,23 +76,27 @@ def read_pool(results: Path, qrels: Path) -> LabelledPool:
     return LabelledPool(name, population.scores, found)
 
 
-Family = Callable[[np.random.Generator, Fraction], LabelledPool]
+Family = Callable[[np.random.Generator, Fraction, int], LabelledPool]
 
 
-def border(generator: np.random.Generator, target: Fraction) -> LabelledPool:
-    """The least favourable case: every prefix from 100 posts on misses the target by one post."""
+def border(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
+    """The least favourable case: every set has the errors that its test has to rule out.
+
+    Hardly one more, that is, for a larger set has no fewer errors. Without a budget every set
+    misses the target by one post.
+    """
     size = int(generator.integers(2_000, 20_001))
-    first = 100
-    wanted = np.arange(first, size + 1)
-    hits = -(-wanted * target.numerator // target.denominator) - 1
-    relevant = np.zeros(size, bool)
-    relevant[: hits[0]] = True
-    relevant[first:] = np.diff(hits) > 0
-    relevant[:first] = generator.permutation(relevant[:first])
+    sizes = nested_sets(-np.arange(size, dtype=np.float64), first=first_set(budget))
+    errors = np.maximum.accumulate(planned_nulls(sizes, target, budget))
+    relevant = np.ones(int(sizes[-1]), bool)
+    relevant[: errors[0]] = False
+    relevant[: sizes[0]] = generator.permutation(relevant[: sizes[0]])
+    for end, more in zip(sizes[1:].tolist(), np.diff(errors).tolist(), strict=True):
+        relevant[end - more : end] = False
     return _pool("border", relevant)
 
 
-def non_monotone(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def non_monotone(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """Precision rises and falls with rank, about the target."""
     ranks = np.arange(int(generator.integers(2_000, 20_001)))
     waves = np.sin(np.log1p(ranks) * generator.uniform(2, 5) + generator.uniform(0, 6))
@@ -94,14 +104,14 @@ def non_monotone(generator: np.random.Generator, target: Fraction) -> LabelledPo
     return _drawn("non-monotone", generator, chance)
 
 
-def easy(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def easy(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """Nearly all of the top is relevant, then nearly none."""
     ranks = np.arange(int(generator.integers(2_000, 20_001)))
     cut = len(ranks) * generator.uniform(0.1, 0.3)
     return _drawn("easy", generator, 0.99 / (1 + np.exp((ranks - cut) / (cut / 10))))
 
 
-def hard(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def hard(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """The top is hardly better than the target."""
     ranks = np.arange(int(generator.integers(2_000, 20_001)))
     top = float(target) + generator.uniform(-0.02, 0.03)
@@ -109,7 +119,7 @@ def hard(generator: np.random.Generator, target: Fraction) -> LabelledPool:
     return _drawn("hard", generator, top / (1 + np.exp((ranks - cut) / (cut / 4))))
 
 
-def bimodal(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def bimodal(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """Two groups of scores, the upper one nearly all relevant."""
     size = int(generator.integers(2_000, 20_001))
     upper = int(size * generator.uniform(0.05, 0.2))
@@ -117,14 +127,14 @@ def bimodal(generator: np.random.Generator, target: Fraction) -> LabelledPool:
     return _drawn("bimodal", generator, chance)
 
 
-def few(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def few(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """So few relevant posts that no set of the descent reaches the target."""
     size = int(generator.integers(2_000, 20_001))
     chance = np.where(np.arange(size) < 60, 0.7, 0.002)
     return _drawn("few positives", generator, chance)
 
 
-def ties(generator: np.random.Generator, target: Fraction) -> LabelledPool:
+def ties(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
     """As easy, with scores in coarse steps."""
     pool = easy(generator, target)
     width = int(generator.integers(50, 300))
@@ -136,7 +146,7 @@ FAMILIES: dict[str, Family] = {
     "border": border, "non-monotone": non_monotone, "easy": easy, "hard": hard,
     "bimodal": bimodal, "few positives": few, "ties": ties,
 }  # fmt: skip
-"""Corpora of 2,000 to 20,000 posts, by name."""
+"""Corpora of 2,000 to 20,000 posts by name, for a target and a number of planned labels."""
 
 
 def _drawn(name: str, generator: np.random.Generator, chance: NDArray[np.float64]) -> LabelledPool:

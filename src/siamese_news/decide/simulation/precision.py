@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.bounds.tables import Tables, turn_of
-from siamese_news.decide.plan.design import Order, first_set, least_errors, nested_sets
+from siamese_news.decide.plan.design import (
+    Order,
+    errors_due,
+    first_set,
+    kept_back,
+    nested_sets,
+    planned_nulls,
+)
 from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool
 
 _LARGEST = 20_001  # posts of the largest made corpus, and one more
@@ -28,13 +35,12 @@ class Cell:
         target: precision.
         budget: labels.
         runs: replays.
-        share: mean share of the oracle's posts; None for a family.
-        informed: the share that a single test would give whose set the truth chose: see
-            `informed_share`; None for a family.
-        tenth: its tenth percentile.
+        share: mean number of posts handed over, as a share of the oracle's; None for a family.
+        found: the same of the relevant posts among them.
+        tenth: tenth percentile of the share.
         nothing: runs without a certificate.
         labels: mean number of labels spent.
-        wrong: runs that returned a threshold whose precision is below the target.
+        wrong: runs that handed over a list whose precision is below the target.
         low: lower end of the 99% interval of the share of wrong runs.
         high: upper end.
         naive: share of runs in which the lowest threshold that looks good is wrong.
@@ -45,7 +51,7 @@ class Cell:
     budget: int
     runs: int
     share: float | None
-    informed: float | None
+    found: float | None
     tenth: float | None
     nothing: int
     labels: float
@@ -81,8 +87,8 @@ def random_order(sizes: NDArray[np.int64], generator: np.random.Generator, hold:
 
 def tables_of(sizes: NDArray[np.int64], target: Fraction, budget: int, error: float) -> Tables:
     """The tables of a descent."""
-    nulls = [least_errors(size, target) for size in sizes.tolist()]
-    return Tables(sizes.tolist(), nulls, error=error, turn=turn_of(budget))
+    nulls = planned_nulls(sizes, target, budget)
+    return Tables(sizes.tolist(), nulls.tolist(), error=error, turn=turn_of(budget))
 
 
 def naive_size(
@@ -109,18 +115,18 @@ def naive_size(
 
 def replays(
     pool: LabelledPool, target: str, budget: int, seeds: Sequence[int], *, error: float, seed: int
-) -> list[tuple[int, int, int]]:
-    """(size, labels, naive size) of replays on one pool."""
+) -> list[tuple["Replay", int]]:
+    """Replays on one pool, and the size of the naive choice."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, share, budget, error)
     oracle = pool.oracle(share)
     found = []
     for number in seeds:
         generator = generator_of(seed, pool.name, target, budget, number)
         naive = naive_size(pool, share, oracle, budget, generator)
-        done = replay(tables, random_order(sizes, generator, budget), pool.relevant, budget=budget)
-        found.append((done.size, done.labels, naive))
+        order = random_order(sizes, generator, budget)
+        found.append((replay(tables, order, pool.relevant, target=share, budget=budget), naive))
     return found
 
 
@@ -137,64 +143,41 @@ def pool_cell(
     )
     share = Fraction(target)
     oracle = pool.oracle(share)
-    sizes = [size for size, _, _ in found]
-    wrong = sum(pool.misses(size, share) for size in sizes)
-    naive = sum(pool.misses(size, share) for _, _, size in found)
-    shares = [size / oracle for size in sizes] if oracle else [0.0]
+    done = [one for one, _ in found]
+    wrong = sum(one.misses(share) for one in done)
+    naive = sum(pool.misses(size, share) for _, size in found)
+    shares = [one.posts / oracle for one in done] if oracle else [0.0]
+    best = max(1, int(pool.relevant[:oracle].sum()))
     return Cell(
         pool.name, target, budget, runs, float(np.mean(shares)),
-        informed_share(pool, target, budget, error=error), float(np.quantile(shares, 0.1)),
-        sum(not size for size in sizes), float(np.mean([labels for _, labels, _ in found])),
+        float(np.mean([one.hits / best for one in done])), float(np.quantile(shares, 0.1)),
+        sum(not one.posts for one in done), float(np.mean([one.labels for one in done])),
         wrong, *interval(wrong, runs), naive / runs,
     )  # fmt: skip
-
-
-def informed_share(pool: LabelledPool, target: str, budget: int, *, error: float) -> float:
-    """What all labels in one exact test would give, if one knew beforehand which set to test.
-
-    The expected share of the oracle's posts: those of a set times the chance that a fixed number of
-    labels, drawn from it at random, certifies it (hypergeometric), for the best of the nested sets.
-    Nobody can choose so well without the labels; it tells how much the scores allow.
-    """
-    from scipy.stats import hypergeom
-
-    share = Fraction(target)
-    oracle = pool.oracle(share)
-    sizes = nested_sets(pool.scores)
-    sizes = sizes[sizes <= oracle]
-    if not len(sizes):
-        return 0.0
-    nulls = np.array([least_errors(size, share) for size in sizes.tolist()])
-    errors = np.cumsum(~pool.relevant)[sizes - 1]
-    drawn = np.minimum(budget, sizes)
-    allowed = hypergeom.ppf(error, sizes, nulls, drawn)
-    allowed -= hypergeom.cdf(allowed, sizes, nulls, drawn) > error
-    passes = np.where(allowed >= 0, hypergeom.cdf(allowed, sizes, errors, drawn), 0.0)
-    return float((passes * sizes).max() / oracle)
 
 
 def family_runs(
     family: str, target: str, budget: int, seeds: Sequence[int], *, error: float, seed: int
 ) -> list[tuple[int, int, bool, bool]]:
-    """(size, labels, wrong, naive is wrong): a corpus of its own for every run."""
+    """(posts, labels, wrong, naive is wrong): a corpus of its own for every run."""
     share = Fraction(target)
     # Without ties the sets of all corpora begin alike, but for the last one, the whole corpus.
-    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64))
+    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first_set(budget))
     shared = tables_of(grid, share, budget, error)
     found = []
     for number in seeds:
         generator = generator_of(seed, family, target, budget, number)
-        pool = FAMILIES[family](generator, share)
+        pool = FAMILIES[family](generator, share, budget)
         naive = naive_size(pool, share, pool.oracle(share), budget, generator)
-        sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
+        sizes = nested_sets(pool.scores, first=first_set(budget))
         sets = len(sizes) - 1
         tables = shared
         if not sets or not np.array_equal(sizes[:-1], grid[:sets]):
             tables, sets = tables_of(sizes, share, budget, error), len(sizes)
         order = random_order(sizes, generator, budget)
-        done = replay(tables, order, pool.relevant, budget=budget, sets=sets)
-        wrong, looks = pool.misses(done.size, share), pool.misses(naive, share)
-        found.append((done.size, done.labels, wrong, looks))
+        done = replay(tables, order, pool.relevant, target=share, budget=budget, sets=sets)
+        wrong, looks = done.misses(share), pool.misses(naive, share)
+        found.append((done.posts, done.labels, wrong, looks))
     return found
 
 
@@ -211,7 +194,7 @@ def family_cell(
     )
     wrong = sum(bad for _, _, bad, _ in found)
     return Cell(
-        family, target, budget, runs, None, None, None, sum(not size for size, *_ in found),
+        family, target, budget, runs, None, None, None, sum(not posts for posts, *_ in found),
         float(np.mean([labels for _, labels, *_ in found])), wrong, *interval(wrong, runs),
         sum(bad for *_, bad in found) / runs,
     )  # fmt: skip
@@ -220,17 +203,18 @@ def family_cell(
 def curve(
     pool: LabelledPool, target: str, budget: int, runs: int, *, error: float, seed: int
 ) -> list[tuple[int, float]]:
-    """Mean number of certified posts after so many labels."""
+    """Mean number of posts in the list after so many labels of those planned."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_set(pool.scores, budget))
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):
         generator = generator_of(seed, "curve", pool.name, target, number)
-        done = replay(tables, random_order(sizes, generator, budget), pool.relevant, budget=budget)
+        order = random_order(sizes, generator, budget)
+        done = replay(tables, order, pool.relevant, target=share, budget=budget)
         known = np.zeros(budget + 1)
-        for labels, size in done.curve:
-            known[labels:] = size
+        for labels, posts in done.curve:
+            known[labels:] = posts
         total += known
     return [(labels, float(total[labels] / runs)) for labels in range(budget + 1)]
 
@@ -254,16 +238,36 @@ class Replay:
     """What a descent came to.
 
     Attributes:
-        size: posts of the last certified set; 0 where none is.
+        size: posts of the set that is handed over; 0 where none is.
+        relevant: how many of them are truly relevant.
+        taken_out: how many of them were labelled not relevant, and are left out.
+        put_in: labelled relevant posts from further down.
         labels: how many were spent.
-        curve: (labels, size) each time a set was certified.
+        curve: (labels, posts in the list) each time a set passed, and at the end.
         labelled: ranks of the labelled posts.
     """
 
     size: int
+    relevant: int
+    taken_out: int
+    put_in: int
     labels: int
     curve: tuple[tuple[int, int], ...]
     labelled: NDArray[np.int64]
+
+    @property
+    def posts(self) -> int:
+        """In the list that is handed over."""
+        return self.size - self.taken_out + self.put_in
+
+    @property
+    def hits(self) -> int:
+        """Relevant posts in the list."""
+        return self.relevant + self.put_in
+
+    def misses(self, target: Fraction) -> bool:
+        """Whether the set without what was taken out has less than the target precision."""
+        return self.relevant < target * (self.size - self.taken_out)
 
 
 def replay(
@@ -271,6 +275,7 @@ def replay(
     order: Order,
     relevant: NDArray[np.bool_],
     *,
+    target: Fraction,
     budget: int,
     sets: int | None = None,
 ) -> Replay:
@@ -280,30 +285,76 @@ def replay(
         tables: of the sets.
         order: of their posts.
         relevant: (N,) the truth (or an annotator's answer) by rank.
+        target: the precision.
         budget: labels to spend.
         sets: how many of the tables' sets the corpus has; None for all.
     """
     sizes = tables.sizes[:sets]
+    due = errors_due(sizes, tables.nulls[:sets], target)
     labelled = np.zeros(int(sizes[-1]), bool)
-    spent = certified = 0
-    curve: list[tuple[int, int]] = []
+    spent, curve, best = 0, [(0, 0)], (0, 0, 0, 0)
     for number, size in enumerate(sizes.tolist()):
         ranks = order.first(number, min(budget, size))
-        known = labelled[ranks]
-        new = ranks[~known]
-        hits = np.concatenate([[0], np.cumsum(relevant[new])])
-        # After j new labels the count at t is errors + gaps; see descent._needed.
-        gaps = np.cumsum(~known)
-        short = np.cumsum(~known | ~relevant[ranks]) - tables.bounds(number, len(ranks))[1:]
-        count = np.searchsorted(hits, np.maximum(short, 0))
-        good = count <= np.minimum(gaps, budget - spent)
-        if not good.any():
-            labelled[new[: budget - spent]] = True
+        bounds = tables.bounds(number, len(ranks))[1:]
+        before = int(sizes[number - 1]) if number else 0
+        while True:
+            found = int((labelled[:before] & ~relevant[:before]).sum())
+            missing = max(0, int(due[number - 1]) - found) if number else 0
+            left = budget - spent
+            new = _asked(ranks, bounds, relevant, labelled, left - kept_back(missing, budget))
+            passed = bool((np.cumsum(~labelled[ranks] | ~relevant[ranks]) <= bounds).any())
+            if not passed and not len(new):
+                new = np.flatnonzero(~labelled[:before])[::-1][: min(missing, left)]
+            if not len(new):
+                break
+            labelled[new] = True
+            spent += len(new)
+        errors = np.flatnonzero(labelled[:size] & ~relevant[:size])
+        known = np.searchsorted(errors, sizes[: number + passed])
+        good = np.flatnonzero(known >= due[: number + passed])
+        if len(good):
+            chosen = int(sizes[good[-1]])
+            hits = int(relevant[:chosen].sum())
+            put_in = int((labelled[chosen:size] & relevant[chosen:size]).sum())
+            best = (chosen, hits, int(known[good[-1]]), put_in)
+        curve.append((spent, best[0] - best[2] + best[3]))
+        if not passed:
             break
-        least = int(count[good].min())
-        labelled[new[:least]] = True
-        spent += least
-        certified = size
-        curve.append((spent, size))
-    found = np.flatnonzero(labelled)
-    return Replay(certified, len(found), tuple(curve), found)
+    return Replay(*best, spent, tuple(curve), np.flatnonzero(labelled))
+
+
+def _asked(
+    ranks: NDArray[np.int64],
+    bounds: NDArray[np.int32],
+    relevant: NDArray[np.bool_],
+    labelled: NDArray[np.bool_],
+    left: int,
+) -> NDArray[np.int64]:
+    """The posts of a set that are labelled until it passes, or cannot with the labels left.
+
+    With j posts more the count after t labels is the errors that are known by then and the posts
+    that still have no label; the least of them that have to be relevant are what is needed.
+
+    Args:
+        ranks: of its posts, in its order.
+        bounds: after 1, 2, ... labels, its table.
+        relevant: (N,) the truth by rank.
+        labelled: (N,) which posts have a label.
+        left: labels.
+    """
+    known = labelled[ranks]
+    new = ranks[~known]
+    wrong = ~relevant[ranks]
+    gaps, old = np.cumsum(~known), np.cumsum(known & wrong)
+    more, count = np.cumsum(~known & wrong), 0
+    while True:
+        waiting = np.maximum(gaps - count, 0)
+        seen = more if count >= len(new) else np.minimum(more, int((~relevant[new[:count]]).sum()))
+        short = old + seen + waiting - bounds
+        able = short[short <= waiting]
+        needed = int(able.min()) if len(able) else left + 1
+        if needed <= 0 or count + needed > left:
+            return new[:count]
+        # Those that are needed are asked for in any case, unless an error among them uses up what
+        # is left: near the end one at a time.
+        count += needed if 8 * needed <= left - count else 1

@@ -179,7 +179,7 @@ def _row(cell: Cell) -> dict[str, str | float | int | None]:
     if cell.share is not None:
         row |= {
             "share of the oracle": cell.share, "tenth percentile": cell.tenth,
-            "one test that knows where": cell.informed,
+            "of its relevant posts": cell.found,
         }  # fmt: skip
     return row | {
         "nothing certified": cell.nothing,
