@@ -1,9 +1,10 @@
-"""A new order learned from labels, and whether it is the better one on posts it has not seen.
+"""A new order learned from labels and a machine's verdicts, and whether it is the better one.
 
-A logistic regression (L2) on the words of posts. Labels mostly come from the top, where a word may
-speak against a post that far below speaks for it; so random posts from far down, which are nearly
-all not relevant, are learned from and judged as well, and what is learned only moves the score of
-the search. It is worth using only where it is surely better, by cross-validation.
+A logistic regression (L2) on the words of posts says which posts are like the relevant ones. Labels
+mostly come from the top, where a word may speak against a post that far below speaks for it; so
+random posts from far down, which are nearly all not relevant, are learned from and judged as well.
+A second, small regression says how much the words and the machine add to the score of the search,
+judged on posts that the words were not learned from: nothing, until labels say otherwise.
 """
 
 import json
@@ -25,16 +26,23 @@ from siamese_news.utils.extras import needs
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.provenance import provenance
 
-LEAST = 10
-"""Labels of relevant posts without which nothing is learned."""
+LEAST = 3
+"""Labels of relevant posts, in different texts, without which nothing is learned."""
 
-_FOLDS, _REPEATS, _RESAMPLES = 5, 4, 1000
+MACHINE = 1.0
+"""What a machine's verdicts weigh next to the search, both standardised, before labels say."""
+
+_FOLDS, _RESAMPLES = 5, 1000
 _SHOWN = 8
 _GAIN = 0.002
 # Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
 _FAR_POSTS, _FAR_RANK = 1500, 8000
+_FAR_WEIGHT = 10  # together they weigh as much as the labelled ones that are not relevant, or this
 _FAR_RELEVANT = 0.05  # not where a larger share of the labelled posts there is relevant
-_STRENGTH, _SHARE = 3.0, 0.5  # C of the regression; its part of the new score, both standardised
+_STRENGTH = 3.0  # C of the regression on words
+# The prior of the weights of search, words and machine: means, and how much it counts. That of the
+# words counts less, the more relevant posts there are.
+_SEARCH, _WORDS, _MOST = (1.0, 1.0), (0.0, 30.0), 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class Feedback:
         low: lower end of the 95% interval of the difference (paired bootstrap over texts).
         high: upper end.
         words: that speak most for a post, and most against it.
-        scores: (N,) of the posts in the learned order's own measure.
+        scores: (N,) of the posts: that of the search, standardised, and what was learned on top.
+        odds: (N,) logits that the posts are relevant.
     """
 
     relevant: int
@@ -62,6 +71,7 @@ class Feedback:
     high: float
     words: tuple[tuple[str, ...], tuple[str, ...]]
     scores: NDArray[np.float64]
+    odds: NDArray[np.float64]
 
     @property
     def helps(self) -> bool:
@@ -121,9 +131,10 @@ def read_verdicts(paths: Sequence[Path]) -> dict[str, bool]:
 def learn(
     texts: Sequence[str],
     scores: NDArray[np.float64],
-    verdicts: dict[int, bool],
+    verdicts: Mapping[int, bool],
     *,
     clusters: NDArray[np.int64] | None = None,
+    machine: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Feedback:
     """Learn from labels.
@@ -134,84 +145,139 @@ def learn(
         verdicts: place of a labelled post -> whether it is relevant.
         clusters: (N,) of near-duplicates, which never judge each other; else posts with the same
             words are one.
+        machine: (N,) what something else says of the posts; NaN where it says nothing.
         seed: of the folds.
 
     Raises:
-        InputError: for fewer than `LEAST` labels of relevant posts, or of a kind.
+        InputError: for labels with fewer than `LEAST` different texts that are relevant.
     """
     with needs("search", "learning from labels"):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
     labelled = np.array(sorted(verdicts), np.int64)
-    relevant = sum(verdicts.values())
-    other = len(labelled) - relevant
-    if relevant < LEAST:
-        raise InputError(
-            f"{relevant} labelled posts are relevant; expected at least {LEAST}: label more first"
-        )
+    said = np.array([verdicts[row] for row in labelled.tolist()], bool)
     generator = np.random.default_rng(seed)
-    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, _FAR_RANK) :]
-    there = [verdicts[row] for row in np.intersect1d(below, labelled).tolist()]
-    below = np.setdiff1d(below, labelled)
-    if len(there) >= LEAST and sum(there) > _FAR_RELEVANT * len(there):
-        below = below[:0]  # the labels say that much is relevant there, so they have to judge
-    if not len(below) and other < LEAST:
-        raise InputError(
-            f"{other} labelled posts are not relevant; expected at least {LEAST}: label more first"
-        )
+    below = _far(scores, labelled, said)
     far = generator.choice(below, min(_FAR_POSTS, len(below)), replace=False)
     rows = np.concatenate([labelled, far])
-    said = np.zeros(len(rows), bool)
-    said[: len(labelled)] = [verdicts[row] for row in labelled.tolist()]
-    weights = np.ones(len(rows))
-    weights[len(labelled) :] = max(other, LEAST) / max(len(far), 1)
-    # In judging, a far post stands for all that could have been drawn in its place.
-    stands_for = np.ones(len(rows))
-    stands_for[len(labelled) :] = len(below) / max(len(far), 1)
-
-    words = TfidfVectorizer(analyzer=_tokens(), sublinear_tf=True)
-    words.fit([texts[row] for row in rows.tolist()])
-    features = words.transform(texts)
     copies = (
         [" ".join(_tokens()(texts[row])) for row in rows] if clusters is None else clusters[rows]
     )
     groups = np.unique(copies, return_inverse=True)[1].ravel()
-    own = np.zeros(len(rows))
-    for train, test in _folds(said, groups, seed):
-        learned, _ = _learned(features, scores, rows[train], said[train], weights[train])
-        own[test] += learned[rows[test]] / _REPEATS
+    relevant, other = int(said.sum()), int((~said).sum())
+    if (different := len(np.unique(groups[: len(said)][said]))) < LEAST:
+        raise InputError(
+            f"{relevant} labelled posts are relevant, with {different} different texts; expected "
+            f"at least {LEAST}: label more first"
+        )
+    if not len(far) and other < LEAST:
+        raise InputError(
+            f"{other} labelled posts are not relevant; expected at least {LEAST}: label more first"
+        )
+    said = np.concatenate([said, np.zeros(len(far), bool)])
+    weights = np.ones(len(rows))
+    weights[len(labelled) :] = max(other, _FAR_WEIGHT) / max(len(far), 1)
+
+    words = TfidfVectorizer(analyzer=_tokens(), sublinear_tf=True, dtype=np.float32)
+    features = words.fit_transform(texts)
+    known = np.unique(features[rows].indices)  # words of no other post have no weight
+    features = features[:, known]
+    found, coefficients = _words(features, rows, said, weights)
+    views = [_standardised(scores)] + ([] if machine is None else [standard_machine(machine)])
+    unseen, own = np.zeros(len(rows)), np.zeros(len(rows))
+    folds = _folds(said, groups, generator)
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        unseen[~train] = _words(features, rows[train], said[train], weights[train])[0][rows[~train]]
+    judged = np.stack([*(view[rows] for view in views), unseen], axis=1)
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        own[~train] = judged[~train] @ _shares(judged[train], said[train], weights[train])[1:]
+    intercept, *shares = _shares(judged, said, weights)
+    joined = np.stack([*views, found], axis=1) @ shares
+    # In judging, a far post stands for all that could have been drawn in its place.
+    stands_for = np.ones(len(rows))
+    stands_for[len(labelled) :] = len(below) / max(len(far), 1)
     low, high = _interval(said, scores[rows], own, groups, stands_for, generator)
     before = _weighted(said, scores[rows], stands_for[None])
     after = _weighted(said, own, stands_for[None])
-    learned, coefficients = _learned(features, scores, rows, said, weights)
-    names, order = words.get_feature_names_out(), np.argsort(coefficients, kind="stable")
+    names = words.get_feature_names_out()[known]
+    order = np.argsort(coefficients, kind="stable")
     telling = (
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
     return Feedback(
-        relevant, other, len(far), float(before[0]), float(after[0]), low, high, telling, learned
-    )
+        relevant, other, len(far), float(before[0]), float(after[0]), low, high, telling,
+        joined / shares[0], joined + intercept,
+    )  # fmt: skip
 
 
-def _learned(
+def _far(
+    scores: NDArray[np.float64], labelled: NDArray[np.int64], said: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Posts from far down without a label; none where labels say that much is relevant there."""
+    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, _FAR_RANK) :]
+    there = said[np.isin(labelled, below)]
+    if len(there) >= 2 * LEAST and there.sum() > max(1, _FAR_RELEVANT * len(there)):
+        return below[:0]
+    return np.setdiff1d(below, labelled)
+
+
+def _words(
     features: Any,
-    scores: NDArray[np.float64],
     rows: NDArray[np.int64],
     said: NDArray[np.bool_],
     weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(N,) new scores of the whole pool, and the coefficients of the words."""
+    """(N,) what the words say of the whole pool, standardised, and their coefficients."""
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=_STRENGTH, max_iter=1000)
+    model = LogisticRegression(C=_STRENGTH, max_iter=300, tol=1e-3)
     model.fit(features[rows], said, sample_weight=weights)
-    found = _standardised(scores) + _SHARE * _standardised(model.decision_function(features))
-    return found, model.coef_[0]
+    return _standardised(model.decision_function(features)), model.coef_[0]
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (values - values.mean()) / (values.std() or 1.0)
+def _shares(
+    judged: NDArray[np.float64], said: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Intercept and weights of the views: the search first, the words last (a machine between).
+
+    Args:
+        judged: (n, v) what each view says, the words of posts that they were not learned from.
+        said: (n,)
+        weights: (n,)
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    machine = [(MACHINE, 1.0)] * (judged.shape[1] - 2)
+    mean, strength = np.array([_SEARCH, *machine, _WORDS]).T
+    strength[-1] /= max(said.sum(), 1)
+
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        found = values[0] + judged @ values[1:]
+        away = values[1:] - mean
+        total = weights @ (np.logaddexp(0, found) - said * found) + strength @ away**2 / 2
+        rest = weights * (expit(found) - said)
+        return float(total), np.concatenate([[rest.sum()], judged.T @ rest + strength * away])
+
+    bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
+    values = minimize(loss, np.concatenate([[-2.0], mean]), jac=True, bounds=bounds).x
+    values[2:] = np.minimum(values[2:], _MOST * values[1])
+    return np.asarray(values)
+
+
+def standard_machine(machine: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) a machine's verdicts, standardised over the posts that have one; 0 for the others."""
+    there = ~np.isnan(machine)
+    found = np.zeros(len(machine))
+    found[there] = _standardised(machine[there])
+    return found
+
+
+def _standardised(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    return np.asarray((values - values.mean()) / (values.std() or 1.0), np.float64)
 
 
 @lru_cache
@@ -219,20 +285,16 @@ def _tokens() -> Tokenizer:
     return Tokenizer()
 
 
-def _folds(said: NDArray[np.bool_], groups: NDArray[np.int64], seed: int) -> Any:
-    """Parts to learn from and to judge; posts with the same words are never in both."""
-    with needs("search", "learning from labels"):
-        from sklearn.model_selection import StratifiedGroupKFold
-
-    for repeat in range(_REPEATS):
-        folds = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=seed + repeat)
-        for train, test in folds.split(said, said, groups):
-            if len(np.unique(said[train])) < 2:
-                raise InputError(
-                    "the labelled posts are copies of a few texts; expected different texts among "
-                    "the relevant and the other ones: label more first"
-                )
-            yield train, test
+def _folds(
+    said: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """(n,) the part in which a post is judged; posts with the same words are in one part."""
+    relevant = np.zeros(int(groups.max()) + 1, bool)
+    relevant[groups[said]] = True
+    part = np.zeros(len(relevant), np.int64)
+    for kind in (relevant, ~relevant):
+        part[generator.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % _FOLDS
+    return part[groups]
 
 
 def _interval(
