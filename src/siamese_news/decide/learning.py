@@ -34,9 +34,11 @@ MACHINE = 1.0
 
 _FOLDS, _RESAMPLES = 5, 1000
 _SHOWN = 8
-_GAIN = 0.002
+_NATS = 1.0  # that a new order explains the labels better by, as Akaike's criterion asks of a weight
+_LOSS = 0.005  # of average precision, at most: noise, where both orders are nearly perfect
 # Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
 _FAR_POSTS, _FAR_RANK = 1500, 8000
+_FINEST = 100  # ranks of the learned order that labels stand for each other in: 100, 200, 400 ...
 _FAR_WEIGHT = 10  # together they weigh as much as the labelled ones that are not relevant, or this
 _FAR_RELEVANT = 0.05  # not where a larger share of the labelled posts there is relevant
 _STRENGTH = 3.0  # C of the regression on words
@@ -57,6 +59,8 @@ class Feedback:
         after: that of the learned order, each post judged by what was learned without it.
         low: lower end of the 95% interval of the difference (paired bootstrap over texts).
         high: upper end.
+        information: by how much the labels surprise the learned odds less than those of the search
+            (log-likelihood of posts that were not learned from, in nats).
         words: that speak most for a post, and most against it.
         scores: (N,) of the posts: that of the search, standardised, and what was learned on top.
         odds: (N,) logits that the posts are relevant.
@@ -69,14 +73,16 @@ class Feedback:
     after: float
     low: float
     high: float
+    information: float
     words: tuple[tuple[str, ...], tuple[str, ...]]
     scores: NDArray[np.float64]
     odds: NDArray[np.float64]
 
     @property
     def helps(self) -> bool:
-        """Whether the learned order is surely the better one, and by more than next to nothing."""
-        return self.low > _GAIN
+        """Whether the learned order is the better one on posts that it was not learned from."""
+        gain = self.after - self.before
+        return self.other > 0 and self.information > _NATS and gain > -_LOSS
 
     def sentence(self) -> str:
         """What cross-validation says."""
@@ -184,7 +190,7 @@ def learn(
     features = features[:, known]
     found, coefficients = _words(features, rows, said, weights)
     views = [_standardised(scores)] + ([] if machine is None else [standard_machine(machine)])
-    unseen, own = np.zeros(len(rows)), np.zeros(len(rows))
+    unseen, own, odds = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((2, len(rows)))
     folds = _folds(said, groups, generator)
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
@@ -192,12 +198,15 @@ def learn(
     judged = np.stack([*(view[rows] for view in views), unseen], axis=1)
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
-        own[~train] = judged[~train] @ _shares(judged[train], said[train], weights[train])[1:]
-    intercept, *shares = _shares(judged, said, weights)
+        for place, part in enumerate((judged[:, :1], judged)):
+            first, *shares = _shares(part[train], said[train], weights[train], train[len(labelled):].sum())
+            odds[place, ~train] = first + part[~train] @ shares
+        own[~train] = judged[~train] @ (shares / shares[0])
+    intercept, *shares = _shares(judged, said, weights, len(far))
     joined = np.stack([*views, found], axis=1) @ shares
-    # In judging, a far post stands for all that could have been drawn in its place.
-    stands_for = np.ones(len(rows))
-    stands_for[len(labelled) :] = len(below) / max(len(far), 1)
+    stands_for = _stands_for(joined, labelled, below, len(far))
+    own_weights = np.concatenate([stands_for[: len(labelled)] * len(labelled) / stands_for[: len(labelled)].sum(), weights[len(labelled) :]])
+    surprise = np.logaddexp(0, np.where(said, -odds, odds)) @ own_weights
     low, high = _interval(said, scores[rows], own, groups, stands_for, generator)
     before = _weighted(said, scores[rows], stands_for[None])
     after = _weighted(said, own, stands_for[None])
@@ -208,9 +217,37 @@ def learn(
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
     return Feedback(
-        relevant, other, len(far), float(before[0]), float(after[0]), low, high, telling,
-        joined / shares[0], joined + intercept,
+        relevant, other, len(far), float(before[0]), float(after[0]), low, high,
+        float(surprise[0] - surprise[1]), telling, joined / shares[0], joined + intercept,
     )  # fmt: skip
+
+
+def _stands_for(
+    scores: NDArray[np.float64],
+    labelled: NDArray[np.int64],
+    below: NDArray[np.int64],
+    far: int,
+) -> NDArray[np.float64]:
+    """(n,) how many posts of the pool each labelled and far post stands for in judging.
+
+    Labels come from where the learned order is high or unsure, so they are weighted by how many
+    posts there are around their ranks in it. A far post stands for all that could have been drawn.
+
+    Args:
+        scores: (N,) in the learned order.
+        labelled: places of the labelled posts.
+        below: places that far posts were drawn from.
+        far: how many.
+    """
+    rank = np.empty(len(scores))
+    rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    part = np.log2(rank / _FINEST + 1).astype(int)
+    counted = np.ones(len(scores), bool)
+    counted[below] = False
+    posts = np.bincount(part[counted], minlength=part.max() + 1)
+    labels = np.bincount(part[labelled], minlength=part.max() + 1)
+    own = np.maximum(posts / np.maximum(labels, 1), 1)[part[labelled]]
+    return np.concatenate([own, np.full(far, len(below) / max(far, 1))])
 
 
 def _far(
@@ -239,7 +276,7 @@ def _words(
 
 
 def _shares(
-    judged: NDArray[np.float64], said: NDArray[np.bool_], weights: NDArray[np.float64]
+    judged: NDArray[np.float64], said: NDArray[np.bool_], weights: NDArray[np.float64], far: int
 ) -> NDArray[np.float64]:
     """Intercept and weights of the views: the search first, the words last (a machine between).
 
@@ -252,8 +289,9 @@ def _shares(
     from scipy.special import expit
 
     machine = [(MACHINE, 1.0)] * (judged.shape[1] - 2)
-    mean, strength = np.array([_SEARCH, *machine, _WORDS]).T
-    strength[-1] /= max(said.sum(), 1)
+    fewer = min(said.sum(), len(said) - said.sum() - far)
+    words = _WORDS[0], _WORDS[1] / max(fewer, 1)
+    mean, strength = np.array([_SEARCH, *machine, words][: judged.shape[1]]).T
 
     def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         found = values[0] + judged @ values[1:]
