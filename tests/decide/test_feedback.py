@@ -114,7 +114,7 @@ def test_what_cannot_be_learned_from(tmp_path, change, words):
 
 
 def test_disputed_and_skipped_posts_are_left_out(tmp_path):
-    from siamese_news.decide.learning import read_verdicts
+    from siamese_news.decide.new_order import read_verdicts
 
     path = tmp_path / "labels.csv"
     path.write_text("post,label\na,yes\na,no\nb,skip\nc,1\nc,relevant\nd,0\n")

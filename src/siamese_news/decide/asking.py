@@ -23,7 +23,7 @@ def next_posts(
     mix: str = MIX,
     seed: int = 0,
 ) -> list[int]:
-    """Places of the posts to label next; never two copies of a text, nor a copy of a labelled one.
+    """Places of the posts to label next, in a random order; no two copies, none of labelled posts.
 
     Posts from the top alone teach little: nearly all are relevant, and those that are worded in
     another way are further down. So some are drawn at random from the best of the pool.
@@ -64,4 +64,4 @@ def next_posts(
             if groups[place] not in taken:
                 taken.add(groups[place])
                 found.append(place)
-    return found
+    return generator.permutation(found).tolist()
