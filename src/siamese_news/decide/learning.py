@@ -96,8 +96,8 @@ class Feedback:
         """What cross-validation says."""
         if not self.judged:
             return (
-                f"{self.relevant + self.other:,} labels of people ({self.relevant:,} relevant) are "
-                f"too few to judge the new order: {self.machine} counts {MACHINE:g} times as much "
+                f"{self.relevant + self.other:,} labels of people ({self.relevant:,} relevant) "
+                f"cannot judge the new order yet: {self.machine} counts {MACHINE:g} times as much "
                 "as the search, both standardised."
             )
         far = (

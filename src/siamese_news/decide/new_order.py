@@ -105,13 +105,17 @@ class LabelledResults:
         """
         scores, machine = self.table.column("score").to_numpy(), self.machine
         values = None if machine is None else machine.values
-        try:
-            words = PostWords.of(self.table.column("text").to_pylist())
-            found = learn(words, scores, self.verdicts, self._groups(), machine=values, seed=seed)
-        except TooFewLabels:
-            if values is None:
-                raise
+        if values is not None and all(self.verdicts.values()):
             found = unjudged(scores, self.verdicts, values)
+        else:
+            try:
+                words = PostWords.of(self.table.column("text").to_pylist())
+                groups = self._groups()
+                found = learn(words, scores, self.verdicts, groups, machine=values, seed=seed)
+            except TooFewLabels:
+                if values is None:
+                    raise
+                found = unjudged(scores, self.verdicts, values)
         return found if machine is None else replace(found, machine=machine.name)
 
     def remarks(self) -> list[str]:

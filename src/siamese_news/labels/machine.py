@@ -108,7 +108,13 @@ def _value(row: RawLabel) -> float | None:
     try:
         value = float(text.replace(",", "."))
     except ValueError:
-        said = row.verdict()
+        try:
+            said = row.verdict()
+        except InputError:
+            raise InputError(
+                f"{row.where}: the verdict is {row.label!r}; expected a number, or a label such as "
+                "yes or no"
+            ) from None
         return None if said in ("", SKIP) else float(said == YES)
     if not np.isfinite(value):
         raise InputError(f"{row.where}: the verdict is {row.label!r}; expected a finite number")
