@@ -1,9 +1,9 @@
 """What labels teach the order, replayed on labelled pools.
 
-``python -m benchmarks.learning --lists FOLDER [--seeds 2]``: average precision of the posts without
-a label after 20, 50, 100 and 300 labels, which `next_posts` asks for ten at a time and the qrels
-answer; the posts read until 95% are found; and the time of a step. ``--machines``: orders
-joined with machines of known error, and with all-MiniLM-L6-v2 on three lists.
+``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading machines]``:
+the time of a step; average precision of the posts without a label after 20, 50, 100 and 300 labels,
+which `next_posts` asks for ten at a time and the qrels answer; the posts read until 95% are found;
+and orders joined with machines of known error, and with all-MiniLM-L6-v2 on three lists.
 
 Lists, searched once and kept in FOLDER: each seed of ``events-dev``; 8 times 100 random fact checks
 of ``factcheck-dev`` as one list; ``usatoday-cnn``'s training events of 100 posts and more among
@@ -14,10 +14,12 @@ scikit-learn from the parameters of asreview 3.0.8: ELAS u4, its default, and EL
 """
 
 import argparse
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +30,14 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.dev_collections import big_pools
 from siamese_news.data.sources import open_posts_of, open_source
+from siamese_news.decide import learning
 from siamese_news.decide.asking import MIX, next_posts
 from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
 from siamese_news.search.searcher import Searcher
 
 SIZES = (20, 50, 100, 300)
 BATCH = 10
+READ = 3  # of the lists, each third is read until 95% are found
 
 FACT_CHECKS, DRAWS = 100, 8
 
@@ -272,6 +276,7 @@ def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
 def table(lists: Path, mix: str, seeds: int) -> None:
     found: dict[tuple[str, str, int], list[tuple[float, float]]] = defaultdict(list)
     for pool in ranked_pools(lists):
+        print(pool.group, pool.name, file=sys.stderr, flush=True)
         for seed in range(seeds):
             for size, name, got, search in replay(pool, mix, seed):
                 for group in {pool.group, "development lists"}:
@@ -293,7 +298,7 @@ def table(lists: Path, mix: str, seeds: int) -> None:
 def reading(lists: Path, mix: str) -> None:
     shares = (0.5, 0.8, 0.9, 0.95)
     found: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
-    for pool in ranked_pools(lists):
+    for pool in islice(ranked_pools(lists), None, None, READ):
         ranks = np.flatnonzero(pool.relevant) + 1
         needs = [int(np.ceil(share * len(ranks))) for share in shares]
         found[pool.group, "search"].append([int(ranks[need - 1]) for need in needs])
@@ -397,15 +402,20 @@ def machines(lists: Path, mix: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lists", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--mix", default=MIX)
-    parser.add_argument("--machines", action="store_true")
+    parts = ("speed", "learning", "reading", "machines")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
-    if options.machines:
-        return machines(options.lists, options.mix)
-    speed()
-    table(options.lists, options.mix, options.seeds)
-    reading(options.lists, options.mix)
+    if "speed" in options.parts:
+        speed()
+    learning._RESAMPLES = 2  # of the interval, which decides nothing
+    if "learning" in options.parts:
+        table(options.lists, options.mix, options.seeds)
+    if "reading" in options.parts:
+        reading(options.lists, options.mix)
+    if "machines" in options.parts:
+        machines(options.lists, options.mix)
 
 
 if __name__ == "__main__":

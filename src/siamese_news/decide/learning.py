@@ -24,7 +24,7 @@ LEAST = 3
 MACHINE = 1.0
 """What a machine's verdicts weigh next to the search, both standardised, before labels say."""
 
-_FOLDS, _RESAMPLES = 5, 1000
+_FOLDS, _RESAMPLES = 5, 400
 _SHOWN = 8
 _NATS = (
     1.0  # that a new order explains the labels better by, as Akaike's criterion asks of a weight
