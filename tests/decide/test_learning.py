@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score
 from siamese_news.decide import learning
 from siamese_news.decide.asking import next_posts
 from siamese_news.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news.errors import InputError
 
 
 def made(seed, *, telling, size=2400):
@@ -66,6 +67,16 @@ def test_relevant_posts_with_one_text_teach_nothing():
     words, scores, _ = made(0, telling=True)
     with pytest.raises(TooFewLabels, match="with 1 different texts"):
         learn(words, scores, dict.fromkeys(range(10), True), np.zeros(len(scores), int))
+
+
+def test_posts_without_words_and_labels_of_copies_alone_are_refused():
+    with pytest.raises(InputError, match="no words"):
+        PostWords.of(["", " "])
+    words = PostWords.of([f"text {n}" for n in range(30)])
+    relevant = np.arange(30) % 2 == 0
+    verdicts = dict(enumerate(relevant.tolist()))
+    with pytest.raises(TooFewLabels, match="copies of a few texts"):
+        learn(words, -np.arange(30.0), verdicts, np.where(relevant, np.arange(30), 0))
 
 
 def test_weights_are_where_the_loss_is_least():

@@ -26,9 +26,8 @@ MACHINE = 1.0
 
 _FOLDS, _RESAMPLES = 5, 400
 _SHOWN = 8
-_NATS = (
-    1.0  # that a new order explains the labels better by, as Akaike's criterion asks of a weight
-)
+# A new order explains labels better by so many nats (what Akaike's criterion asks of a weight).
+_NATS = 1.0
 _LOSS = 0.005  # of average precision, at most: noise, where both orders are nearly perfect
 # Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
 _FAR_POSTS, _FAR_RANK = 1500, 8000
@@ -36,8 +35,8 @@ _FINEST = 100  # ranks of the learned order that labels stand for each other in:
 _FAR_WEIGHT = 10  # together they weigh as much as the labelled ones that are not relevant, or this
 _FAR_RELEVANT = 0.05  # not where a larger share of the labelled posts there is relevant
 _STRENGTH = 3.0  # C of the regression on words
-# The prior of the weights of search, words and machine: means, and how much it counts. That of the
-# words counts less, the more relevant posts there are.
+# The priors of the weights of search and words: mean, and how much it counts. That of the words is
+# shared by the labels of the rarer kind. Words weigh at most so many times as much as the search.
 _SEARCH, _WORDS, _MOST = (1.0, 1.0), (0.0, 30.0), 4.0
 
 
@@ -151,12 +150,19 @@ class PostWords:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "PostWords":
-        """Read texts."""
+        """Read texts.
+
+        Raises:
+            InputError: where no text has a word.
+        """
         with needs("search", "learning from labels"):
             from sklearn.feature_extraction.text import TfidfVectorizer
 
         words = TfidfVectorizer(analyzer=Tokenizer(), sublinear_tf=True, dtype=np.float32)
-        features = words.fit_transform(texts)
+        try:
+            features = words.fit_transform(texts)
+        except ValueError as error:
+            raise InputError("the posts have no words; expected results with texts") from error
         return cls(features, words.get_feature_names_out())
 
 
@@ -211,6 +217,11 @@ def learn(
     folds = _folds(said, groups, generator)
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
+        if said[train].all() or not said[train].any():
+            raise TooFewLabels(
+                "the labelled posts are copies of a few texts; expected different texts among the "
+                "relevant and the other ones: label more first"
+            )
         unseen[~train] = _words(features, rows[train], said[train], weights[train])[0][rows[~train]]
     judged = np.stack([*(view[rows] for view in views), unseen], axis=1)
     for fold in range(int(folds.max()) + 1):
