@@ -121,7 +121,7 @@ def test_other_encodings_and_columns(tmp_path, encoding, column):
         ([("p1", 1), ("p2", 1)], "says 1 of all 2 posts"),
         ([("x1", 1), ("x2", 0)], "none of its 2 verdicts is of a post of the results"),
         ([("p1", "perhaps")], "gpt.csv:2: the verdict is 'perhaps'"),
-        ([("p1", "nan")], "expected a finite number"),
+        ([("p1", "nan")], "expected a number below"),
         ([("", 1)], "gpt.csv:2: has no post"),
         ([], "none of its 0 verdicts"),
     ],

@@ -15,6 +15,9 @@ COLUMNS = ("verdict", "label", "probability", "score")
 """Where a file may have the verdicts; the first of these counts."""
 
 
+_LARGEST = 1e15
+
+
 @dataclass(frozen=True, slots=True)
 class MachineVerdicts:
     """What something else says of posts.
@@ -116,6 +119,8 @@ def _value(row: RawLabel) -> float | None:
                 "yes or no"
             ) from None
         return None if said in ("", SKIP) else float(said == YES)
-    if not np.isfinite(value):
-        raise InputError(f"{row.where}: the verdict is {row.label!r}; expected a finite number")
+    if not abs(value) < _LARGEST:
+        raise InputError(
+            f"{row.where}: the verdict is {row.label!r}; expected a number below {_LARGEST:g}"
+        )
     return value / 100 if row.label.strip().endswith("%") else value
