@@ -97,7 +97,7 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
     ("change", "words"),
     [
         (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]),
-         "at least 10"),
+         "at least 3"),
         (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
         (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of the labeled"),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
@@ -114,7 +114,7 @@ def test_what_cannot_be_learned_from(tmp_path, change, words):
 
 
 def test_disputed_and_skipped_posts_are_left_out(tmp_path):
-    from siamese_news.decide.learning import read_verdicts
+    from siamese_news.decide.new_order import read_verdicts
 
     path = tmp_path / "labels.csv"
     path.write_text("post,label\na,yes\na,no\nb,skip\nc,1\nc,relevant\nd,0\n")

@@ -41,7 +41,7 @@ def commands(served):
 def test_a_learned_order_is_what_the_command_writes_and_is_off_without_labels(project):
     served, truth, folder = project
     status, content = served.ask("/api/learn", {})
-    assert status == 400 and "at least 10" in json.loads(content)["error"]
+    assert status == 400 and "at least 3" in json.loads(content)["error"]
     label(served, truth, random.Random(1).sample(sorted(truth), 120))
     found = served.json("/api/learn", {})
     assert found["helps"] and "cross-validated" in found["sentence"]

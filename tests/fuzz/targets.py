@@ -368,8 +368,9 @@ def _labelled(place: Path, ending: str) -> bytes:
 
 
 def sheets(data: bytes) -> None:
-    """A sheet of labels."""
+    """A sheet of labels, and the same as a machine's verdicts."""
     from siamese_news.decide.plan.files import SEAL, read_sealed
+    from siamese_news.labels.machine import read_machine
     from siamese_news.labels.matching import SampledPosts, read_labels
 
     choices, place = Choices(data), _sampled()
@@ -385,6 +386,8 @@ def sheets(data: bytes) -> None:
     with suppress(InputError):
         seal = read_sealed(place / "sheet.plan.json", "plan")[SEAL]
         read_labels([path], SampledPosts(place / "sheet.drawn.jsonl", seal)).remarks()
+    with suppress(InputError):
+        read_machine(path, "machine", [f"p{n}" for n in range(120)]).sentence()
 
 
 def sealed(data: bytes) -> None:

@@ -5,6 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.simulation.precision import interval
 from siamese_news.labels.journal import LabelJournal
 
 
@@ -40,12 +44,9 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
         first: labels 0 and 1 of the first annotator.
         second: of the second one, of the same posts.
     """
-    from scipy.stats import beta
-
     count = len(first)
     differ = sum(a != b for a, b in zip(first, second, strict=True))
-    low = float(beta.ppf(0.025, differ, count - differ + 1)) if differ else 0.0
-    high = float(beta.ppf(0.975, differ + 1, count - differ)) if differ < count else 1.0
+    low, high = interval(differ, count, 0.95)
     return Agreement(
         count,
         differ,
@@ -128,3 +129,44 @@ def agreements(log: LabelJournal) -> Agreements | None:
     pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
     found = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
     return Agreements(found, len(units), len(names), krippendorff(units))
+
+
+_BANDS = 3
+
+
+def machine_lines(
+    relevant: NDArray[np.bool_], machine: NDArray[np.bool_], ranks: NDArray[np.int64]
+) -> list[str]:
+    """How a machine's labels agree with those of people, in all and by rank in the search's order.
+
+    Args:
+        relevant: (n,) what people say.
+        machine: (n,) what it says.
+        ranks: (n,) of the posts, from 1.
+    """
+    order = np.argsort(ranks)
+    parts = [("", order)]
+    if len(order) >= 10 * _BANDS:
+        parts += [
+            (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
+            for part in np.array_split(order, _BANDS)
+        ]
+    found = []
+    for where, part in parts:
+        said, own = relevant[part], machine[part]
+        both = int((said & own).sum())
+        alpha = krippendorff(np.stack([said, own], axis=1).astype(int).tolist())
+        shown = "not defined" if alpha is None else f"{alpha:.3f}"
+        found.append(
+            f"{len(part):,} posts labelled by people{where}: precision "
+            f"{_share(both, int(own.sum()))}, recall {_share(both, int(said.sum()))}, "
+            f"Krippendorff's alpha {shown}"
+        )
+    return found
+
+
+def _share(hits: int, count: int) -> str:
+    if not count:
+        return "not defined (0 of 0)"
+    low, high = interval(hits, count, 0.95)
+    return f"{hits / count:.3f} ({hits:,} of {count:,}; 95% interval {low:.3f} to {high:.3f})"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.learning import learn_order
+from siamese_news.decide.new_order import learn_order
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError

@@ -68,8 +68,12 @@ def _verdict(label: str) -> str | None:
     return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 
-def read_rows(path: Path) -> Iterator[RawLabel]:
+def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLabel]:
     """The rows of a file of labels.
+
+    Args:
+        path: the file.
+        columns: where the label is; the first of these that the file has.
 
     Raises:
         InputError: for a missing file, one that is no sheet, and labels in a wrong column.
@@ -83,9 +87,9 @@ def read_rows(path: Path) -> Iterator[RawLabel]:
             article, _, post = given.post.rpartition("\t")
             yield RawLabel(f"{path}:{given.number}", "", post, article, given.label, "", None)
     elif start == "{":
-        yield from _json_lines(path, text)
+        yield from _json_lines(path, text, columns)
     else:
-        yield from _table(path, text)
+        yield from _table(path, text, columns)
 
 
 def _decoded(path: Path) -> str:
@@ -106,7 +110,7 @@ def _decoded(path: Path) -> str:
     return text
 
 
-def _table(path: Path, text: str) -> Iterator[RawLabel]:
+def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
     header = text.splitlines()[0]
     delimiter = max(",;\t", key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -119,21 +123,38 @@ def _table(path: Path, text: str) -> Iterator[RawLabel]:
     except csv.Error as error:
         raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
     names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
-    if "label" not in names or not {"key", "post"} & set(names):
-        raise InputError(
-            f"{path}:1: the columns are {', '.join(names) or 'none'}; expected label, and key or "
-            "post, as in the sheet that sample wrote"
-        )
-    _refuse_wrong_column(path, names, [(number, cells) for number, cells in rows if any(cells)])
+    column = _column(f"{path}:1", "columns", names, columns)
+    _refuse_wrong_column(
+        path, names, column, [(number, cells) for number, cells in rows if any(cells)]
+    )
     for number, cells in rows:
         if any(cell.strip() for cell in cells):
             row = dict(zip(names, cells, strict=False))
-            yield _raw(f"{path}:{number}", {k: unguarded(v).strip() for k, v in row.items()})
+            plain = {k: unguarded(v).strip() for k, v in row.items()}
+            yield _raw(f"{path}:{number}", plain | {"label": plain.get(column, "")})
 
 
-def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, list[str]]]) -> None:
+def _column(where: str, what: str, names: Iterable[str], columns: Sequence[str]) -> str:
+    """The column that the labels are in.
+
+    Raises:
+        InputError: where there is none, or nothing that says of which posts they are.
+    """
+    names = list(names)
+    column = next((name for name in columns if name in names), None)
+    if column is None or not {"key", "post"} & set(names):
+        raise InputError(
+            f"{where}: the {what} are {', '.join(names) or 'none'}; expected "
+            f"{' or '.join(columns)}, and key or post, as in the sheet that sample wrote"
+        )
+    return column
+
+
+def _refuse_wrong_column(
+    path: Path, names: list[str], column: str, rows: list[tuple[int, list[str]]]
+) -> None:
     """Where the column of labels is empty and another one looks as if they were there."""
-    own = names.index("label")
+    own = names.index(column)
     if any(len(cells) > own and cells[own].strip() for _, cells in rows):
         return
     width = max((len(cells) for _, cells in rows), default=0)
@@ -149,7 +170,7 @@ def _refuse_wrong_column(path: Path, names: list[str], rows: list[tuple[int, lis
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
                 f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column "
-                "'label' is empty; move the labels there"
+                f"'{column}' is empty; move the labels there"
             )
 
 
@@ -169,7 +190,7 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
+def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -186,10 +207,8 @@ def _json_lines(path: Path, text: str) -> Iterator[RawLabel]:
                 **(meta if isinstance(meta, dict) else {}),
                 "text": row.get("text"), "label": row.get("answer"),
             }  # fmt: skip
-        elif "label" not in row or not {"key", "post"} & set(row):
-            raise InputError(
-                f"{where}: the fields are {', '.join(row)}; expected key or post, and label"
-            )
+        else:
+            row["label"] = row[_column(where, "fields", row, columns)]
         yield _raw(where, row)
 
 

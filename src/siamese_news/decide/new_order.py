@@ -1,0 +1,210 @@
+"""Results with labels of people and of a machine, and the posts in the order learned from them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.agreement import machine_lines
+from siamese_news.decide.asking import next_posts
+from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.errors import InputError
+from siamese_news.labels.journal import SKIP, YES
+from siamese_news.labels.machine import MachineVerdicts, read_machine
+from siamese_news.labels.results import Unit, read_table
+from siamese_news.labels.sheets import read_rows
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.provenance import provenance
+
+BEFORE = "rank_before"
+"""The column with the rank in the order of the search."""
+
+KEY = "id:"
+"""What a key of `next_units` begins with, so that no spreadsheet takes it for a number."""
+
+
+def read_verdicts(
+    paths: Sequence[Path], say: Callable[[str], None] | None = None
+) -> dict[str, bool]:
+    """Posts with the one thing that all their labels say; skipped and disputed posts are left out.
+
+    Args:
+        paths: sheets, or any files with the columns post and label.
+        say: is told how many posts are disputed.
+
+    Raises:
+        InputError: with ``path:line``, for a label that is none.
+    """
+    said: dict[str, set[bool]] = {}
+    for path in paths:
+        for row in read_rows(path):
+            if (value := row.verdict()) and value != SKIP:
+                post = row.key[len(KEY) :] if row.key.startswith(KEY) else row.post
+                said.setdefault(post, set()).add(value == YES)
+    disputed = [post for post, values in said.items() if len(values) > 1]
+    if disputed and say is not None:
+        say(f"labels of {len(disputed):,} posts contradict each other; not used: {disputed[0]}, …")
+    return {post: value for post, (value, *others) in said.items() if not others}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledResults:
+    """One list of posts, and what people and a machine say of them.
+
+    Attributes:
+        path: Parquet with one list of posts and their texts.
+        table: what is in it.
+        verdicts: place of a labelled post -> whether it is relevant.
+        missing: labelled posts that it does not have; they are not used.
+        machine: the verdicts of a machine.
+    """
+
+    path: Path
+    table: Any
+    verdicts: Mapping[int, bool]
+    missing: int
+    machine: MachineVerdicts | None
+
+    @classmethod
+    def read(
+        cls, path: Path, verdicts: Mapping[str, bool], machine: tuple[Path, str] | None = None
+    ) -> "LabelledResults":
+        """Read results.
+
+        Args:
+            path: see the class.
+            verdicts: ids of posts to whether they are relevant.
+            machine: a file of a machine's verdicts, and its name.
+
+        Raises:
+            InputError: for results that cannot be used, labels of other posts; see `read_machine`.
+        """
+        table = read_table(path)
+        if BEFORE in table.column_names:
+            raise InputError(
+                f"{path}: is an order learned from labels, which cannot judge it again; expected "
+                "the results of the search, and all labels"
+            )
+        posts = table.column("post").to_pylist()
+        places = {post: place for place, post in enumerate(posts)}
+        known = {places[post]: said for post, said in verdicts.items() if post in places}
+        if verdicts and not known:
+            raise InputError(f"{path}: has none of the labeled posts; check both files")
+        given = read_machine(*machine, posts) if machine else None
+        return cls(path, table, known, len(verdicts) - len(known), given)
+
+    def learn(self, seed: int = 0) -> Feedback:
+        """Learn the new order.
+
+        Raises:
+            TooFewLabels: see `learning.learn`; not where there is a machine.
+        """
+        scores, machine = self.table.column("score").to_numpy(), self.machine
+        values = None if machine is None else machine.values
+        if values is not None and all(self.verdicts.values()):
+            found = unjudged(scores, self.verdicts, values)
+        else:
+            try:
+                words = PostWords.of(self.table.column("text").to_pylist())
+                groups = self._groups()
+                found = learn(words, scores, self.verdicts, groups, machine=values, seed=seed)
+            except TooFewLabels:
+                if values is None:
+                    raise
+                found = unjudged(scores, self.verdicts, values)
+        return found if machine is None else replace(found, machine=machine.name)
+
+    def remarks(self) -> list[str]:
+        """What a user should know about labels and verdicts, and how far they agree."""
+        found = []
+        if self.missing:
+            found.append(f"{self.missing:,} labelled posts are not in {self.path}; not used")
+        if self.machine is None:
+            return found
+        found.append(self.machine.sentence())
+        values = self.machine.values
+        both = np.array([n for n in self.verdicts if not np.isnan(values[n])], np.int64)
+        if not len(both):
+            return [*found, "No post with a verdict has a label of people: nothing compares them."]
+        if self.machine.cut is None:
+            return [*found, "Scores have no cut, so precision, recall and alpha are not defined."]
+        said = np.array([self.verdicts[n] for n in both.tolist()])
+        ranks = self.table.column("rank").to_numpy()[both]
+        return found + machine_lines(said, values[both] >= self.machine.cut, ranks)
+
+    def next_units(
+        self, found: Feedback | None, count: int, mix: str, seed: int
+    ) -> list[tuple[str, Unit]]:
+        """The posts to label next, with their keys; see `asking.next_posts`."""
+        used = found is not None and found.helps
+        places = next_posts(
+            found.scores if found and used else self.table.column("score").to_numpy(),
+            found.odds if found and used else None,
+            self._groups(), np.array(sorted(self.verdicts), np.int64), count, mix=mix, seed=seed,
+        )  # fmt: skip
+        posts, texts = self.table.column("post"), self.table.column("text")
+        links = self.table.column("link") if "link" in self.table.column_names else None
+        units = []
+        for place in places:
+            post, text = posts[place].as_py(), texts[place].as_py()
+            link = (links[place].as_py() if links else None) or ""
+            units.append((KEY + post, Unit(post, post, text=text, link=link)))
+        return units
+
+    def _groups(self) -> NDArray[np.int64]:
+        """(N,) the clusters of near-duplicates; without them posts with one text."""
+        table = self.table
+        if "cluster" in table.column_names and not table.column("cluster").null_count:
+            return np.asarray(table.column("cluster").to_numpy())
+        texts = [" ".join(text.lower().split()) for text in table.column("text").to_pylist()]
+        return np.unique(texts, return_inverse=True)[1]
+
+
+def learn_order(
+    results: Path, verdicts: Mapping[str, bool], out: Path, *, command_line: str
+) -> Feedback:
+    """Learn from labels, and write the posts in the learned order where it helps.
+
+    Args:
+        results: see `LabelledResults`.
+        verdicts: ids of posts to whether they are relevant.
+        out: the same posts in the learned order.
+        command_line: that does this, to be kept in ``<out>.meta.json``.
+
+    Raises:
+        InputError: for results that cannot be used, and labels that teach nothing.
+    """
+    read = LabelledResults.read(results, verdicts)
+    found = read.learn()
+    if found.helps:
+        write_order(out, read, found, command_line)
+    return found
+
+
+def write_order(path: Path, read: LabelledResults, found: Feedback, command_line: str) -> None:
+    """Write the posts in the learned order, with their former ranks; what is known beside them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = read.table
+    scores = np.round(found.scores, 6)
+    order = np.lexsort([table.column("rank").to_numpy(), -scores])
+    ranks = table.column("rank")
+    table = table.set_column(table.column_names.index("score"), "score", pa.array(scores))
+    table = table.append_column(BEFORE, ranks).take(pa.array(order))
+    new = pa.array(np.arange(1, len(table) + 1))
+    table = table.set_column(table.column_names.index("rank"), "rank", new)
+    with atomic_write(path, "wb") as stream:
+        pq.write_table(table, stream, compression="zstd", row_group_size=65_536)
+    meta = {
+        "command": command_line,
+        "provenance": provenance(),
+        "feedback": found.plain() | {"of": read.path.name, "remarks": read.remarks()},
+    }
+    with atomic_write(path.with_name(path.name + ".meta.json")) as stream:
+        json.dump(meta, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
