@@ -164,15 +164,18 @@ def test_the_joined_order_can_be_certified_by_labels_of_people_alone(tmp_path, t
         "--budget", "100", "--at-least", "900",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
-    rows = list(csv.DictReader(sheet.open(encoding="utf-8-sig")))
-    for row in rows:
-        row["label"] = int(truth[row["post"]])
-    with sheet.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    done = run("certify", "--labels", sheet)
-    assert done.exit_code == 0, done.stderr
-    kept, right = map(int, re.findall(r"(\d+) of 900 .* at least (\d+)", done.stdout)[0])
-    best = pq.read_table(tmp_path / "joined.parquet").column("post").to_pylist()[:kept]
-    assert kept > 100 and sum(truth[post] for post in best) >= right >= 0.8 * kept
+    given = []
+    while sheet.exists():  # a certificate asks for more labels until they are enough
+        rows = list(csv.DictReader(sheet.open(encoding="utf-8-sig")))
+        with sheet.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows({**row, "label": int(truth[row["post"]])} for row in rows)
+        given += ["--labels", sheet]
+        done = run("certify", *given)
+        assert done.exit_code == 0, done.stderr
+        sheet = tmp_path / f"sheet.{len(given) // 2 + 1}.csv"
+    kept, right = map(int, re.findall(r"(\d+) of 900 .* [Aa]t least (\d+)", done.stdout)[0])
+    listed = list(csv.DictReader((tmp_path / "sheet.certificate.csv").open(encoding="utf-8-sig")))
+    assert kept == len(listed) > 100
+    assert sum(truth[row["post"]] for row in listed) >= right >= 0.8 * kept

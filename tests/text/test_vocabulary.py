@@ -109,7 +109,7 @@ def test_what_is_written_is_read_back(
         (["a", ""], "word 2: an empty word"),
         (["a\nb"], "line feed"),
         (["a", "\ud800"], "not valid Unicode"),
-        (["a", 5], "no string"),
+        (["a", 5], "is not a string"),
         ("abc", "one string"),
     ],
 )
