@@ -90,7 +90,7 @@ def kept_rows(
     texts = len(seeds.texts)
     for block in pool.parts(scorer, texts, opened.window, wanted=wanted, done=done):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, seeds, block, scores[0], best, least, query)
+        yield block, scores, _lines(scorer, seeds, block, scores[0], best, query)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
@@ -99,21 +99,35 @@ def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.save()
 
 
-def _lines(
+def _lines(scorer: Scorer, seeds: Seeds, block: Scored, *more: Any) -> list[bytes]:
+    rows = rows_over(scorer, seeds, block.posts, *more)
+    return [orjson.dumps(row) + b"\n" for row in rows]
+
+
+def rows_over(
     scorer: Scorer,
     seeds: Seeds,
-    block: Scored,
+    posts: Sequence[Post],
     scores: np.ndarray,
     best: np.ndarray,
-    least: int,
     query: Query,
-) -> list[bytes]:
-    lines = []
-    columns = np.flatnonzero(scores >= least).tolist()
-    terms = scorer.matched_terms([block.posts[column].text for column in columns])
+) -> Iterator[dict[str, Any]]:
+    """A row for each post that reaches the threshold, with its score in millionths.
+
+    Args:
+        scorer: which gave the scores.
+        seeds: one list over all of them.
+        posts: P posts.
+        scores: (P,) in millionths, as `Seeds.combine` gives them.
+        best: (P,) the rows of the seeds that they are nearest to.
+        query: what is asked.
+    """
+    assert query.threshold is not None
+    columns = np.flatnonzero(scores >= round(query.threshold * MILLION)).tolist()
+    terms = scorer.matched_terms([posts[column].text for column in columns])
     for column, own in zip(columns, terms, strict=True):
-        post = block.posts[column]
-        row = {
+        post = posts[column]
+        yield {
             "article": seeds.articles[int(best[column])].id,
             "score": int(scores[column]),
             "post": post.id,
@@ -125,8 +139,6 @@ def _lines(
             "terms": own,
             "author": query.author_of(post),
         }
-        lines.append(orjson.dumps(row) + b"\n")
-    return lines
 
 
 def write_filtered(

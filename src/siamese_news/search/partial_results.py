@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, is_stream, naming
+from siamese_news.utils.files import GrowingFile, atomic_write, is_stream
 
 _SECONDS = 1.0  # between two records of how far it is
 _RECORD = 0.02  # how long one takes at most before there are fewer of them
@@ -111,22 +110,19 @@ class PartialResults:
         self.progress = Progress()
         if self._state.exists():
             self._continue(resume)
-        # "a" would write at the end, wherever the state says that the end is.
-        self._stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        remedy = f"remove it and {self._state.name} to start over"
+        self._rows = GrowingFile(self.path, self.progress.size, remedy)
         try:
-            self._cut()
             self._saved = self._took = 0.0
             self.save()
         except BaseException:
-            self._stream.close()
+            self._rows.close()
             raise
 
     def append(self, rows: Sequence[bytes]) -> None:
         """Add lines of one block, each with its end."""
-        data = b"".join(rows)
-        with naming(self.path):
-            self._stream.write(data)
-        self.progress.size += len(data)
+        self._rows.append(b"".join(rows))
+        self.progress.size = self._rows.size
         self.progress.rows += len(rows)
 
     @property
@@ -138,9 +134,7 @@ class PartialResults:
     def save(self) -> None:
         """Record `progress`."""
         started = time.monotonic()
-        with naming(self.path):
-            self._stream.flush()
-        os.fsync(self._stream.fileno())
+        self._rows.sync()
         state = asdict(self.progress)
         state["scorer"] = base64.b64encode(self.progress.scorer).decode()
         with atomic_write(self._state) as stream:
@@ -153,11 +147,11 @@ class PartialResults:
         """Close the files, and keep them for a later run if anything was done."""
         if self._nothing:
             self.remove()
-        self._stream.close()
+        self._rows.close()
 
     def remove(self) -> None:
         """Remove the files once the results are written."""
-        self._stream.close()
+        self._rows.close()
         self._state.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
@@ -179,16 +173,6 @@ class PartialResults:
                 f"{self.path}: was made with other {said}; resume with the same command, or remove "
                 f"it and {self._state.name} to start over"
             )
-
-    def _cut(self) -> None:
-        size = os.fstat(self._stream.fileno()).st_size
-        if size < self.progress.size:
-            raise InputError(
-                f"{self.path}: has {size:,} bytes, expected at least {self.progress.size:,}; "
-                f"it was changed: remove it and {self._state.name} to start over"
-            )
-        self._stream.truncate(self.progress.size)
-        self._stream.seek(self.progress.size)
 
     def _read(self) -> tuple[dict[str, Any], Progress]:
         try:

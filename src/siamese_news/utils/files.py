@@ -119,6 +119,51 @@ def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]
         binary.close()
 
 
+class GrowingFile:
+    """A file that rows are added to; what lies behind its committed size is cut off on opening.
+
+    Args:
+        path: the file, made if it is missing.
+        size: bytes that were committed.
+        remedy: what to do where it has fewer.
+
+    Attributes:
+        size: bytes that were committed or added.
+
+    Raises:
+        InputError: it has fewer bytes than were committed.
+    """
+
+    def __init__(self, path: Path, size: int, remedy: str) -> None:
+        self.path, self.size = path, size
+        # "a" would write at the end, wherever the committed end is.
+        self._stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        have = os.fstat(self._stream.fileno()).st_size
+        if have < size:
+            self._stream.close()
+            raise InputError(
+                f"{path}: has {have:,} bytes, expected at least {size:,}; it was changed: {remedy}"
+            )
+        self._stream.truncate(size)
+        self._stream.seek(size)
+
+    def append(self, data: bytes) -> None:
+        """Add rows; they are on the disk after `sync`."""
+        with naming(self.path):
+            self._stream.write(data)
+        self.size += len(data)
+
+    def sync(self) -> None:
+        """Put all rows on the disk."""
+        with naming(self.path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
 def file_sha256(path: str | Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal.
 
