@@ -19,6 +19,7 @@ from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
 from siamese_news.cli.simulate import simulate
 from siamese_news.cli.values import Commands, ManyValues
+from siamese_news.cli.watch import watch
 
 app = typer.Typer(
     cls=Commands,
@@ -50,7 +51,7 @@ def _root(
 
 
 for command in (
-    rank, filter, explain, index, keywords, rerank, report,
+    rank, filter, watch, explain, index, keywords, rerank, report,
     sample, annotate, certify, audit, feedback, simulate,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)

@@ -214,7 +214,8 @@ def asks(
             said = {name: value for name, value in asked.items() if value is not None}
             with bad_input_exits(hint), _timed(timing):
                 if "key" in said:
-                    check_output(said.get("out"), [said["key"]], force=values["force"])
+                    # The command checks the rest.
+                    check_output(said.get("out"), [said["key"]], force=True)
                     said["key"] = read_key(said["key"])
                 function(replace(unsaid, **said), **values)
 

@@ -193,12 +193,9 @@ def input_paths(
 def _files(source: str, suffixes: Sequence[str], unknown: list[Path] | None) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        whole = sorted(p for p in path.rglob("*") if p.is_file())
-        shown = [p for p in whole if not _is_hidden(p.relative_to(path))]
-        found = [p for p in shown if _is_data(p.relative_to(path), suffixes)]
+        found, others = folder_files(path, suffixes)
         if unknown is not None:
-            chosen = set(found)
-            unknown.extend(p for p in shown if p not in chosen)
+            unknown.extend(others)
         if not found:
             raise InputError(
                 f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
@@ -219,6 +216,15 @@ def _files(source: str, suffixes: Sequence[str], unknown: list[Path] | None) -> 
             "(HTML only) and name the saved file: nothing is fetched from the network here"
         )
     raise InputError(f"{source}: no such file; check the path")
+
+
+def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """The files of a folder by name that have one of the endings, and the others; none hidden."""
+    whole = sorted(p for p in folder.rglob("*") if p.is_file())
+    shown = [p for p in whole if not _is_hidden(p.relative_to(folder))]
+    found = [p for p in shown if _is_data(p.relative_to(folder), suffixes)]
+    chosen = set(found)
+    return found, [p for p in shown if p not in chosen]
 
 
 def plain_suffix(name: str | Path) -> str:

@@ -64,6 +64,19 @@ class Rejection:
     row: str
 
 
+def line_of(rejection: Rejection) -> bytes:
+    """A rejected row as a line of JSON."""
+    record = {
+        "source": rejection.source,
+        "line": rejection.line,
+        "reason": rejection.bad.reason,
+        "detail": rejection.bad.message,
+        "row": rejection.row,
+    }
+    text = json.dumps(record, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
 def shown(row: Any) -> str:
     """The beginning of a row, whatever it is."""
     if isinstance(row, bytes):
@@ -99,15 +112,7 @@ class RejectedFile:
         if self._stream is None:
             self._open()
         assert self._stream is not None
-        record = {
-            "source": rejection.source,
-            "line": rejection.line,
-            "reason": rejection.bad.reason,
-            "detail": rejection.bad.message,
-            "row": rejection.row,
-        }
-        text = json.dumps(record, ensure_ascii=False) + "\n"
-        self._stream.write(text.encode("utf-8", "backslashreplace").decode())
+        self._stream.write(line_of(rejection).decode())
 
     def close(self, error: BaseException | None = None) -> None:
         """Put the file in its place; after an error, leave what was there before."""

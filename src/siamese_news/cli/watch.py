@@ -1,0 +1,203 @@
+"""``siamese-news watch``."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siamese_news.cli.options import asks
+from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
+from siamese_news.cli.reading import echo, open_index_of, read_seeds, say_posts
+from siamese_news.search.query import FILTER, Query
+from siamese_news.search.threads import use_threads
+
+if TYPE_CHECKING:
+    from siamese_news.data.records import Post
+    from siamese_news.model.loading import AnyModel
+    from siamese_news.search.seeds import Seeds
+    from siamese_news.search.watch.sources import Batch, Cursor
+
+_RESUME = "run the same command again to continue"
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+@asks(
+    FILTER,
+    needs=("articles", "threshold", "out"),
+    without=(
+        "posts", "index", "top", "one_story", "after", "before", "dated_only", "dedupe", "map",
+        "bom", "format", "strict", "second_look", "second_look_posts",
+    ),
+    hint=_RESUME,
+)  # fmt: skip
+def watch(
+    query: Query,
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="jetstream|stdin|FOLDER",
+            help="Where posts come from: Bluesky's Jetstream (or the ws:// address of another "
+            "one), JSON lines on standard input, or a folder whose files are still being written.",
+        ),
+    ],
+    force: ForceOption = False,
+    warm_start: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="POOL",
+            help="Posts from before, or an index of them: what is rare in them counts from the "
+            "first post on, and drift from them raises an alarm.",
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=10,
+            help="Number of posts, the last ones, that decide what is rare and expand the seeds "
+            "(default: 1,000,000). Scores are settled anew every tenth of it.",
+        ),
+    ] = None,
+    window_days: Annotated[
+        float | None,
+        typer.Option(min=0, help="Leave out of the window what is older than this, too."),
+    ] = None,
+    rotate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE|day",
+            help="Begin a new part (found-0001.jsonl, …) after so much, such as 100MB, or each "
+            "day (UTC).",
+        ),
+    ] = None,
+    alarm_rate: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Chance of a false alarm about drift over the whole stream, at most."
+        ),
+    ] = 0.01,
+    idle: Annotated[
+        float | None,
+        typer.Option(min=0, help="End after so many seconds without a post (default: never)."),
+    ] = None,
+) -> None:
+    """Keep the posts over a threshold as they come in, for weeks.
+
+    Example: siamese-news watch --articles seeds/ --source jetstream --threshold 0.3
+    --out found.jsonl
+
+    Each post is scored once, by what the posts before it teach, and its row never changes.
+
+    After Ctrl-C, kill -9 or a full disk, the same command continues; no post is lost or repeated.
+
+    Exit codes: 0 the source ended, 1 output cannot be written, 2 bad input, 130 interrupted.
+    """
+    from siamese_news.errors import InputError
+    from siamese_news.search.opening import open_query
+    from siamese_news.search.partial_results import output_lock
+    from siamese_news.search.watch.watcher import Settings, Watch
+    from siamese_news.search.watch.window import WINDOW
+    from siamese_news.utils.files import is_stream
+
+    use_threads(query.threads)
+    query = format_of(query, None)
+    out = query.out
+    assert out is not None
+    if query.format != "jsonl" or is_stream(out) or out.suffix == ".gz":
+        raise InputError(f"--out {out}: expected the name of a file that ends in .jsonl")
+    settings = Settings(
+        source=source, window=window or WINDOW, days=window_days, rotate=_rotation(rotate),
+        alarm_rate=alarm_rate, idle=idle,
+    )  # fmt: skip
+    if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
+        read = files_read(articles=[*query.articles, *query.negatives], model=query.model)
+        for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):
+            empty = path.exists() and not path.stat().st_size  # left by a run that did not begin
+            check_output(path, read, force=force or empty)
+    seeds = read_seeds(query)
+    with output_lock(out):
+        opened = open_query(query, seeds)
+        watch = Watch(opened, lambda: _reread(query), settings, echo)
+        try:
+            batches = _batches(source, watch.cursor, query)
+            if watch.fresh:
+                watch.begin(_warm(warm_start or [], query, opened.model))
+            else:
+                echo(f"{out}: continues after {watch.counts['read']:,} posts")
+            echo(
+                f"scores {watch.state} are settled by the last {settings.window:,} posts"
+                + (f" and {settings.days:g} days" if settings.days else "")
+                + ", anew at every tenth of them"
+            )
+            watch.run(batches)
+        finally:
+            watch.close()
+    echo(f"{out}: {watch.counts['found']:,} of {watch.counts['read']:,} posts")
+
+
+def _rotation(said: str | None) -> int | str | None:
+    from siamese_news.errors import InputError
+
+    if said is None or said == "day":
+        return said
+    found = re.fullmatch(r"(\d+) ?(KB|MB|GB)", said)
+    if not found or not int(found[1]):
+        raise InputError(f"--rotate is {said!r}; expected day, or a size such as 100MB or 1GB")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
+    """The source, from the cursor on."""
+    from siamese_news.errors import InputError
+    from siamese_news.search.watch.sources import Folder, standard_input
+
+    fields = query.reading()
+    if source in ("stdin", "-"):
+        if "-" in (*query.articles, *query.negatives):
+            raise InputError("standard input (-) is named twice; expected the posts alone there")
+        return standard_input(cursor, fields)
+    if source == "jetstream" or "://" in source:
+        from siamese_news.search.watch.jetstream import PUBLIC, jetstream
+
+        return jetstream(PUBLIC if source == "jetstream" else source, cursor, fields)
+    folder = Path(source)
+    if not folder.is_dir():
+        raise InputError(
+            f"--source {source}: is not a folder; expected jetstream, stdin, or an existing folder "
+            "(a file: siamese-news watch --source stdin < FILE)"
+        )
+    assert query.out is not None
+    if query.out.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"--out {query.out}: is in the folder that is watched; name another one")
+    return iter(Folder(folder, cursor, fields))
+
+
+def _warm(sources: list[str], query: Query, model: "AnyModel") -> "Iterable[Post]":
+    """The posts of files, or of an index."""
+    from siamese_news.data.readers import open_posts
+    from siamese_news.errors import InputError
+    from siamese_news.search.index.manifest import NAME
+
+    if not sources:
+        return ()
+    if "-" in sources:
+        raise InputError("--warm-start - is not read; save the posts to a file and name that")
+    if len(sources) == 1 and (Path(sources[0]) / NAME).exists():
+        return open_index_of(Path(sources[0]), model)
+    posts = open_posts(sources, **query.reading())
+    say_posts(posts)
+    return posts
+
+
+def _reread(query: Query) -> "Seeds":
+    """The seeds as their files are now."""
+    from siamese_news.data.articles import read_articles
+    from siamese_news.search.seeds import Seeds
+
+    def keep(reason: str) -> None:
+        pass
+
+    negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
+    articles = read_articles(query.articles, set_aside=keep)
+    return Seeds(articles, negatives, query.one_story, query.aggregate)

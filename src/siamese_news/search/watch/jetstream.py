@@ -1,0 +1,138 @@
+"""Bluesky's Jetstream, or another websocket that sends its events."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from siamese_news.data.lines import LINE_CAP
+from siamese_news.errors import InputError
+from siamese_news.search.watch.sources import TICK, Batch, Cursor, Event, LineReader
+from siamese_news.utils.extras import needs
+
+PUBLIC = "wss://jetstream2.us-east.bsky.network/subscribe?wantedCollections=app.bsky.feed.post"
+"""A public server, asked for posts alone."""
+
+_EVENT = b'{"did": "did:plc:a", "time_us": 1, "kind": "identity"}\n'
+_OVERLAP = 5_000_000  # microseconds that are read again, for events come a little out of order
+_AHEAD = 60  # seconds that a server's clock may be ahead of ours
+_TOGETHER, _COLLECT = 1_000, 0.5  # messages of a batch, and seconds that it is waited for
+
+
+def jetstream(
+    address: str,
+    cursor: Cursor,
+    fields: Mapping[str, Any],
+    *,
+    stall: float = 60.0,
+    pauses: tuple[float, float] = (1.0, 60.0),
+) -> Iterator[Batch]:
+    """Events as they come; a lost connection is opened again, for as long as it takes.
+
+    Each connection asks for what came since five seconds before the last event; what comes twice is
+    known by its id. Where the oldest event of the answer is newer than the last one, the server no
+    longer has those between: a gap.
+
+    Args:
+        address: ``ws://`` or ``wss://``.
+        cursor: what an earlier run committed; empty for none.
+        fields: how posts are read.
+        stall: seconds without an event after which the connection is opened again.
+        pauses: seconds before the first new attempt, and at most; each is twice the one before.
+
+    Raises:
+        InputError: the address is none of a websocket.
+        MissingExtraError: without the extra ``watch``.
+    """
+    with needs("watch", "--source jetstream"):
+        from websockets.exceptions import WebSocketException
+        from websockets.sync.client import connect
+    if urlsplit(address).scheme not in ("ws", "wss") or not urlsplit(address).hostname:
+        raise InputError(f"--source {address}: expected an address such as {PUBLIC}")
+    reader = LineReader("jetstream", _EVENT, fields)
+    last, lines, pause = int(cursor.get("time_us", 0)), int(cursor.get("lines", 0)), pauses[0]
+    while True:
+        before = last
+        try:
+            with connect(_from(address, last), max_size=LINE_CAP) as socket:
+                for messages in _received(socket, stall):
+                    events = []
+                    times = _times(messages)
+                    if times and before and min(times) > before:
+                        events = [Event("gap", _gap(before, min(times)))]
+                    before = 0 if times else before
+                    last = max([last, *times])
+                    pause = pauses[0] if times else pause
+                    data = b"".join(messages)
+                    at = {"time_us": last, "lines": lines + len(messages)}
+                    yield reader(data, at, lines, *events)
+                    lines += len(messages)
+        except (OSError, WebSocketException) as error:
+            said = f"jetstream: {type(error).__name__}: {error}; tried again in {pause:g} s"
+        yield Batch([], {"time_us": last, "lines": lines}, events=[Event("reconnected", said)])
+        until = time.monotonic() + pause
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, TICK))
+            yield Batch([], {"time_us": last, "lines": lines})
+        pause = min(2 * pause, pauses[1])
+
+
+def _from(address: str, last: int) -> str:
+    if not last:
+        return address
+    return f"{address}{'&' if urlsplit(address).query else '?'}cursor={max(last - _OVERLAP, 1)}"
+
+
+def _received(socket: Any, stall: float) -> Iterator[list[bytes]]:
+    """Messages as lines, those of half a second together; an empty list where none came.
+
+    Raises:
+        TimeoutError: none came for `stall` seconds.
+        WebSocketException: the connection is closed.
+    """
+    from websockets.exceptions import ConnectionClosed
+
+    heard = time.monotonic()
+    while True:
+        messages: list[bytes] = []
+        closed: ConnectionClosed | None = None
+        until = time.monotonic() + min(TICK, stall)
+        try:
+            while len(messages) < _TOGETHER and (left := until - time.monotonic()) > 0:
+                messages.append(_line(socket.recv(timeout=left)))
+                until = min(until, time.monotonic() + _COLLECT)
+        except TimeoutError:
+            pass
+        except ConnectionClosed as error:
+            closed = error
+        heard = time.monotonic() if messages else heard
+        yield messages
+        if closed is not None:
+            raise closed
+        if time.monotonic() - heard >= stall:
+            raise TimeoutError(f"no event for {stall:g} seconds")
+
+
+def _line(message: str | bytes) -> bytes:
+    data = message.encode("utf-8", "replace") if isinstance(message, str) else message
+    return data.replace(b"\n", b" ") + b"\n"
+
+
+def _times(messages: list[bytes]) -> list[int]:
+    """The times of events, in microseconds since 1970; none that lie ahead, or are rubbish."""
+    found, limit = [], int((time.time() + _AHEAD) * 1e6)
+    for message in messages:
+        try:
+            value = orjson.loads(message)["time_us"]
+        except (ValueError, TypeError, KeyError):
+            continue
+        if type(value) is int and 0 < value <= limit:
+            found.append(value)
+    return found
+
+
+def _gap(before: int, after: int) -> str:
+    moments = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6)) for at in (before, after)]
+    return f"jetstream: a gap: the server has nothing from {moments[0]} to {moments[1]}"

@@ -1,0 +1,392 @@
+"""Where posts come in: standard input, and a folder whose files are still being written.
+
+A source yields a `Batch` about every second, an empty one where nothing came, and goes on from the
+cursor of any earlier one.
+"""
+
+import io
+import queue
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from siamese_news.data.jsonl import decode_object
+from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.readers.detect import Choice, Detected, detect
+from siamese_news.data.readers.encodings import as_utf8
+from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own, plain_suffix
+from siamese_news.data.readers.rejected import Counts, Rejection
+from siamese_news.data.readers.rows import json_rows, post_blocks
+from siamese_news.data.readers.stream import SUFFIXES, PostStream
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.utils.files import open_binary, packing, reading, unpack
+
+TICK = 1.0
+"""Seconds between two looks at a source where nothing comes."""
+
+_READ = 2**20
+_CHECKED = 2**12  # bytes before the cursor by which a file is known again
+_QUIET = 5.0  # seconds without a change, after which a file that is read as a whole is complete
+_POSTS = 4096
+
+_OTHER = (
+    "begins like the stream of the earlier run, but differs; pipe the same stream again, or what "
+    "follows it, or start over with another --out"
+)
+
+Cursor = dict[str, Any]
+Place = dict[str, Any]
+Look = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a source has to say.
+
+    Attributes:
+        name: few words, to count by.
+        said: a sentence for the user.
+    """
+
+    name: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came.
+
+    Attributes:
+        posts: in their order; ids may have come before.
+        cursor: where the source goes on after them.
+        rejections: rows that could not be used.
+        counts: of other rows.
+        events: what happened.
+    """
+
+    posts: Sequence[Post]
+    cursor: Cursor
+    rejections: Sequence[Rejection] = ()
+    counts: Counts = field(default_factory=Counts)
+    events: Sequence[Event] = ()
+
+
+class LineReader:
+    """Makes posts of JSON lines as they come.
+
+    Args:
+        name: of the source, for messages.
+        head: its first lines, by which the format is detected.
+        fields: how posts are read, as `Query.reading` has it.
+
+    Attributes:
+        found: the format.
+
+    Raises:
+        InputError: these are no posts.
+    """
+
+    def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
+        self._source = _input(name, head)
+        self.found: Detected = detect(self._source, choice_of(fields), long_window=False)
+
+    @property
+    def by_line(self) -> bool:
+        """Whether lines end at a byte that is a line end and nothing else."""
+        wide = self.found.encoding.startswith(("utf-16", "utf-32"))
+        return self.found.kind == "jsonl" and not self.found.packed and not wide
+
+    def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
+        """The posts of whole lines.
+
+        Args:
+            data: the lines.
+            cursor: after them.
+            before: lines that came earlier.
+            more: what happened.
+        """
+        counts, posts, rejections = Counts(), list[Post](), list[Rejection]()
+        stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
+        rows = ((line + before, record, row) for line, record, row in json_rows(stream, None))
+        for some, _, bad in post_blocks(rows, self._source, self.found, counts):
+            posts += some
+            rejections += bad
+        return Batch(posts, cursor, rejections, counts, more)
+
+
+def choice_of(fields: Mapping[str, Any]) -> Choice:
+    """The user's choices about fields and encoding."""
+    names = ("text_field", "id_field", "date_field", "encoding")
+    return Choice(**{name: fields[name] for name in names})
+
+
+def _input(name: str, data: bytes) -> Input:
+    return Input(name, None, io.BytesIO(data))
+
+
+def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]:
+    """JSON lines from standard input, plain or packed, until it ends.
+
+    A pipe cannot be rewound. Where it begins with the same line as in the run that left the cursor,
+    it is taken for the same stream, and what that run has committed is skipped; otherwise it is
+    taken for what follows.
+
+    Args:
+        cursor: what an earlier run committed; empty for none.
+        fields: how posts are read.
+
+    Raises:
+        InputError: not JSON lines, damaged, or it begins like the earlier stream but differs.
+    """
+    name, seen, head, skip, crc = "standard input", dict(cursor), b"", -1, 0
+    reader: LineReader | None = None
+    events: list[Event] = []
+    for lines in _piped(fields):
+        if lines and skip < 0:
+            first = zlib.crc32(lines.partition(b"\n")[0])
+            skip = seen["bytes"] if seen.get("first") == first else 0
+            if skip:
+                events = [Event("skipped", f"{name}: begins as before; what was read is skipped")]
+            elif seen:
+                events = [Event("continued", f"{name}: taken for what follows the earlier input")]
+            if not skip:
+                seen = {"bytes": 0, "crc": 0, "lines": seen.get("lines", 0), "first": first}
+                seen["looked"] = min(len(lines), _READ)
+        head += lines[: max(seen.get("looked", 0) - len(head), 0)]
+        if skip > 0:
+            crc = zlib.crc32(lines[:skip], crc)
+            lines, skip = lines[skip:], max(skip - len(lines), 0)
+            if not skip and crc != seen["crc"]:
+                raise InputError(f"{name}: {_OTHER}")
+        if not lines:
+            yield Batch([], seen, events=events)
+        else:
+            reader = reader or LineReader(name, head, fields)
+            if not reader.by_line:
+                raise InputError(
+                    f"{name}: is {reader.found.described}; expected JSON lines in UTF-8 or "
+                    "another encoding of bytes; name a folder with the file as --source"
+                )
+            before = seen["lines"]
+            seen = {**seen, "bytes": seen["bytes"] + len(lines)}
+            seen |= {"crc": zlib.crc32(lines, seen["crc"]), "lines": before + lines.count(b"\n")}
+            yield reader(lines, seen, before, *events)
+        events = []
+    if skip > 0:
+        raise InputError(f"{name}: {_OTHER}")
+
+
+def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
+    """Whole lines of standard input, and nothing where none came for a second."""
+    chunks: queue.Queue[bytes | BaseException] = queue.Queue(8)
+    threading.Thread(target=_pump, args=(chunks, fields), daemon=True).start()
+    held = b""
+    while True:
+        try:
+            more = chunks.get(timeout=TICK)
+        except queue.Empty:
+            yield b""
+            continue
+        if isinstance(more, BaseException):
+            with reading("standard input"):
+                raise more
+        if not more:
+            break
+        lines, held = cut(held + more)
+        if lines:
+            yield lines
+    if held:
+        yield held
+
+
+def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any]) -> None:
+    """Put what comes through standard input into a queue; nothing at its end."""
+    try:
+        raw = sys.stdin.buffer
+        stream = unpack(raw, "standard input", long_window=fields["long_window"])  # type: ignore[arg-type]
+        while data := stream.read1(_READ):
+            chunks.put(data)
+        chunks.put(b"")
+    except BaseException as error:
+        chunks.put(error)
+
+
+def cut(data: bytes) -> tuple[bytes, bytes]:
+    """The whole lines, and the beginning of one that is still being written.
+
+    What is longer than any line may be counts as one.
+    """
+    end = data.rfind(b"\n") + 1
+    if not end and len(data) > LINE_CAP:
+        end = len(data)
+    return data[:end], data[end:]
+
+
+class Folder:
+    """The files of a folder, in the order of their names, as they grow and as new ones come.
+
+    A file of JSON lines is read line by line while it is written. Any other file is read as a whole
+    once nothing has written to it for five seconds and, if it is packed, it can be unpacked.
+
+    Args:
+        folder: where the files are.
+        cursor: what an earlier run committed; empty for none.
+        fields: how posts are read.
+    """
+
+    def __init__(self, folder: Path, cursor: Cursor, fields: Mapping[str, Any]) -> None:
+        self._folder, self._fields = folder, fields
+        self._files: dict[str, Place] = dict(cursor.get("files", {}))
+        self._looks: dict[str, Look] = {}
+        self._readers: dict[str, LineReader] = {}
+        self._told: set[str] = set()
+        self._events: list[Event] = []
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            if not self._folder.is_dir():
+                self._tell("missing", f"{self._folder}: is not there at the moment")
+            paths = folder_files(self._folder, SUFFIXES)[0]
+            for path in paths:
+                try:
+                    yield from self._read(path)
+                except FileNotFoundError:
+                    self._tell("vanished", f"{path}: vanished while it was read")
+                except (InputError, OSError) as error:
+                    self._tell("unreadable", f"{path}: not read at the moment: {error}")
+                    self._readers.pop(self._name(path), None)
+            there = {self._name(path) for path in paths}
+            self._files = {name: at for name, at in self._files.items() if name in there}
+            yield self._batch(Batch([], self._cursor()))
+            time.sleep(TICK)
+
+    def _read(self, path: Path) -> Iterator[Batch]:
+        name, found = self._name(path), path.stat()
+        look = (found.st_size, found.st_mtime_ns)
+        at = self._files.get(name)
+        if self._looks.get(name) == look or not found.st_size:
+            return
+        if at is not None and not self._same(path, at, found.st_size):
+            had = at["offset"]
+            self._tell("replaced", f"{path}: changed within the {had:,} bytes read; read anew")
+            self._readers.pop(name, None)
+            at = None
+        with path.open("rb") as stream:
+            head = stream.read(at["looked"] if at is not None and not at["whole"] else _READ)
+        self._looks[name] = look
+        if at is None and is_own(path):
+            self._tell("own", f"{path}: skipped; it is a results file of this program")
+        elif (at is not None and at["whole"]) or not self._is_lines(path, head):
+            yield from self._whole(path, at, look)
+        else:
+            yield from self._lines(path, at, head, look)
+
+    def _is_lines(self, path: Path, head: bytes) -> bool:
+        """Whether a file begins with a JSON object on one line, or is said to hold such."""
+        raw: Any = io.BufferedReader(io.BytesIO(head))
+        if packing(raw, path) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return False
+        return plain_suffix(path) in LINES or _is_object(
+            head.lstrip(b"\xef\xbb\xbf").split(b"\n")[0]
+        )
+
+    def _lines(self, path: Path, at: Place | None, head: bytes, look: Look) -> Iterator[Batch]:
+        name = self._name(path)
+        at = at or {"whole": False, "offset": 0, "lines": 0, "looked": 0}
+        with path.open("rb") as stream:
+            stream.seek(at["offset"])
+            for lines in _written(stream):
+                if not at["looked"]:
+                    head, at = lines[:_READ], {**at, "looked": min(len(lines), _READ)}
+                if name not in self._readers:
+                    self._readers[name] = LineReader(str(path), head, self._fields)
+                    if not self._readers[name].by_line:
+                        yield from self._whole(path, None, look)
+                        return
+                before, size = at["lines"], at["offset"] + len(lines)
+                at = {**at, "offset": size, "lines": before + lines.count(b"\n")}
+                at["check"] = self._check(path, size)
+                self._files[name] = at
+                yield self._batch(self._readers[name](lines, self._cursor(), before))
+
+    def _whole(self, path: Path, at: Place | None, look: Look) -> Iterator[Batch]:
+        name, taken = self._name(path), 0 if at is None else at["posts"]
+        if 0 <= time.time() - look[1] / 1e9 < _QUIET:
+            del self._looks[name]  # look again, though it has not changed
+            return
+        with open_binary(path) as stream:
+            try:
+                while stream.read(_READ):
+                    pass
+            except (EOFError, zlib.error) as error:
+                self._tell("incomplete", f"{path}: is not complete yet ({error})")
+                return
+        if at is not None and at["done"]:
+            return
+        choice, long_window = choice_of(self._fields), self._fields["long_window"]
+        stream_of = PostStream([Input(str(path), path)], choice=choice, long_window=long_window)
+        posts = islice(stream_of, taken, None)
+        done = {
+            "whole": True,
+            "done": False,
+            "offset": look[0],
+            "check": self._check(path, look[0]),
+        }
+        while some := list(islice(posts, _POSTS)):
+            taken += len(some)
+            self._files[name] = {**done, "posts": taken}
+            yield self._batch(Batch(some, self._cursor()))
+        self._files[name] = {**done, "posts": taken, "done": True}
+        yield self._batch(Batch([], self._cursor(), counts=stream_of.counts))
+
+    def _same(self, path: Path, at: Place, size: int) -> bool:
+        """Whether a file still begins with what was read of it; one read as a whole is all that."""
+        if size < at["offset"] or (at["whole"] and size != at["offset"]):
+            return False
+        return at["check"] == self._check(path, at["offset"])
+
+    def _check(self, path: Path, size: int) -> int:
+        with path.open("rb") as stream:
+            stream.seek(max(size - _CHECKED, 0))
+            return zlib.crc32(stream.read(min(size, _CHECKED)))
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+    def _cursor(self) -> Cursor:
+        return {"files": dict(self._files)}
+
+    def _tell(self, name: str, said: str) -> None:
+        """Say something once."""
+        if said not in self._told:
+            self._told.add(said)
+            self._events.append(Event(name, said))
+
+    def _batch(self, batch: Batch) -> Batch:
+        events, self._events = self._events, []
+        return replace(batch, events=events) if events else batch
+
+
+def _written(stream: IO[bytes]) -> Iterator[bytes]:
+    """Whole lines, and at the end an object without a line end: a part of one is never one."""
+    held = b""
+    while data := stream.read(_READ):
+        lines, held = cut(held + data)
+        if lines:
+            yield lines
+    if _is_object(held):
+        yield held
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return bool(line.strip()) and bool(decode_object(line) or True)
+    except BadRow:
+        return False

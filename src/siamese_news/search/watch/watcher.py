@@ -1,0 +1,437 @@
+"""Scores posts as they come, and commits what it wrote together with how far it has read."""
+
+import hashlib
+import io
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from siamese_news.data.readers.rejected import line_of as rejected_line
+from siamese_news.data.records import Article, Post
+from siamese_news.errors import InputError
+from siamese_news.model.base import BLOCK
+from siamese_news.search.filter import rows_over
+from siamese_news.search.opening import OpenQuery
+from siamese_news.search.output import write_rows
+from siamese_news.search.partial_results import difference
+from siamese_news.search.records import Sample, metadata_text
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.watch.drift import DriftAlarm
+from siamese_news.search.watch.sources import Batch, Cursor
+from siamese_news.search.watch.window import PostWindow, line_of, posts_in, seeds_key
+from siamese_news.utils.files import GrowingFile, atomic_write, write_json
+from siamese_news.utils.terminal import counted
+
+_COMMIT, _STATUS = 1.0, 60.0  # seconds
+_EARLY = "2000"  # dates before it come from clocks that were not set
+_ODD = ("duplicates", "dated before 2000", "dated tomorrow or later", "gap")
+_LEAST = 100  # posts of a reference, for an alarm that can be raised
+_REMEDY = "start over with another --out"
+_STREAMED = ("cluster", "cluster_size")  # columns that need all rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a stream is watched.
+
+    Attributes:
+        source: where the posts come from, as the user named it.
+        window: posts that decide what is rare and what is like the seeds, at most.
+        days: how old these are at most, by the dates of the posts; None: by number alone.
+        rotate: bytes after which a new part of the output begins; ``day``; None: one file.
+        alarm_rate: the chance of a false alarm about drift over the whole stream.
+        idle: seconds without a post after which the watch ends; None: never.
+    """
+
+    source: str
+    window: int
+    days: float | None = None
+    rotate: int | str | None = None
+    alarm_rate: float = 0.01
+    idle: float | None = None
+
+    def job(self) -> list[Any]:
+        """What decides which rows are written, and where."""
+        return [self.source, self.window, self.days, self.rotate, self.alarm_rate]
+
+
+class Watch:
+    """A watch, new or continued; the output must be held with `output_lock`.
+
+    Next to the output are a folder ``<out>.watch`` (checkpoint, log, the posts of the window),
+    ``<out>.rejected.jsonl`` and ``<out>.metrics.json``. The checkpoint is replaced whole and holds
+    the cursor, the sizes of all files that grow and the window; what lies behind these sizes is cut
+    off when the watch is continued, and written again.
+
+    Args:
+        opened: what is asked, with the seeds as they are now.
+        read: reads the seeds again, at each settling.
+        settings: how.
+        tell: says a line to the user.
+
+    Attributes:
+        cursor: where the source goes on; empty at the start.
+        fresh: whether nothing was committed yet.
+        counts: of what came, by name.
+        generation: how often the scores were settled.
+        state: names the scores of a row: the generation, and a hash of the seeds and the window.
+
+    Raises:
+        InputError: an earlier watch with this output was another one, or its files were changed.
+    """
+
+    def __init__(
+        self,
+        opened: OpenQuery,
+        read: Callable[[], Seeds],
+        settings: Settings,
+        tell: Callable[[str], None],
+    ) -> None:
+        assert opened.query.out is not None
+        self._opened, self._read, self._settings, self._tell = opened, read, settings, tell
+        self._out = opened.query.out
+        self._folder = self._out.with_name(self._out.name + ".watch")
+        self._path = self._folder / "checkpoint.json"
+        job = opened.job([])
+        self._job = {name: job[name] for name in ("version", "model", "threads")}
+        self._job |= {"options": opened.query.job(), "watch": settings.job()}
+        self._job = json.loads(json.dumps(self._job))
+        saved = self._saved()
+        self.fresh = not saved
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not self.fresh:
+            self._opened = self._with(_seeds_of(saved["seeds"], opened.seeds))
+        self.cursor: Cursor = saved.get("cursor", {})
+        self.counts: Counter[str] = Counter(saved.get("counts", {}))
+        self.generation, self.state = saved.get("generation", 0), saved.get("state", "")
+        self._part, self._day = saved.get("part", 1), saved.get("day", _today())
+        self._drift = DriftAlarm(settings.alarm_rate, **saved.get("drift", {}))
+        sizes = saved.get("sizes", {})
+        beside = self._out.with_name(self._out.name + ".rejected.jsonl")
+        self._rejected = GrowingFile(beside, sizes.get("rejected", 0), _REMEDY)
+        self._log = GrowingFile(self._folder / "log.jsonl", sizes.get("log", 0), _REMEDY)
+        self._rows = GrowingFile(self._part_path(), sizes.get("rows", 0), _REMEDY)
+        reference = self._folder / "reference.jsonl"
+        known = not self.fresh and reference.exists()
+        self._reference = list(posts_in(reference)) if known else []
+        self._open_window()
+        if not self.fresh:
+            self.window.restore(saved["window"])
+            self._scorer = self.window.scorer()
+        self._committed = self._told = self._heard = time.monotonic()
+        self._before = 0
+
+    def begin(self, warm: Iterable[Post] = ()) -> None:
+        """Start a fresh watch, with what an earlier pool teaches.
+
+        A tenth of the pool, at most 999 posts chosen by the checksums of their ids, stays out of
+        the window as the reference for the alarm about drift.
+
+        Args:
+            warm: the pool; iterated twice.
+        """
+        total, sample = 0, Sample()
+        for post in warm:
+            sample.note(post)
+            total += 1
+        self._reference = sample.posts[: total // 10]
+        if len(self._reference) < _LEAST:
+            self._reference = []
+            (self._folder / "reference.jsonl").unlink(missing_ok=True)
+            self._tell("no alarm about drift: it needs a --warm-start of 1,000 posts or more")
+        else:
+            with atomic_write(self._folder / "reference.jsonl", "wb") as stream:
+                stream.writelines(map(line_of, self._reference))
+            self._open_window()
+        self.window.warm_up(warm, {post.id for post in self._reference})
+        self._settled()
+        self.commit()
+
+    def run(self, batches: Iterator[Batch]) -> None:
+        """Watch until the source ends, or nothing came for long enough.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C or SIGTERM; all that was read is committed.
+            InputError: of the source; all that came before is committed.
+            OSError: a file cannot be written; what was not committed is read again by the next run.
+        """
+        with _deferred() as stopped:
+            while not stopped:
+                try:
+                    batch = next(batches, None)
+                except InputError:
+                    self.commit()
+                    raise
+                if batch is None:
+                    break
+                self._take(batch)
+                self.cursor = batch.cursor
+                now = time.monotonic()
+                if batch.posts:
+                    self._heard = now
+                if now - self._committed >= _COMMIT:
+                    self.commit()
+                if now - self._told >= _STATUS:
+                    self._status(now)
+                idle = self._settings.idle
+                if idle is not None and not batch.posts and now - self._heard >= idle:
+                    break
+            self.commit()
+            self._status(time.monotonic())
+
+    def commit(self) -> None:
+        """Put all that was written on the disk, and then how far it is."""
+        for file in (self._rows, self._rejected, self._log, self.window):
+            file.sync()
+        seeds = self._opened.seeds
+        saved = {
+            "job": self._job,
+            "cursor": self.cursor,
+            "counts": dict(self.counts),
+            "generation": self.generation,
+            "state": self.state,
+            "part": self._part,
+            "day": self._day,
+            "drift": self._drift.plain(),
+            "sizes": {
+                "rows": self._rows.size, "rejected": self._rejected.size, "log": self._log.size,
+            },
+            "seeds": [[asdict(one) for one in some] for some in (seeds.articles, seeds.negatives)],
+            "window": self.window.plain(),
+        }  # fmt: skip
+        with atomic_write(self._path) as stream:
+            stream.write(json.dumps(saved, ensure_ascii=False))
+        self.window.tidy()
+        self._committed = time.monotonic()
+        if self._settings.rotate == "day" and self._day != _today():
+            self._turn()
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in (self._rows, self._rejected, self._log, self.window):
+            with suppress(OSError):  # what could not be written is not committed either
+                file.close()
+
+    def _saved(self) -> dict[str, Any]:
+        """The checkpoint of an earlier run; empty for none."""
+        if not self._path.exists():
+            return {}
+        try:
+            saved: dict[str, Any] = json.loads(self._path.read_bytes())
+            said = difference(saved["job"], self._job)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
+        if said:
+            raise InputError(
+                f"{self._folder}: was made with other {said}; continue with the same command, or "
+                f"{_REMEDY}"
+            )
+        return saved
+
+    def _open_window(self) -> None:
+        settings = self._settings
+        self.window = PostWindow(
+            self._folder, self._opened, settings.window, settings.days,
+            sampled=bool(self._reference),
+        )  # fmt: skip
+
+    def _with(self, seeds: Seeds) -> OpenQuery:
+        return OpenQuery(self._opened.query, seeds, self._opened.model, self._opened.which)
+
+    def _take(self, batch: Batch) -> None:
+        """Score the posts of a batch, and settle where it is time to."""
+        self._count(batch)
+        at, posts, known = 0, batch.posts, self.window.known
+        while at < len(posts):
+            room, some = self.window.room, list[Post]()
+            while at < len(posts) and len(some) < min(room, BLOCK):
+                post = posts[at]
+                at += 1
+                if post.id in known:
+                    self.counts["duplicates"] += 1
+                else:
+                    known.add(post.id)
+                    some.append(post)
+            if some:
+                self._score(some)
+            if len(some) == room:
+                self._check_drift()
+                self.window.settle()
+                self._reread()
+                self._settled()
+
+    def _score(self, posts: list[Post]) -> None:
+        """Write the rows of posts that reach the threshold, and add all to the window."""
+        query, seeds = self._opened.query, self._opened.seeds
+        content = self.window.content(posts)
+        scores, best = seeds.combine(self._scorer.scores(content))
+        rows = []
+        for row in rows_over(self._scorer, seeds, posts, scores[0], best, query):
+            self.counts["found"] += 1
+            row |= {"rank": self.counts["found"], "score": row["score"] / MILLION}
+            rows.append(row | {"state": self.state})
+        if rows:
+            text = io.StringIO()
+            columns = [name for name in query.columns if name not in _STREAMED]
+            write_rows(text, rows, "jsonl", columns=[*columns, "state"])
+            self._rows.append(text.getvalue().encode())
+        self.window.add(posts, content)
+        self.counts["read"] += len(posts)
+
+    def _count(self, batch: Batch) -> None:
+        counts = self.counts
+        counts["skipped"] += batch.counts.skipped
+        counts["empty"] += batch.counts.empty
+        for reason, count in batch.counts.reasons.items():
+            counts[f"rejected: {reason}"] += count
+        for rejection in batch.rejections:
+            counts[f"rejected: {rejection.bad.reason}"] += 1
+            self._rejected.append(rejected_line(rejection))
+        tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for post in batch.posts:
+            date = metadata_text(post, "created_at")
+            if date is None:
+                counts["without a date"] += 1
+            elif date < _EARLY:
+                counts["dated before 2000"] += 1
+            elif date > tomorrow:
+                counts["dated tomorrow or later"] += 1
+        for event in batch.events:
+            counts[event.name] += 1
+            self._note(event.name, said=event.said)
+
+    def _reread(self) -> None:
+        """Ask for the seeds as they are now; the old ones stay where they cannot be read."""
+        try:
+            seeds = self._read()
+        except InputError as error:
+            self._note("seeds not read", said=f"the seeds stay as they are: {error}")
+            return
+        opened = self._with(seeds)
+        if seeds_key(opened) != seeds_key(self._opened):
+            self._opened = opened
+            self.window.ask(opened)
+            names = ", ".join(article.id for article in seeds.articles)
+            self._note("seeds", said=f"the seeds are now: {names}")
+
+    def _settled(self) -> None:
+        """Score by the window as it is now."""
+        window = self.window
+        self._scorer = window.scorer()
+        chunks = [[chunk.start, chunk.sha256] for chunk in window.chunks]
+        told = json.dumps([self._job, seeds_key(self._opened), chunks])
+        self.generation += 1
+        self.state = f"{self.generation}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        first = window.chunks[0].start if window.chunks else 0
+        self._note(
+            "settled", state=self.state, first=first, posts=window.position - first,
+            from_date=window.chunks[0].date if window.chunks else None,
+            seeds=[article.id for article in self._opened.seeds.articles],
+        )  # fmt: skip
+        rotate = self._settings.rotate
+        if isinstance(rotate, int) and self._rows.size >= rotate:
+            self._turn()
+
+    def _check_drift(self) -> None:
+        """Compare the posts since the last settling with the reference."""
+        if self._reference and self._drift.test(
+            self._scores(self._reference), self._scores(self.window.sample.posts)
+        ):
+            alarm = self._drift.alarm
+            assert alarm is not None
+            rate = self._settings.alarm_rate
+            said = (
+                f"ALARM: after {counted(self.window.position, 'post')} the stream is no longer "
+                f"like the posts of --warm-start (p {alarm['p']:.1g}; chance of a false alarm over "
+                f"the whole stream at most {rate:g}): check the threshold, and any certificate of "
+                "it, on new posts"
+            )
+            self._note("alarm", said=said, **alarm)
+
+    def _scores(self, posts: list[Post]) -> NDArray[np.int64]:
+        content = self.window.content(posts)
+        return self._opened.seeds.combine(self._scorer.scores(content))[0][0]
+
+    def _part_path(self) -> Path:
+        if self._settings.rotate is None:
+            return self._out
+        return self._out.with_name(f"{self._out.stem}-{self._part:04d}{self._out.suffix}")
+
+    def _turn(self) -> None:
+        """Begin the next part of the output."""
+        self._rows.sync()
+        self._rows.close()
+        self._part, self._day = self._part + 1, _today()
+        self._rows = GrowingFile(self._part_path(), 0, _REMEDY)
+
+    def _note(self, event: str, *, said: str = "", **values: Any) -> None:
+        """Add a line to the log, and say it to the user if it is for them."""
+        position, now = self.window.position, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        row = {"time": now, "position": position, "event": event, **values}
+        self._log.append(orjson.dumps(row | ({"said": said} if said else {})) + b"\n")
+        if said:
+            self._tell(said)
+
+    def _status(self, now: float) -> None:
+        """Say how it is going, and write it to ``<out>.metrics.json``."""
+        counts, passed = self.counts, max(now - self._told, 1e-9)
+        rate, silent = (counts["read"] - self._before) / passed, now - self._heard
+        rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
+        window = self.window
+        first = window.chunks[0].start if window.chunks else window.position
+        line = f"{counts['read']:,} posts, {counts['found']:,} found, {rate:,.0f} posts/s; "
+        line += f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
+        line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
+        line += "".join(f"; {counts[name]:,} {name}" for name in _ODD if counts[name])
+        line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
+        self._tell(line + ("; ALARM: the stream has drifted" if self._drift.alarm else ""))
+        metrics = {
+            "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "posts_per_second": round(rate, 1),
+            "seconds_without_a_post": round(silent, 1),
+            "counts": dict(sorted(counts.items())),
+            "position": window.position,
+            "state": self.state,
+            "window": {"first": first, "posts": window.growing.start - first},
+            "part": str(self._part_path()),
+            "drift": self._drift.plain() | {"reference": len(self._reference)},
+            "threshold": self._opened.query.threshold,
+        }
+        write_json(self._out.with_name(self._out.name + ".metrics.json"), metrics)
+        self._told, self._before = now, counts["read"]
+
+
+def _seeds_of(saved: list[list[dict[str, Any]]], like: Seeds) -> Seeds:
+    articles, negatives = ([Article(**one) for one in some] for some in saved)
+    return Seeds(articles, negatives, like.one_story, like.aggregate)
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+@contextmanager
+def _deferred() -> Iterator[list[int]]:
+    """Note Ctrl-C and SIGTERM in the list, and obey them at the end of the block."""
+    came: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: came.append(number)) for number in signals]
+    try:
+        yield came
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+    if came:
+        os.kill(os.getpid(), came[0])

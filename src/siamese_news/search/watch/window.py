@@ -1,0 +1,289 @@
+"""The last posts of a stream, in files, and what a scorer learns from them."""
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.model.base import BLOCK
+from siamese_news.scoring import Content, Scorer
+from siamese_news.search.opening import OpenQuery
+from siamese_news.search.records import Sample, metadata_text
+from siamese_news.utils.files import GrowingFile, atomic_write
+
+WINDOW = 1_000_000
+"""Posts of the window by default."""
+
+_PARTS = 10  # the window moves by a tenth of it
+_FIRST = 1_000  # posts before the first settling, at least
+
+
+def next_settling(position: int, window: int) -> int:
+    """The next position at which scores are settled anew; it depends on the positions alone.
+
+    That is each tenth of the window, and before the first of them a half, a quarter and so on of
+    it, so that a stream without a warm start soon has scores that know it.
+
+    Args:
+        position: how many posts came.
+        window: its posts.
+
+    Example:
+        >>> next_settling(0, 100_000), next_settling(5_000, 100_000), next_settling(10_000, 100_000)
+        (1250, 10000, 20000)
+    """
+    point = every = max(window // _PARTS, 1)
+    if position >= every:
+        return (position // every + 1) * every
+    while point // 2 > max(position, _FIRST - 1):
+        point //= 2
+    return point
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Posts between two settlings.
+
+    Attributes:
+        number: of the chunk, which names its files.
+        start: the position of its first post; below 0 in a warm start.
+        size: bytes of its file.
+        sha256: of these bytes.
+        date: the median of its posts' dates; None if no post has one.
+    """
+
+    number: int
+    start: int
+    size: int = 0
+    sha256: str = ""
+    date: str | None = None
+
+
+class PostWindow:
+    """The last posts, a chunk for each settling; the newest chunk grows.
+
+    The posts lie in ``window/`` as JSON lines, which any command reads; what a scorer observed of a
+    whole chunk lies in ``learned/``.
+
+    Args:
+        folder: of the state.
+        opened: the query with its present seeds.
+        posts: how many the window has at most.
+        days: chunks that are older than this before the newest one are dropped; None: by number
+            alone.
+        sampled: keep a sample of the growing chunk.
+
+    Attributes:
+        chunks: the whole ones, oldest first.
+        growing: the newest one.
+        position: how many posts came from the stream.
+        known: the ids of the stream's posts in the window.
+        sample: posts of the growing chunk, of those that are `sampled`.
+    """
+
+    def __init__(
+        self, folder: Path, opened: OpenQuery, posts: int, days: float | None, *, sampled: bool
+    ) -> None:
+        self._folder, self._opened, self._posts, self._days = folder, opened, posts, days
+        self._sampled = sampled
+        for name in ("window", "learned"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        self.chunks: list[Chunk] = []
+        self.position = 0
+        self.known: set[str] = set()
+        self._begin(Chunk(0, 0))
+
+    @property
+    def room(self) -> int:
+        """Posts until the next settling."""
+        return next_settling(self.position, self._posts) - self.position
+
+    def warm_up(self, posts: Iterable[Post], left_out: set[str]) -> int:
+        """Begin with the last of these posts, which are not scored; returns how many.
+
+        Args:
+            posts: of the pool.
+            left_out: ids of posts that stay out of the window.
+        """
+        kept = deque((post for post in posts if post.id not in left_out), maxlen=self._posts)
+        self.position = -len(kept)
+        self._begin(Chunk(0, self.position))
+        every, stream = max(self._posts // _PARTS, 1), iter(kept)
+        while some := list(islice(stream, every)):
+            for at in range(0, len(some), BLOCK):
+                piece = some[at : at + BLOCK]
+                self.add(piece, self.content(piece))
+            self._close()
+        self.known.clear()
+        return len(kept)
+
+    def content(self, posts: Sequence[Post]) -> Content:
+        """Posts as the scorers of this window read them."""
+        texts = [post.text for post in posts]
+        ids = self._observer.token_ids(texts)
+        return texts if ids is None else ids
+
+    def add(self, posts: Sequence[Post], content: Content) -> None:
+        """Add P posts of the stream, at most as many as there is `room` for."""
+        lines = b"".join(map(line_of, posts))
+        self._file.append(lines)
+        self._take(posts, content, lines)
+        self.position += len(posts)
+
+    def settle(self) -> None:
+        """End the growing chunk, and drop what is no longer of the window."""
+        self._close()
+        newest = max((chunk.date for chunk in self.chunks if chunk.date), default=None)
+        bound = ""
+        if self._days is not None and newest is not None:
+            moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
+            bound = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        first = self.position - self._posts
+        for chunk in list(self.chunks):
+            if chunk.start < first or (chunk.date is not None and chunk.date < bound):
+                self.chunks.remove(chunk)
+                if chunk.start >= 0:
+                    self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
+
+    def scorer(self) -> Scorer:
+        """A scorer that has learned from the whole chunks.
+
+        Raises:
+            InputError: one that needs more than one pass over the posts.
+        """
+        scorer = self._opened.scorer()
+        if scorer.observing and self.chunks:
+            for chunk in self.chunks:
+                scorer.merge(self._learned(chunk))
+            scorer.settle()
+            if scorer.observing:
+                raise InputError(
+                    "--fusion reciprocal reads the posts twice, which a stream does not allow; "
+                    "leave it out, or search the collected posts with siamese-news filter"
+                )
+        return scorer
+
+    def ask(self, opened: OpenQuery) -> None:
+        """Observe for other seeds, at a settling."""
+        self._opened = opened
+        self._observer = opened.scorer()
+
+    def sync(self) -> None:
+        """Put the posts on the disk."""
+        self._file.sync()
+
+    def plain(self) -> dict[str, Any]:
+        """What `restore` needs, once the posts are on the disk."""
+        growing = Chunk(self.growing.number, self.growing.start, self._file.size)
+        return {
+            "position": self.position,
+            "chunks": [asdict(chunk) for chunk in self.chunks],
+            "growing": asdict(growing),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `plain` gave, and remove the files of what came later."""
+        self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
+        for chunk in self.chunks:
+            if chunk.start >= 0:
+                self.known.update(post.id for post in posts_in(self._path(chunk)))
+        self._begin(Chunk(**saved["growing"]))
+        posts = posts_in(self._path(self.growing))
+        while some := list(islice(posts, BLOCK)):
+            self._take(some, self.content(some), b"".join(map(line_of, some)))
+        self.position = saved["position"]
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the files of chunks that are dropped; call it after a commit alone."""
+        kept = {f"{chunk.number:06d}" for chunk in (*self.chunks, self.growing)}
+        for path in [*(self._folder / "window").iterdir(), *(self._folder / "learned").iterdir()]:
+            if path.name.split(".")[0] not in kept:
+                path.unlink()
+
+    def close(self) -> None:
+        """Close the file of the growing chunk."""
+        self._file.close()
+
+    def _take(self, posts: Sequence[Post], content: Content, lines: bytes) -> None:
+        if self._observer.observing:
+            self._observer.observe(content)
+        self._hash.update(lines)
+        self.known.update(post.id for post in posts)
+        dates = (metadata_text(post, "created_at") for post in posts)
+        self._dates.extend(date for date in dates if date)
+        if self._sampled:
+            for post in posts:
+                self.sample.note(post)
+
+    def _begin(self, chunk: Chunk) -> None:
+        self.growing, self.sample = chunk, Sample()
+        remedy = "start over with another --out"
+        self._file = GrowingFile(self._path(chunk), chunk.size, remedy)
+        self._observer, self._hash = self._opened.scorer(), hashlib.sha256()
+        self._dates: list[str] = []
+
+    def _close(self) -> None:
+        chunk = self.growing
+        self._file.sync()
+        self._file.close()
+        chunk.size, chunk.sha256 = self._file.size, self._hash.hexdigest()
+        self._dates.sort()
+        chunk.date = self._dates[len(self._dates) // 2] if self._dates else None
+        self._keep(chunk, self._observer)
+        self.chunks.append(chunk)
+        self._begin(Chunk(chunk.number + 1, self.position))
+
+    def _keep(self, chunk: Chunk, observer: Scorer) -> bytes:
+        state = observer.state()
+        with atomic_write(self._state(chunk), "wb") as stream:
+            stream.write(state)
+        return state
+
+    def _learned(self, chunk: Chunk) -> bytes:
+        """What a scorer for the present seeds observed of a whole chunk."""
+        path = self._state(chunk)
+        if path.exists():
+            return path.read_bytes()
+        observer, posts = self._opened.scorer(), posts_in(self._path(chunk))
+        while some := list(islice(posts, BLOCK)):
+            observer.observe(self.content(some))
+        return self._keep(chunk, observer)
+
+    def _path(self, chunk: Chunk) -> Path:
+        return self._folder / "window" / f"{chunk.number:06d}.jsonl"
+
+    def _state(self, chunk: Chunk) -> Path:
+        return self._folder / "learned" / f"{chunk.number:06d}.{seeds_key(self._opened)}"
+
+
+def seeds_key(opened: OpenQuery) -> str:
+    """A hash of the seeds and the negative seeds."""
+    job = opened.job([])
+    return hashlib.sha256(f"{job['seeds']} {job['options'][0]}".encode()).hexdigest()[:16]
+
+
+def posts_in(path: Path) -> Iterator[Post]:
+    """The posts of a file of `line_of`."""
+    with path.open("rb") as stream:
+        for line in stream:
+            row = orjson.loads(line)
+            yield Post(row.pop("id"), row.pop("text"), row)
+
+
+def line_of(post: Post) -> bytes:
+    """A post as a line of JSON, its metadata next to id and text."""
+    row = {**post.metadata, "id": post.id, "text": post.text}
+    try:
+        return orjson.dumps(row) + b"\n"
+    except TypeError:  # metadata of a prepared collection, with a number beyond 64 bits
+        return json.dumps(row).encode() + b"\n"
