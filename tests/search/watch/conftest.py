@@ -1,0 +1,66 @@
+"""A watch in this process, over the stories that ship."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import siamese_news.data
+from siamese_news.data.articles import read_articles
+from siamese_news.data.readers import open_posts
+from siamese_news.search.opening import open_query
+from siamese_news.search.query import FILTER
+from siamese_news.search.seeds import Seeds
+from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.watcher import Settings, Watch
+
+STORIES = Path(siamese_news.data.__file__).parent / "stories"
+
+
+@pytest.fixture(scope="session")
+def stories():
+    """The posts that ship, and the articles."""
+    return list(open_posts(STORIES / "corpus.jsonl")), read_articles(STORIES / "queries.jsonl")
+
+
+@pytest.fixture
+def watching(tmp_path, stories):
+    """A function that watches batches of posts; returns the watch and the rows so far."""
+    from dataclasses import replace
+
+    posts, articles = stories
+
+    def watch(
+        source=None, *, sizes=(7,), seeds=None, warm=(), read=None, rows=None, out="found.jsonl",
+        threshold=0.1, many=None, **settings,
+    ):  # fmt: skip
+        query = replace(FILTER, threshold=threshold, out=tmp_path / out, articles=("-",))
+        seeds = Seeds(seeds or articles[:2], one_story=True)
+        said = []
+        values = {"source": "test", "window": 100, **settings}
+        one = Watch(
+            open_query(query, seeds), read or (lambda: seeds), Settings(**values), said.append
+        )
+        one.said = said
+        one.rows = lambda: [json.loads(line) for line in (tmp_path / out).open(encoding="utf-8")]
+        if one.fresh:
+            one.begin(warm)
+        if source is None:
+            given = (posts if rows is None else rows)[:many]
+            source = batches(given, sizes, one.cursor.get("at", 0))
+        try:
+            one.run(source)
+        finally:
+            one.close()
+        return one
+
+    return watch
+
+
+def batches(posts, sizes, at=0):
+    """Posts in batches of these sizes, over and over."""
+    number = 0
+    while at < len(posts):
+        start, at = at, min(at + sizes[number % len(sizes)], len(posts))
+        number += 1
+        yield Batch(posts[start:at], {"at": at})

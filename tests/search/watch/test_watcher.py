@@ -1,0 +1,238 @@
+"""What is written, compared with loops that learn the window from its start each time."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from siamese_news.data.records import Article, Post
+from siamese_news.errors import InputError
+from siamese_news.search.opening import open_query
+from siamese_news.search.query import FILTER
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.window import next_settling
+
+
+def naive(posts, seeds, window, threshold=0.1, warm=()):
+    """Rows as (article, post, score, generation): each post alone, each window from its start."""
+    opened = open_query(FILTER, Seeds(seeds, one_story=True))
+    warm = warm[-window:]
+    every = max(window // 10, 1)
+    bounds = list(range(-len(warm), 0, every)) + [0]
+    position, generation, rows = 0, 1, []
+    stream = [*warm, *posts]
+    while position < len(posts):
+        scorer = opened.scorer()
+        first = min(bound for bound in bounds if bound >= position - window)
+        if position > first:
+            for post in stream[first + len(warm) : position + len(warm)]:
+                scorer.observe([post.text])
+            scorer.settle()
+        end = min(next_settling(position, window), len(posts))
+        for post in posts[position:end]:
+            scores, best = opened.seeds.combine(scorer.scores([post.text]))
+            if scores[0, 0] >= round(threshold * MILLION):
+                article = seeds[int(best[0])].id
+                rows.append((article, post.id, int(scores[0, 0]) / MILLION, generation))
+        position, generation = end, generation + 1
+        bounds.append(position)
+    return rows
+
+
+def kept(rows):
+    return [(r["article"], r["post"], r["score"], int(r["state"].split("-")[0])) for r in rows]
+
+
+def test_the_points_of_settling_depend_on_positions_alone():
+    for window in (10, 95, 1000, 20_000, 1_000_000):
+        every, points, position = window // 10, [], 0
+        while position < 3 * window:
+            position = next_settling(position, window)
+            points.append(position)
+        assert [point for point in points if point >= every] == list(
+            range(every, points[-1] + 1, every)
+        )
+        early = [point for point in points if point < every]
+        assert all(point >= 1000 for point in early)
+        pairs = zip(early, [*early, every][1:], strict=True)
+        assert all(2 * a <= b <= 2 * a + 1 for a, b in pairs)
+        for between in range(points[2], points[3]):
+            assert next_settling(between, window) == points[3]
+            break
+
+
+def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories):
+    posts, articles = stories
+    one = watching(many=350)
+    rows = one.rows()
+    assert kept(rows) == naive(posts[:350], articles[:2], 100)
+    assert len(rows) > 10
+    assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
+    assert one.counts["read"] == 350
+    assert one.counts["found"] == len(rows)
+    assert len({row["state"] for row in rows}) > 3
+
+
+def test_a_warm_start_teaches_the_first_post(watching, stories):
+    posts, articles = stories
+    one = watching(rows=posts[200:350], warm=posts[:200], window=300)
+    assert kept(one.rows()) == naive(posts[200:350], articles[:2], 300, warm=posts[:200])
+    more = watching(rows=posts[200:350], warm=posts[:200], out="short.jsonl")
+    assert kept(more.rows()) == naive(posts[200:350], articles[:2], 100, warm=posts[:200])
+
+
+@pytest.mark.parametrize("sizes", [(1,), (350,), (3, 50, 1, 19), (10,)])
+def test_batches_do_not_matter(watching, tmp_path, sizes):
+    watching(many=350, out="whole.jsonl", rotate=4000)
+    watching(many=350, sizes=sizes, out="other.jsonl", rotate=4000)
+    wholes, others = sorted(tmp_path.glob("whole-*")), sorted(tmp_path.glob("other-*"))
+    assert len(wholes) == len(others) > 2
+    for a, b in zip(wholes, others, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_a_post_that_comes_again_within_the_window_is_written_once(watching, stories):
+    posts, articles = stories
+    again = [post for start in range(0, 90, 30) for post in (posts[start : start + 40])]
+    one = watching(rows=again, sizes=(11,))
+    assert one.counts["duplicates"] == 20
+    assert kept(one.rows()) == naive(posts[:100], articles[:2], 100)
+    # Beyond the window an id is forgotten: memory is bounded.
+    more = watching(rows=[*posts[:200], *posts[:5]], out="more.jsonl")
+    assert more.counts["duplicates"] == 0
+
+
+class Dies(Exception):
+    pass
+
+
+def dying(posts, at, sizes, after):
+    for number, batch in enumerate(batches_from(posts, sizes, at)):
+        if number == after:
+            raise Dies
+        yield batch
+
+
+def batches_from(posts, sizes, at):
+    from watching import batches
+
+    return batches(posts, sizes, at)
+
+
+@pytest.mark.parametrize("commit", [0.0, 1e9])
+def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
+    from siamese_news.search.watch import watcher
+
+    posts = stories[0][:350]
+    watching(rows=posts, out="whole.jsonl")
+    monkeypatch.setattr(watcher, "_COMMIT", commit)
+    dice = random.Random(0)
+    at = 0
+    for _ in range(6):
+        sizes = (dice.randint(1, 40),)
+        with pytest.raises(Dies):
+            watching(dying(posts, at, sizes, dice.randint(1, 5)))
+        path = tmp_path / "found.jsonl.watch" / "checkpoint.json"
+        at = json.loads(path.read_bytes())["cursor"].get("at", 0)
+        with (tmp_path / "found.jsonl").open("ab") as stream:
+            stream.write(b"half a ro")
+    assert at > 0 or commit
+    watching(rows=posts, sizes=(13,))
+    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_seeds_change_at_a_settling(watching, stories):
+    posts, articles = stories
+    asked = []
+
+    def read():
+        asked.append(1)
+        if len(asked) == 2:
+            raise InputError("seeds/: no such file")
+        return Seeds(articles[:2] if len(asked) < 4 else articles[1:4], one_story=True)
+
+    one = watching(many=200, read=read)
+    rows = kept(one.rows())
+    before = [row for row in naive(posts[:200], articles[:2], 100) if row[3] < 5]
+    after = [row for row in naive(posts[:200], articles[1:4], 100) if row[3] >= 5]
+    assert rows == before + after
+    assert before and after and {row[0] for row in after} != {row[0] for row in before}
+    assert "the seeds stay as they are: seeds/: no such file" in one.said
+    assert f"the seeds are now: {', '.join(a.id for a in articles[1:4])}" in one.said
+    # A run that continues takes the seeds of its state, not those of the files.
+    more = watching(rows=posts, many=205, read=read, seeds=articles[10:11])
+    assert {row[0] for row in kept(more.rows()) if row[3] >= 5} <= {a.id for a in articles[1:4]}
+
+
+def test_the_window_can_be_one_of_days(watching, stories):
+    posts = [
+        Post(post.id, post.text, {"created_at": f"2026-01-{1 + number // 20:02}T12:00:00Z"})
+        for number, post in enumerate(stories[0][:200])
+    ]
+    posts[150] = Post("wrong", "a clock that was not set", {"created_at": "1970-01-01T00:00:00Z"})
+    posts[151] = Post("ahead", "a clock that is ahead", {"created_at": "9999-01-01T00:00:00Z"})
+    one = watching(rows=posts, window=100, days=2)
+    assert [chunk.start for chunk in one.window.chunks] == [140, 150, 160, 170, 180, 190]
+    assert one.counts["dated before 2000"] == one.counts["dated tomorrow or later"] == 1
+    assert any("1 dated before 2000; 1 dated tomorrow or later" in line for line in one.said)
+
+
+def test_another_watch_is_not_continued(watching, tmp_path):
+    watching(many=50)
+    for change, said in (({"window": 200}, "watch"), ({"threshold": 0.2}, "options")):
+        with pytest.raises(InputError, match=f"was made with other {said}.*another --out"):
+            watching(many=60, **change)
+    (tmp_path / "found.jsonl").write_text("")
+    with pytest.raises(InputError, match="has 0 bytes, expected at least .* it was changed"):
+        watching(many=60)
+    (tmp_path / "found.jsonl.watch" / "checkpoint.json").write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        watching(many=60)
+
+
+def test_an_error_of_the_source_keeps_what_came_before(watching, stories, tmp_path):
+    def source():
+        yield Batch(stories[0][:60], {"at": 60})
+        raise InputError("the source is damaged")
+
+    with pytest.raises(InputError, match="the source is damaged"):
+        watching(source())
+    saved = json.loads((tmp_path / "found.jsonl.watch" / "checkpoint.json").read_bytes())
+    assert saved["cursor"] == {"at": 60}
+    assert saved["counts"]["read"] == 60
+
+
+def test_drift_is_said_once_and_stays(watching, stories, tmp_path):
+    posts, articles = stories
+    texts = [post.text for post in posts]
+    dice = random.Random(3)
+    warm = [Post(f"w{n}", dice.choice(texts)) for n in range(3000)]
+    same = [Post(f"s{n}", dice.choice(texts)) for n in range(600)]
+    seed = Article("seed", articles[0].text, articles[0].title)
+    other = [Post(f"o{n}", articles[0].title) for n in range(300)]
+    one = watching(rows=[*same, *other], warm=warm, window=1000, seeds=[seed], threshold=0.3)
+    assert len(one._reference) == 300
+    alarms = [line for line in one.said if line.startswith("ALARM")]
+    assert len(alarms) == 1 and "after 700 posts" in alarms[0]
+    log = [json.loads(line) for line in (tmp_path / "found.jsonl.watch/log.jsonl").open()]
+    assert [row["position"] for row in log if row["event"] == "alarm"] == [700]
+    metrics = json.loads((tmp_path / "found.jsonl.metrics.json").read_text())
+    assert metrics["drift"]["alarm"]["test"] == 7
+    quiet = watching(rows=same, warm=warm, window=1000, seeds=[seed], out="quiet.jsonl")
+    assert quiet._drift.tests == 6 and quiet._drift.alarm is None
+
+
+def test_fusion_by_ranks_is_refused(watching, stories, tmp_path, monkeypatch):
+    import siamese_news.search.watch.watcher as watcher
+
+    query = replace(
+        FILTER, threshold=0.1, out=tmp_path / "f.jsonl", articles=("-",), fusion="reciprocal"
+    )
+    seeds = Seeds(stories[1][:1], one_story=True)
+    settings = watcher.Settings(source="test", window=100)
+    one = watcher.Watch(open_query(query, seeds), lambda: seeds, settings, lambda line: None)
+    with pytest.raises(InputError, match="--fusion reciprocal"):
+        one.begin(stories[0][:50])
+    one.close()
