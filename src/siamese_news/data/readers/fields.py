@@ -46,6 +46,9 @@ IDS = tuple(
     """.split()
 )
 TITLES = ("title", "headline", "titel", "titulo", "titre")
+# What links posts: `reply_to` the post that one answers, `thread` the post that began the whole
+# conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
+# `channel` where it was said (a subreddit, a chat).
 METADATA: Mapping[str, Sequence[str]] = {
     name: columns.split()
     for name, columns in {
@@ -67,6 +70,21 @@ METADATA: Mapping[str, Sequence[str]] = {
         "url": "url link expanded_url enlace lien",
         "permalink": "permalink post_url tweet_url status_url",
         "retweet_of": "retweet_of retweeted_id retweeted_status_id referenced_tweets_retweeted_id",
+        "reply_to": """
+            reply_to reply_to_id in_reply_to in_reply_to_id in_reply_to_status_id_str
+            in_reply_to_status_id in_reply_to_tweet_id referenced_tweets_replied_to_id
+            inreplytotweetidstr inreplytotweetid replied_to_id reply_to_message_id parent_id
+            parent_comment_id parentid antwort_auf en_respuesta_a en_reponse_a em_resposta_a
+        """,
+        "thread": """
+            thread thread_id conversation_id_str conversation_id conversationidstr conversationid
+            root_id link_id
+        """,
+        "quotes": """
+            quotes quoted_id quoted_status_id_str quoted_status_id quoted_tweet_id quoted_post_id
+            referenced_tweets_quoted_id
+        """,
+        "channel": "channel channel_name channel_title subreddit chat chat_name group_name board",
     }.items()
 }
 LINE = "line"
