@@ -178,6 +178,8 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
                     names[hash(name)] = name
     for number, thread in enumerate(threads, 1):
         own_posts = [post for post in thread.shown if post in texts]
+        if thread.found.keys().isdisjoint(own_posts):
+            continue  # it was found among other posts
         missing = len(thread.shown) - len(own_posts)
         best, mean = thread.scores
         shared = {
