@@ -3,7 +3,7 @@
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -76,12 +76,15 @@ class Choice:
         id_field: where the id is.
         date_field: where the date is.
         encoding: of text files.
+        group_field: what goes into a post's metadata as ``group``: ``platform``, ``file``, another
+            name of its metadata, or a field of its record.
     """
 
     text_field: str | None = None
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
+    group_field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ class Detected:
         skip: what precedes a JSON document.
         known: the known format of the records; None where the fields were guessed.
         date_field: the user's choice.
+        group_field: likewise.
     """
 
     source: str
@@ -119,6 +123,7 @@ class Detected:
     skip: str = ""
     known: Format | None = field(default=None, repr=False)
     date_field: str | None = None
+    group_field: str | None = None
 
     @property
     def described(self) -> str:
@@ -135,7 +140,8 @@ class Detected:
             if self.known.columns is None:
                 return self.names
             found = self.known.columns.fields(self.names)
-        others = [name for name in (found.title, found.spare, self.date_field) if name]
+        chosen = (found.title, found.spare, self.date_field, self.group_field)
+        others = [name for name in chosen if name]
         wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
         return tuple(name for name in tops if name in self.names)
@@ -143,24 +149,37 @@ class Detected:
     def converter(self) -> Convert:
         """The function that makes posts of this file's records."""
         if self.fields is not None:
-            return generic(self.fields)
-        assert self.known is not None
-        convert = self.known.converter(self.names)
-        return convert if self.date_field is None else _dated(convert, self.date_field)
+            convert = generic(self.fields)
+        else:
+            assert self.known is not None
+            convert = self.known.converter(self.names)
+        chosen = {"created_at": self.date_field, "group": self.group_field}
+        wanted = {target: name for target, name in chosen.items() if name is not None}
+        if not wanted:
+            return convert
+        own = {"platform": self.format, "file": self.source}
+        return _with(convert, wanted, {k: v for k, v in own.items() if k not in self.names})
 
 
-def _dated(convert: Convert, name: str) -> Convert:
-    """Posts with the date of the user's field."""
+def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -> Convert:
+    """Posts with the user's fields: the name in the metadata -> the field, or what the file is."""
 
-    def dated(record: Record) -> Any:
+    def added(record: Record) -> Any:
         made = convert(record)
-        if isinstance(made, Post):
-            metadata = {k: v for k, v in made.metadata.items() if k != "created_at"}
-            put(metadata, "created_at", value_at(record, name))
-            return Post(made.id, made.text, metadata)
-        return made
+        posts = made if isinstance(made, list) else [made]
+        for number, post in enumerate(posts):
+            if isinstance(post, Post):
+                metadata = dict(post.metadata)
+                for target, name in wanted.items():
+                    value = own.get(name) or metadata.get(name)
+                    if post is made:  # not of a page, which has fields of no single post
+                        value = value_at(record, name) if value is None else value
+                        metadata.pop(target, None)
+                    put(metadata, target, value)
+                posts[number] = Post(post.id, post.text, metadata)
+        return posts if isinstance(made, list) else posts[0]
 
-    return dated
+    return added
 
 
 def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
@@ -436,6 +455,7 @@ class _Look:
             encoding=self.encoding,
             known=known,
             date_field=self.choice.date_field,
+            group_field=self.choice.group_field,
             **others,
         )
 
@@ -452,5 +472,6 @@ class _Look:
             fields,
             tuple(names),
             encoding=self.encoding,
+            group_field=self.choice.group_field,
             **others,
         )

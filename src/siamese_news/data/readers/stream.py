@@ -201,6 +201,7 @@ def open_posts(
     id_field: str | None = None,
     date_field: str | None = None,
     encoding: str | None = None,
+    group_field: str | None = None,
     long_window: bool = False,
     strict: bool = False,
     rejected: Path | None = None,
@@ -220,6 +221,7 @@ def open_posts(
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
         encoding: of the text files; detected by default.
+        group_field: what to keep of each post as ``group``; see `Choice`.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows.
@@ -246,7 +248,7 @@ def open_posts(
     unknown: list[Path] = []
     return PostStream(
         find_inputs(sources, SUFFIXES, own=own, unknown=unknown),
-        choice=Choice(text_field, id_field, date_field, encoding),
+        choice=Choice(text_field, id_field, date_field, encoding, group_field),
         own=own,
         unknown=unknown,
         long_window=long_window,

@@ -172,5 +172,5 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
             metadata[name] = value
     elif isinstance(value, str):
         metadata[name] = clean_text(value)
-    elif type(value) is int:
+    elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)

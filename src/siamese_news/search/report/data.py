@@ -89,6 +89,8 @@ class ReportData:
         remarks: what a reader must know, one sentence each.
         threads: where the results are threads: the number of each, as the ``cluster`` of its found
             posts, and its posts in reading order.
+        groups: groups of posts side by side (`groups.Comparison`).
+        bursts: in the timeline, named by their words (`groups.Burst`).
     """
 
     title: str
@@ -103,3 +105,5 @@ class ReportData:
     counts: Mapping[str, int] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
+    groups: Any = None
+    bursts: Sequence[Any] = ()

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.clusters import summarise
+from siamese_news.search.compare import FEW
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.data import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
@@ -167,6 +168,7 @@ def render(data: ReportData) -> str:
             map=map_chart(data.posts),
             facts=_facts(data.provenance),
             whole=_WHOLE,
+            few=FEW,
         )
     )
 
