@@ -140,30 +140,37 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     return found
 
 
-def bursts(counts: Mapping[int, int]) -> list[tuple[int, int]]:
+def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
     """The stretches of time with more posts than a steady flow would bring by chance.
 
-    Each time's count is held against a Poisson distribution with the mean of all, from the first
-    to the last; neighbours over the limit are one burst.
+    Each time's count is held against a Poisson distribution with the mean of all times; neighbours
+    over the limit are one burst. The first and the last hundredth of the posts are left out, so
+    that a few strays do not stretch the time and lower the mean.
 
     Args:
         counts: posts by the number of the hour, day, month or year.
 
     Returns:
-        First and last number of each.
+        First and last number of each, and how many times the mean it has.
     """
-    if not counts:
-        return []
-    first, last = min(counts), max(counts)
-    bins = last - first + 1
+    slots = sorted(counts)
+    share = np.cumsum([counts[slot] for slot in slots])
+    inner = share * 100 >= (share[-1] if slots else 0)
+    inner[1:] &= share[:-1] * 100 < 99 * (share[-1] if slots else 0)
+    slots = [slot for slot, kept in zip(slots, inner.tolist(), strict=True) if kept]
+    bins = slots[-1] - slots[0] + 1 if slots else 0
     if bins < _BINS:
         return []
-    mean = sum(counts.values()) / bins
-    found: list[tuple[int, int]] = []
-    for slot in sorted(counts):
-        if special.pdtrc(counts[slot] - 1, mean) < _BURST / bins and counts[slot] > mean:
-            if found and found[-1][1] == slot - 1:
-                found[-1] = found[-1][0], slot
-            else:
-                found.append((slot, slot))
-    return found
+    mean = sum(counts[slot] for slot in slots) / bins
+    over = [
+        slot
+        for slot in slots
+        if counts[slot] > mean and special.pdtrc(counts[slot] - 1, mean) < _BURST / bins
+    ]
+    found: list[list[int]] = []
+    for slot in over:
+        if found and found[-1][-1] == slot - 1:
+            found[-1].append(slot)
+        else:
+            found.append([slot])
+    return [(own[0], own[-1], sum(counts[slot] for slot in own) / len(own) / mean) for own in found]

@@ -172,18 +172,16 @@ def find_bursts(data: ReportData) -> list[Burst]:
     chart, slots = _timeline(found.values())
     counts = Counter(slots.values())
     result = []
-    for first, last in bursts(counts):
+    for first, last, times in bursts(counts):
         assert chart is not None
         parts: tuple[list[ReportPost], list[ReportPost]] = ([], [])
         for id, slot in slots.items():
             parts[first <= slot <= last].append(found[id])
         words = words_of([_texts(data, own) for own in parts])[1]
         inside = sum(counts[slot] for slot in range(first, last + 1))
-        mean = counts.total() / (max(counts) - min(counts) + 1)
         names = dict.fromkeys(_time(chart, slot) for slot in (first, last))
-        size = inside / (last - first + 1) / mean
         sure = [word for word in words if word.sure][:_WORDS]
-        result.append(Burst(" to ".join(names), inside, size, sure))
+        result.append(Burst(" to ".join(names), inside, times, sure))
     return result
 
 
