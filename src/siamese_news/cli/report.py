@@ -98,13 +98,19 @@ def report(
                 )  # fmt: skip
                 known = ((post.id, post.metadata) for post in pool)
             else:
-                known = ((str(row["post"]), row) for _, row in result_rows(results))
+                rows = [row for _, row in result_rows(results)]
+                if by not in groups.TIMES and not any(by in row for row in rows):
+                    raise InputError(
+                        f"{results}: has no column '{by}' (--by); expected one of "
+                        f"{', '.join([*rows[0], *groups.TIMES])}; --posts brings those of the posts"
+                    )
+                known = ((str(row["post"]), row) for row in rows)
             data = replace(data, groups=groups.compare(data, by, known, pool=pool is not None))
             for remark in data.groups.remarks:
                 echo(remark)
             with atomic_write(table) as stream:
-                rows = groups.figures(data.groups, data.bursts)
-                write_rows(stream, rows, "csv", columns=groups.COLUMNS)
+                figures = groups.figures(data.groups, data.bursts)
+                write_rows(stream, figures, "csv", columns=groups.COLUMNS)
             own = {"provenance": provenance(), "sha256": file_sha256(table)}
             write_json(table.with_name(table.name + ".meta.json"), own)
         write_report(out, data)
