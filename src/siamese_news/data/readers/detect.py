@@ -21,6 +21,7 @@ from siamese_news.data.readers.fields import (
     Record,
     UnknownFields,
     check_fields,
+    chosen_fields,
     find_fields,
     generic,
     value_at,
@@ -72,7 +73,7 @@ class Choice:
     """The user's choices about fields and encoding; None is left to detection.
 
     Attributes:
-        text_field: where the text is.
+        text_field: where the text is; in several fields, its parts.
         id_field: where the id is.
         date_field: where the date is.
         encoding: of text files.
@@ -80,7 +81,7 @@ class Choice:
             name of its metadata, or a field of its record.
     """
 
-    text_field: str | None = None
+    text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
@@ -337,7 +338,7 @@ class _Look:
     @property
     def _guessing(self) -> bool:
         """Whether the user left the fields of the text and the id to detection."""
-        return self.choice.text_field is None and self.choice.id_field is None
+        return not self.choice.text_field and self.choice.id_field is None
 
     def document(self, found: Document, skip: str) -> Detected:
         """One JSON document with the records inside."""
@@ -377,8 +378,8 @@ class _Look:
         if known is not None:
             return self._known(known, "jsonl", names)
         if not records:  # every row will be rejected, and say why
-            text, own_id = self.choice.text_field, self.choice.id_field
-            fields = Fields((text,) if text else TEXTS, (own_id,) if own_id else IDS)
+            text, own_id = chosen_fields(self.choice.text_field), self.choice.id_field
+            fields = Fields(text or TEXTS, (own_id,) if own_id else IDS)
             return self._made("JSON lines", "jsonl", fields, ())
         beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
         what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
@@ -443,7 +444,7 @@ class _Look:
                     yield number, decode_object(line)
 
     def _known(self, known: Format, kind: Kind, names: Sequence[str], **others: Any) -> Detected:
-        check_fields(names, {"--date-field": self.choice.date_field}, self.name)
+        check_fields(names, [("--date-field", self.choice.date_field)], self.name)
         return Detected(
             self.name,
             known.name,
@@ -465,7 +466,7 @@ class _Look:
         return Detected(
             self.name,
             what,
-            fields.texts[0],
+            " + ".join(fields.texts) if fields.joined else fields.texts[0],
             fields.ids[0],
             self.packed,
             kind,

@@ -197,7 +197,7 @@ class PostStream:
 def open_posts(
     sources: str | Path | Sequence[str | Path],
     *,
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     date_field: str | None = None,
     encoding: str | None = None,
@@ -217,7 +217,9 @@ def open_posts(
     Args:
         sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
             order of their names.
-        text_field: where the text is, if detection is not enough; a dot leads into an object.
+        text_field: where the text is, if detection is not enough; a dot leads into an object. Of
+            several fields the texts are joined, a line each; ``@fields`` in a post's metadata has
+            their names and lengths.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
         encoding: of the text files; detected by default.
