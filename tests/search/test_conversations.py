@@ -140,7 +140,7 @@ def dump(tmp_path):
     ]
     write(tmp_path / "posts.jsonl", posts)
     row = {"article": "a", "rank": 1, "score": 0.9, "post": "1", "text": "the bridge fell"}
-    write(tmp_path / "found.jsonl", [row])
+    write(tmp_path / "found.jsonl", [row | {"terms": ["bridge"]}])
     return tmp_path
 
 
@@ -150,10 +150,11 @@ def test_the_command(dump, ending):
     run = command("threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl",
                   "--out", out)  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "1 threads: 1 posts found, 0 that they answer and 1 replies" in run.stderr
+    assert "threads: 1, of 1 posts found, 0 that they answer and 1 replies" in run.stderr
     if ending == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         assert [(r["post"], r["role"]) for r in rows] == [("1", "found"), ("2", "reply")]
+        assert [r["terms"] for r in rows] == [["bridge"], None]
     again = command("threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl",
                     "--out", out)  # fmt: skip
     assert again.returncode == 0, again.stderr  # our own file, unchanged

@@ -64,7 +64,7 @@ def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
     made = compare(data([found(n) for n in (0, 2, 9)]), "month", known, pool=True)
     rows = [(group.name, group.share.found, group.share.of) for group in made.groups]
     assert rows == [("2024-01", 0, 1), ("2024-03", 2, 2), (NONE, 0, 1)]
-    assert "1 posts found are not among the posts, so they have no group." in made.remarks
+    assert "Posts found that are not among the posts, and so have no group: 1." in made.remarks
 
 
 def test_times_of_a_group_and_their_figures():

@@ -62,7 +62,7 @@ def threads(
 
         from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
-        from siamese_news.labels.results import read_columns, result_meta
+        from siamese_news.labels.results import read_columns, result_meta, result_rows
         from siamese_news.search.conversations import COLUMNS, Links, find_threads, thread_rows
         from siamese_news.search.files import FilePool
         from siamese_news.search.output import BINARY, write_rows
@@ -93,6 +93,11 @@ def threads(
         echo(str(source.counts))
         threads = find_threads(links, found, most=most)
         rows = list(thread_rows(threads, pool))
+        of = {(row["article"], row["post"]): row for row in rows if row["role"] == "found"}
+        for _, row in result_rows(results):
+            if (own := of.get((row.get("article", "all"), row["post"]))) is not None:
+                terms = row.get("terms") or []
+                own["terms"] = terms.split("; ") if isinstance(terms, str) else terms
         roles = Counter(row["role"] for row in rows)
         if not roles["found"]:
             raise InputError(
@@ -104,12 +109,14 @@ def threads(
         left_out = sum(thread.left_out for thread in threads)
         missing = sum(len(thread.shown) for thread in threads) - len(rows)
         said = [
-            f"{len(threads):,} threads: {roles['found']:,} posts found, {roles['answered']:,} that "
+            f"threads: {len(threads):,}, of {roles['found']:,} posts found, {roles['answered']:,} that "
             f"they answer and {roles['reply']:,} replies",
-            *[f"{left_out:,} more are left out; --most {most} bounds a thread"] * (left_out > 0),
-            *[f"{missing:,} are not among the posts"] * (missing > 0),
-            *[f"{links.own:,} posts answer themselves; these links are left out"] * (links.own > 0),
-            *[f"{links.cycles:,} circles of answers"] * (links.cycles > 0),
+            *[f"posts left out by --most {most}, the bound of a thread: {left_out:,}"]
+            * (left_out > 0),
+            *[f"posts of these threads that are not among the posts: {missing:,}"] * (missing > 0),
+            *[f"posts that answer themselves, which counts for nothing: {links.own:,}"]
+            * (links.own > 0),
+            *[f"circles of answers: {links.cycles:,}"] * (links.cycles > 0),
         ]
         if not is_stream(out):
             meta = result_meta(results)

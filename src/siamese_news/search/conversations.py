@@ -12,7 +12,8 @@ from siamese_news.search.records import metadata_text
 
 COLUMNS = (
     "article", "thread", "thread_rank", "best", "mean3", "found", "left_out", "missing", "depth",
-    "role", "rank", "score", "post", "reply_to", "quotes", "text", "lang", "created_at", "link",
+    "role", "rank", "score", "post", "reply_to", "quotes", "text", "lang", "created_at", "terms",
+    "link",
 )  # fmt: skip
 """The columns of a file of threads, a row for each post."""
 

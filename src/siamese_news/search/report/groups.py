@@ -157,12 +157,16 @@ def compare(
     remarks = [
         *[f"{len(names):,} groups: the {SHOWN} with most posts found are shown."] * bool(rest),
         *[f"No post says its {by}."] * (not names),
-        *[f"{sizes[NONE]:,} posts do not say their {by}."] * bool(names and sizes[NONE]),
+        *[f"Posts that do not say their {by}: {sizes[NONE]:,}."] * bool(names and sizes[NONE]),
     ]  # fmt: skip
     if absent := len(found) - len(group_of):
-        remarks.append(f"{absent:,} posts found are not among the posts, so they have no group.")
+        remarks.append(
+            f"Posts found that are not among the posts, and so have no group: {absent:,}."
+        )
     if small := sum(0 < len(own) < FEW for own in texts):
-        remarks.append(f"{small:,} groups have fewer than {FEW} different texts found: no words.")
+        remarks.append(
+            f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}."
+        )
     return Comparison(by, groups, pool, chart, last + 1, remarks)
 
 
