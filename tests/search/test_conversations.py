@@ -2,13 +2,17 @@
 
 import json
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.search.conversations import Links, find_threads, thread_rows
+from siamese_news.search.report import read_results, render
 from tests.commands import siamese_news as command
 
 
@@ -174,3 +178,47 @@ def test_the_command_with_wrong_input(dump):
     assert "is one of the input files" in run(out="posts.jsonl")
     assert "field 'post' is None, expected an id" in run(results="others.jsonl")
     assert not (dump / "t.jsonl").exists()
+
+
+ROWS = [
+    {"article": "a", "thread": "1", "thread_rank": rank, "depth": depth, "role": role,
+     "left_out": 0, "rank": own, "score": own, "post": post, "text": f"text {post}"}
+    for rank, depth, role, own, post in (
+        (1, 0, "found", 1, "1"), (1, 1, "reply", None, "2"), (2, 0, "answered", None, "3"),
+        (2, 1, "found", 2, "4"),
+    )
+]  # fmt: skip
+
+
+@given(
+    st.integers(0, 3), st.sampled_from(sorted(ROWS[0])),
+    st.sampled_from([None, "", "x", -1, 0, 2, 1e99, [], {}, [1], True, "found", "reply"]),
+    st.permutations(ROWS),
+)  # fmt: skip
+def test_a_file_of_threads_that_was_changed_is_a_page_or_an_error(number, name, value, order):
+    rows = [dict(row) for row in order]
+    rows[number][name] = value
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "t.jsonl", rows)
+        try:
+            page = render(read_results(path))
+        except InputError as error:
+            assert "t.jsonl" in str(error)
+        else:
+            assert "One entry is a thread" in page or name == "thread_rank"
+
+
+def test_a_row_without_its_thread_is_an_error(tmp_path):
+    rows = [*ROWS[:3], {**ROWS[3], "thread_rank": None}]
+    with pytest.raises(InputError, match="some rows have a 'thread_rank'"):
+        read_results(write(tmp_path / "t.jsonl", rows))
+
+
+def test_the_report_shows_each_thread_with_its_posts(tmp_path):
+    data = read_results(write(tmp_path / "t.jsonl", ROWS))
+    assert [post.id for post in data.posts] == ["1", "4"]
+    shown = [[(turn.post.id, turn.role) for turn in turns] for turns in data.threads.values()]
+    assert shown == [[("1", "found"), ("2", "reply")], [("3", "answered"), ("4", "found")]]
+    page = render(data)
+    assert page.count('<li class="cluster"') == 2 and page.count("leads to a post found") == 1
+    assert "2</strong> posts of this thread, 1 found" in page

@@ -95,9 +95,9 @@ def threads(
         rows = list(thread_rows(threads, pool))
         of = {(row["article"], row["post"]): row for row in rows if row["role"] == "found"}
         for _, row in result_rows(results):
-            if (own := of.get((row.get("article", "all"), row["post"]))) is not None:
-                terms = row.get("terms") or []
-                own["terms"] = terms.split("; ") if isinstance(terms, str) else terms
+            own = of.get((str(row.get("article", "all")), str(row["post"])))
+            if own is not None and (terms := row.get("terms")):
+                own["terms"] = terms.split("; ") if isinstance(terms, str) else list(terms)
         roles = Counter(row["role"] for row in rows)
         if not roles["found"]:
             raise InputError(
@@ -106,17 +106,21 @@ def threads(
             )
         with atomic_write(out, "wb" if format in BINARY else "w") as target:
             write_rows(target, rows, format, columns=COLUMNS)
-        left_out = sum(thread.left_out for thread in threads)
-        missing = sum(len(thread.shown) for thread in threads) - len(rows)
+        counts = {
+            f"posts left out by --most {most}, the bound of a thread": sum(
+                thread.left_out for thread in threads
+            ),
+            "posts of these threads that are not among the posts": sum(
+                len(thread.shown) for thread in threads
+            )
+            - len(rows),
+            "posts that answer themselves, which counts for nothing": links.own,
+            "circles of answers": links.cycles,
+        }
         said = [
-            f"threads: {len(threads):,}, of {roles['found']:,} posts found, {roles['answered']:,} that "
-            f"they answer and {roles['reply']:,} replies",
-            *[f"posts left out by --most {most}, the bound of a thread: {left_out:,}"]
-            * (left_out > 0),
-            *[f"posts of these threads that are not among the posts: {missing:,}"] * (missing > 0),
-            *[f"posts that answer themselves, which counts for nothing: {links.own:,}"]
-            * (links.own > 0),
-            *[f"circles of answers: {links.cycles:,}"] * (links.cycles > 0),
+            f"threads: {len(threads):,}, of {roles['found']:,} posts found, "
+            f"{roles['answered']:,} that they answer and {roles['reply']:,} replies",
+            *(f"{what}: {count:,}" for what, count in counts.items() if count),
         ]
         if not is_stream(out):
             meta = result_meta(results)

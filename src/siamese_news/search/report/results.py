@@ -38,6 +38,8 @@ def read_results(
     rows = [row for row, (role, *_) in turns if role == "found"]
     if not rows:
         raise InputError(f"{source}: no row in the file, expected at least one post")
+    if len({"thread" in row for row, _ in turns}) > 1:
+        raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
     meta = result_meta(source)
     for name, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{name}'")
