@@ -202,10 +202,10 @@ class Ours:
     def label(self, count: int, mix: str | None = None) -> None:
         """Label so many more posts, and learn."""
         odds = self.found.odds if self.found is not None and self.found.helps else None
+        said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         self.rows += next_posts(
-            self.order, odds, self.pool.clusters, np.array(self.rows, np.int64), count,
-            mix=mix or self.mix, seed=self.seed,
-        )  # fmt: skip
+            self.order, odds, self.pool.clusters, said, count, mix=mix or self.mix, seed=self.seed
+        )
         said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         try:
             self.found = learn(
