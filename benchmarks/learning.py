@@ -1,8 +1,9 @@
 """What labels teach the order, replayed on labelled pools.
 
-``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading machines]``:
+``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading recall machines]``:
 the time of a step; average precision of the posts without a label after 20, 50, 100 and 300 labels,
 which `next_posts` asks for ten at a time and the qrels answer; the posts read until 95% are found;
+the labels until a recall is shown, against the rule of buscarpy over the same learned order;
 and orders joined with machines of known error, and with all-MiniLM-L6-v2 on three lists.
 
 Lists, searched once and kept in FOLDER: each seed of ``events-dev``; 8 times 100 random fact checks
@@ -19,6 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -33,6 +35,9 @@ from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.decide import learning
 from siamese_news.decide.asking import MIX, next_posts
 from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.decide.plan.design import Order
+from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.stopping.learned import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 
 SIZES = (20, 50, 100, 300)
@@ -202,10 +207,10 @@ class Ours:
     def label(self, count: int, mix: str | None = None) -> None:
         """Label so many more posts, and learn."""
         odds = self.found.odds if self.found is not None and self.found.helps else None
+        said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         self.rows += next_posts(
-            self.order, odds, self.pool.clusters, np.array(self.rows, np.int64), count,
-            mix=mix or self.mix, seed=self.seed,
-        )  # fmt: skip
+            self.order, odds, self.pool.clusters, said, count, mix=mix or self.mix, seed=self.seed
+        )
         said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         try:
             self.found = learn(
@@ -309,6 +314,64 @@ def reading(lists: Path, mix: str) -> None:
         print(f"| {group}, {name} | {' | '.join(f'{n:,.0f}' for n in np.mean(rows, axis=0))} |")
 
 
+KEYS = 10  # random orders in which recall is shown
+
+
+def recalling(lists: Path) -> None:
+    """Labels as a multiple of those of one who knows when the recall is reached, and what broke."""
+    try:
+        from buscarpy import calculate_h0
+    except ImportError:
+        calculate_h0 = None  # pip install buscarpy
+    found: dict[tuple[str, float, str], list[tuple[float, bool]]] = defaultdict(list)
+    for pool in ranked_pools(lists):
+        print(pool.group, pool.name, file=sys.stderr, flush=True)
+        truth = dict(enumerate(pool.relevant.astype(int).tolist()))
+        size, total = len(truth), int(pool.relevant.sum())
+
+        @cache
+        def order(known: tuple[tuple[int, int], ...], pool: RankedPool = pool) -> np.ndarray:
+            return learned_order(pool.scores, pool.words, pool.clusters, dict(known))
+
+        def learner(known: dict[int, int], order: Learner = order) -> np.ndarray:
+            return order(tuple(known.items()))
+
+        for recall in (0.8, 0.9):
+            best = optimum(pool.relevant, recall)
+            for seed in range(KEYS):
+                keys = np.random.default_rng(seed).integers(0, 2**63, size).astype(np.uint64)
+                for count in (50, 100, 200):
+                    labels, depth = random_positives(pool.relevant, keys, recall, 0.05, count)
+                    short = pool.relevant[:depth].sum() < recall * total
+                    found[pool.group, recall, f"random-first, {count}"].append(
+                        (labels / best, short)
+                    )
+                drawn = Order(np.array([size]), lambda a, b, keys=keys: keys[a:b])
+                rule = LearnThenRandom(recall, 0.05, drawn, size, learner)
+                assert not rule.next(truth)
+                short = sum(rule.asked.values()) < recall * total
+                found[pool.group, recall, "learn-first"].append((len(rule.asked) / best, short))
+            if calculate_h0 is not None:
+                known: dict[int, int] = {}
+                while len(known) < size:
+                    batch = [n for n in learner(known).tolist() if n not in known]
+                    known |= {n: truth[n] for n in batch[: max(BATCH, len(known) // 10)]}
+                    if calculate_h0(np.array(list(known.values())), size, recall) < 0.05:
+                        break
+                short = sum(known.values()) < recall * total
+                found[pool.group, recall, "BUSCAR"].append((len(known) / best, short))
+        order.cache_clear()
+    print("\n| pools | recall | rule | labels by the optimum: mean (largest) | broken |")
+    print("|---|---|---|---|---|")
+    for (group, recall, name), rows in found.items():
+        costs = [cost for cost, _ in rows]
+        broken = sum(short for _, short in rows)
+        print(
+            f"| {group} | {recall:g} | {name} | {np.mean(costs):.2f} ({max(costs):.2f}) | "
+            f"{broken} of {len(rows)} |"
+        )
+
+
 def speed(posts: int = 100_000) -> None:
     texts = [post.text for post in open_posts_of("trec-microblog").values()][:posts]
     generator = np.random.default_rng(0)
@@ -407,7 +470,7 @@ def main() -> None:
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--mix", default=MIX)
-    parts = ("speed", "learning", "reading", "machines")
+    parts = ("speed", "learning", "reading", "recall", "machines")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
     if "speed" in options.parts:
@@ -417,6 +480,8 @@ def main() -> None:
         table(options.lists, options.mix, options.seeds)
     if "reading" in options.parts:
         reading(options.lists, options.mix)
+    if "recall" in options.parts:
+        recalling(options.lists)
     if "machines" in options.parts:
         machines(options.lists, options.mix)
 

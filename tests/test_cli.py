@@ -459,3 +459,5 @@ def test_a_query_is_the_options_that_ask_for_it():
         "--articles", "a b.txt", "--not", "c", "--threshold", "0.25", "--no-smooth",
         "--text-field=--x", "--dedupe", "--out", "o.csv",
     ]  # fmt: skip
+    several = Query(text_field=["a", "--b"], one_story=True, about="event")
+    assert several.arguments(FILTER) == ["--text-field=a", "--text-field=--b"]

@@ -404,3 +404,64 @@ def test_hostile_posts_stay_text(tmp_path, serve, open_page):
     assert {address.split("/")[2] for address in page.asked if address.startswith("http")} == {
         f"127.0.0.1:{served.port}"
     }
+
+
+@pytest.mark.slow
+def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open_page):
+    truth = found_before(tmp_path / "storm", relevant=2000, other=8000)
+    wrong = set(sorted(truth)[::7])
+    verdicts = tmp_path / "gpt.csv"
+    rows = [f"{post},{int(about != (post in wrong))}" for post, about in truth.items()]
+    verdicts.write_text("\n".join(["post,verdict", *rows]), encoding="utf-8")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    page.locator("#learn-head").click()
+    page.locator("#verdicts-file").set_input_files(verdicts)
+    page.locator("#verdicts-name").fill("gpt")
+    page.get_by_role("button", name="Take them").click()
+    page.locator("#forget").wait_for(state="attached")
+
+    page.goto(served.base + "label?kind=teach")
+    assert label(page, truth, 15) == 15
+    assert page.locator("#card .score").count() == 0
+    page.keyboard.press("?")
+    until(page, "document.querySelector('#progress').value.includes('1 unsure')")
+    served.kill()
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.goto(served.base + "label?kind=unsure")
+    unsure = post_of(page)
+    page.keyboard.press("y" if truth[unsure] else "n")
+    until(page, "!document.querySelector('#progress').value.includes('1 unsure')")
+
+    second = open_page(served)
+    second.goto(served.base + "label?kind=second")
+    second.locator("#annotator").fill("Ida")
+    second.locator("#annotator").blur()
+    second.wait_for_selector("#card .item[data-label='']")
+    assert "gpt" not in second.locator("#card").inner_text()
+    assert label(second, truth, 30) == 16
+
+    page.goto(served.base + "posts")
+    page.locator("#learn-head").click()
+    page.get_by_role("button", name="Learn from 16 labelled posts and gpt").click()
+    page.locator("#learned").wait_for()
+    assert "gpt counts 1 times as much" in page.locator("#learned").inner_text()
+
+    page.goto(served.base + "decide")
+    page.get_by_label("Share of relevant posts").fill(".9")
+    page.get_by_label("Posts I am ready to label").fill("100")
+    page.get_by_role("button", name="Fix it").click()
+    page.wait_for_url("**/label")
+    page.locator("#kind").select_option("mixed")
+    assert label(page, truth, 24) == 24
+    assert " of 100 labels." in page.locator("#ahead").inner_text()
+    page.goto(served.base + "decide")
+    said = page.locator("main").inner_text()
+    assert "gpt: labels of 10,000 of 10,000 posts." in said and "me and Ida" not in said
+    assert "Ida and me both labelled 16 posts and differ on 0." in said
+    assert "1 labels were changed" not in said and "1 label was changed" in said
+    rows = [json.loads(line) for line in (tmp_path / "storm/labels.jsonl").read_text().splitlines()]
+    assert len(rows) == 15 + 1 + 1 + 16 + 24
+    assert page.complaints == second.complaints == []

@@ -128,6 +128,47 @@ def test_recall_by_random_posts_first_through_a_pipe(pool):
     assert re.search(r"recall 0.5: down to post", done.stdout)
 
 
+def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
+    folder, _ = pool
+    relevant = scored(folder / "scored.jsonl", size=500, cut=120)
+    said_of = ("dog sleeps", "river flood")
+    scored(
+        folder / "scored.jsonl", size=500, cut=120,
+        text=lambda n: f"{said_of[f'p{n}' in relevant]} w{n % 7} text {n}",
+    )  # fmt: skip
+    arguments = ("--results", "scored.jsonl", "--labels", "mine.jsonl", "--recall", ".8",
+                 "--rule", "learn-first")  # fmt: skip
+    child = spawn(folder, *arguments)
+    asked = []
+    while True:
+        place = child.expect([r"text (\d+)\r\n", "done: the rule is satisfied"])
+        if place:
+            break
+        post = f"p{child.match.group(1)}"
+        child.expect(r"\[q\] stop")
+        if len(asked) in (25, 130) and asked[-1] != "killed":
+            child.kill(9)
+            child.close()
+            child = spawn(folder, *arguments)
+            asked.append("killed")
+            continue
+        asked.append(post)
+        child.send("y" if post in relevant else "n")
+    rows = {row["post"]: row["label"] == "yes" for row in said(folder)[1:]}
+    assert list(rows) == [post for post in asked if post != "killed"]
+    assert asked.count("killed") == 2
+    assert len(relevant) > 100 and sum(rows.values()) >= 0.8 * len(relevant)
+    assert len(rows) < 400
+
+
+def test_a_learned_order_needs_texts(pool):
+    folder, _ = pool
+    scored(folder / "scored.jsonl", text=lambda n: "")
+    done = run_with_input(folder, "", "--recall", ".8", "--rule", "learn-first")
+    assert done.exit_code == 2 and "name the posts with --posts" in done.stderr
+    assert not (folder / "mine.plan.json").exists()
+
+
 def run_with_input(folder, keys, *more):
     from typer.testing import CliRunner
 

@@ -10,10 +10,9 @@ SCORES = -np.arange(3000.0)
 ALONE = np.arange(3000)
 
 
-def asked(count=40, mix="1:1:2", odds=None, labelled=(), groups=ALONE, seed=0):
-    return next_posts(
-        SCORES, odds, groups, np.array(labelled, int), count, mix=mix, seed=seed
-    )  # fmt: skip
+def asked(count=40, mix="1:1:2", odds=None, labelled=(), groups=ALONE, seed=0, said=None):
+    known = dict.fromkeys(labelled, said)
+    return next_posts(SCORES, odds, groups, known, count, mix=mix, seed=seed)
 
 
 def test_each_part_of_the_mix_is_asked_for():
@@ -25,6 +24,14 @@ def test_each_part_of_the_mix_is_asked_for():
     # The others come at random from the best of the pool, a sixth of so small a one.
     assert len(rest := found - set(range(10)) - set(range(900, 910))) == 20
     assert max(rest) < 500 and np.median(sorted(rest)) > 100
+
+
+def test_random_posts_come_from_further_down_while_every_label_says_relevant():
+    for said, end in ((True, 2000), (False, 500), (None, 500)):
+        assert end * 0.8 < max(asked(200, "0:0:1", labelled=range(10), said=said)) < end
+    assert max(asked(200, "0:0:1", labelled=range(9), said=True)) < 500
+    mixed = dict.fromkeys(range(10), True) | {10: False}
+    assert max(next_posts(SCORES, None, ALONE, mixed, 200, mix="0:0:1")) < 500
 
 
 def test_from_the_top_alone_it_is_the_order():
@@ -39,7 +46,7 @@ def test_neither_copies_nor_labelled_posts_are_asked_for():
 
 
 def test_a_small_pool_is_asked_for_whole_and_other_seeds_ask_for_others():
-    found = next_posts(np.array([3.0, 2, 1]), None, np.arange(3), np.array([1]), 20)
+    found = next_posts(np.array([3.0, 2, 1]), None, np.arange(3), {1: None}, 20)
     assert sorted(found) == [0, 2]
     assert asked() == asked() and asked() != asked(seed=1)
 

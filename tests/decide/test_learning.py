@@ -27,7 +27,7 @@ def made(seed, *, telling, size=2400):
 
 
 def labelled(scores, relevant, count, seed=0):
-    rows = next_posts(scores, None, np.arange(len(scores)), np.zeros(0, int), count, seed=seed)
+    rows = next_posts(scores, None, np.arange(len(scores)), {}, count, seed=seed)
     return {row: bool(relevant[row]) for row in rows}
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 from test_feedback import label, pool
 
 from siamese_news.decide.agreement import machine_lines
-from siamese_news.labels.machine import read_machine
+from siamese_news.labels.machine import MachineVerdicts, read_machine
 
 
 def write(path, values, column="verdict", **options):
@@ -143,7 +143,10 @@ def test_a_file_without_a_column_of_verdicts(tmp_path, truth):
 def test_agreement_is_exact_in_all_and_by_band():
     generator = np.random.default_rng(0)
     said, own = generator.random((2, 90)) < 0.5
-    lines = machine_lines(said, own, generator.permutation(90) + 1)
+    verdicts = MachineVerdicts("gpt", own.astype(float), 0.5, 0, 0)
+    people = dict(enumerate(said.tolist()))
+    sentence, *lines = machine_lines(verdicts, people, generator.permutation(90) + 1)
+    assert sentence == verdicts.sentence()
     assert len(lines) == 4 and ", ranks 61 to 90:" in lines[3]
     both = int((said & own).sum())
     for count, what in ((own.sum(), "precision"), (said.sum(), "recall")):
@@ -152,7 +155,9 @@ def test_agreement_is_exact_in_all_and_by_band():
             f"{what} {both / count:.3f} ({both} of {count}; 95% interval {exact.low:.3f} to "
             f"{exact.high:.3f})"
         ) in lines[0]
-    assert "alpha not defined" in machine_lines(np.ones(3, bool), np.ones(3, bool), np.arange(3))[0]
+    alike = MachineVerdicts("gpt", np.array([1.0, 1.0, 0.0]), 0.5, 0, 0)
+    lines = machine_lines(alike, {0: True, 1: True}, np.arange(1, 4))
+    assert "alpha not defined" in lines[1]
 
 
 def test_the_joined_order_can_be_certified_by_labels_of_people_alone(tmp_path, truth):

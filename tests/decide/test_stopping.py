@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from siamese_news.decide.plan.design import Order
-from siamese_news.decide.simulation.stopping import optimum, random_positives, top_then_random
+from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.stopping.learned import LearnThenRandom
 from siamese_news.decide.stopping.rules import (
     Find,
     RandomPositives,
-    TopThenRandom,
     binomial_place,
     not_relevant_in_a_row,
     prior_posterior,
-    switch_after,
 )
 from siamese_news.errors import InputError
 
@@ -57,14 +56,61 @@ def test_random_positives_one_at_a_time_and_all_at_once(seed):
     assert all(rank in known for rank in range(depth))
 
 
+def down(size):
+    """A learner that learns nothing."""
+    return lambda known: np.arange(size)
+
+
+def truth_of(relevant):
+    return dict(enumerate(relevant.astype(int).tolist()))
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_top_then_random_one_at_a_time_and_all_at_once(seed):
+def test_learn_then_random_one_at_a_time_and_all_at_once(seed):
     relevant, keys = pool(size=700, cut=250, seed=seed)
-    rule = TopThenRandom(0.8, 0.05, order_of(keys), len(relevant))
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), len(relevant), down(700))
     known = label_all(rule, relevant)
-    labels, found = top_then_random(relevant, keys, 0.8, 0.05)
-    assert (len(known), sum(known.values())) == (labels, found)
-    assert found >= 0.8 * relevant.sum()
+    assert len(known) < 700 and sum(known.values()) >= 0.8 * relevant.sum()
+    assert list(known.items()) == list(rule.asked.items())
+    assert rule.next(truth_of(relevant)) == []
+    again = LearnThenRandom(0.8, 0.05, order_of(keys), len(relevant), down(700))
+    assert again.next(truth_of(relevant)) == [] and again.asked == known
+
+
+def test_learn_then_random_learns_in_batches_and_starts_anew_where_a_label_changed():
+    relevant, keys = pool(size=700, cut=250)
+    seen = []
+
+    def learner(known):
+        seen.append(dict(known))
+        return np.argsort(np.random.default_rng(len(known)).random(700))
+
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), 700, learner)
+    known = {}
+    for _ in range(120):
+        rank = rule.next(known)[0]
+        known[rank] = int(relevant[rank])
+    assert [len(labels) for labels in seen] == [*range(0, 110, 10), 110]
+    assert all(labels.items() <= known.items() for labels in seen)
+    first = next(iter(known))
+    del known[first]
+    assert rule.next(known)[0] == first
+
+
+def test_learn_then_random_begins_again_where_much_is_missing():
+    relevant = np.zeros(3000, bool)
+    relevant[:200] = relevant[1000:1200] = True
+    keys = np.random.default_rng(1).integers(0, 2**63, 3000).astype(np.uint64)
+
+    def learner(known):  # what is near a relevant post is relevant
+        near = np.zeros(3000)
+        for rank, label in known.items():
+            near[max(rank - 20, 0) : rank + 20] += label
+        return np.argsort(-near, kind="stable")
+
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), 3000, learner)
+    assert rule.next(truth_of(relevant)) == []
+    assert sum(rule.asked.values()) >= 360 and len(rule.asked) < 1500
 
 
 def test_places_as_published():
@@ -94,14 +140,22 @@ def test_the_place_is_safe_for_finite_pools():
 def test_promises_are_kept():
     """Violations at most as often as allowed, on a pool where the rules are tested hard."""
     relevant, _ = pool(size=4000, cut=600)
+    truth = truth_of(relevant)
     hits, total = np.cumsum(relevant), relevant.sum()
-    broken = [0, 0]
+    broken = np.zeros(3, int)
     for seed in range(300):
         keys = np.random.default_rng([5, seed]).integers(0, 2**63, 4000).astype(np.uint64)
         _, depth = random_positives(relevant, keys, 0.9, 0.05, 100)
         broken[0] += hits[depth - 1] < 0.9 * total
-        broken[1] += top_then_random(relevant, keys, 0.99, 0.05)[1] < 0.99 * total
-    assert max(broken) <= 28  # 99.9% of binomial draws at .05 lie below
+        for place, recall in ((1, 0.99), (2, 0.9)):
+            # Down an order that learns nothing, and down one that leaves out relevant posts.
+            worst = np.argsort(np.where(relevant & (np.arange(4000) % 8 == 0), 5000, 0)
+                               + np.arange(4000))  # fmt: skip
+            order = np.arange(4000) if place == 1 else worst
+            rule = LearnThenRandom(recall, 0.05, order_of(keys), 4000, lambda _, o=order: o)
+            assert rule.next(truth) == []
+            broken[place] += sum(rule.asked.values()) < recall * total
+    assert broken.max() <= 28  # 99.9% of binomial draws at .05 lie below
 
 
 def test_prior_posterior_ratio_by_summing():
@@ -127,10 +181,7 @@ def test_prior_posterior_ratio_by_summing():
         assert ratio == pytest.approx(expected)
 
 
-def test_the_switch_and_the_row():
-    assert switch_after(np.ones(500, bool)) is None
-    assert switch_after(np.zeros(199, bool)) is None
-    assert switch_after(np.arange(500) < 100) == 280
+def test_the_row_and_the_optimum():
     assert not_relevant_in_a_row([1, 0, 1, 0, 0]) == 2
     assert not_relevant_in_a_row([]) == 0
     assert optimum(np.array([1, 0, 1, 1, 0], bool), 0.6) == 3
@@ -138,12 +189,12 @@ def test_the_switch_and_the_row():
 
 def test_the_number_of_relevant_posts_is_told_by_random_ones_alone():
     generator = np.random.default_rng(4)
-    relevant = generator.random(3000) < np.linspace(0.6, 0, 3000)
+    relevant = generator.random(3000) < np.maximum(np.linspace(0.9, -1.2, 3000), 0.01)
     order = Order(np.array([3000]), lambda a, b: keys[a:b])
     keys = np.random.default_rng(5).integers(0, 2**63, 3000).astype(np.uint64)
     for rule in (
         RandomPositives(0.8, 0.05, 300, order, 3000),
-        TopThenRandom(0.8, 0.05, order, 3000),
+        LearnThenRandom(0.8, 0.05, order, 3000, down(3000)),
     ):
         known = {}
         assert rule.relevant(known) is None

@@ -265,7 +265,13 @@ def test_shares_are_read_as_people_write_them(typed, meant):
 def test_what_is_no_share_is_said(served, typed):
     row = {"precision": typed, "confidence": ".95", "budget": 10}
     assert served.ask("/api/plan", row)[0] == 400
-    goal = {"find": "", "recall": typed, "rule": "top-first", "positives": "9", "confidence": ".9"}
+    goal = {
+        "find": "",
+        "recall": typed,
+        "rule": "learn-first",
+        "positives": "9",
+        "confidence": ".9",
+    }
     assert served.ask("/api/goals", goal)[0] == 400
     assert served.ask("/api/goals", goal | {"recall": ".8 .9"})[0] == 400
     assert not list((served.project / "searches/1").glob("*.plan.json"))

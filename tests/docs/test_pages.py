@@ -12,7 +12,7 @@ import typer
 from hydra import compose, initialize_config_module
 from typer.testing import CliRunner
 
-from siamese_news.cli import app
+from siamese_news.__main__ import application
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -71,7 +71,7 @@ def test_the_five_minute_start_works(tmp_path, monkeypatch):
         if line.startswith("cp "):
             shutil.copy(*line.split()[1:])
         if line.startswith("siamese-news"):
-            done = CliRunner().invoke(app, shlex.split(line)[1:])
+            done = CliRunner().invoke(application(), shlex.split(line)[1:])
             assert done.exit_code == 0, f"{line}\n{done.output}"
             said[line.split()[1]] = done.stdout
     assert set(said) == {"rank", "filter", "report", "doctor"}
@@ -83,7 +83,7 @@ def test_the_five_minute_start_works(tmp_path, monkeypatch):
     "line", sorted({line for _, line in COMMANDS if line.startswith("siamese-news ")})
 )
 def test_commands_have_the_options_that_are_shown(line):
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     context = group.make_context("siamese-news", [], resilient_parsing=True)
     words = line.split()
     command = group.get_command(context, words[1])

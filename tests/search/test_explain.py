@@ -249,6 +249,18 @@ def test_each_post_is_explained_for_its_nearest_article(mixture):
     assert [one.post.id for one in found] == ["1", "2", "3"]
 
 
+def test_a_word_is_told_with_the_fields_that_have_it(mixture):
+    parts = [["text", 11], ["alt", 12]]
+    post = Post("1", "mayor flood\nflood bridge", {"@fields": parts})
+    (one,) = explain(mixture, STORY, [post])
+    fields = {term.term: term.fields for term in one.terms}
+    assert (fields["mayor"], fields["bridge"]) == (("text",), ("alt",))
+    assert fields["flood"] == ("text", "alt")
+    stream = io.StringIO()
+    write_explained(stream, [one], "table", terminal=False)
+    assert "text, alt" in stream.getvalue()
+
+
 def test_no_post_is_an_error(mixture):
     with pytest.raises(InputError, match="no post"):
         explain(mixture, STORY, [])

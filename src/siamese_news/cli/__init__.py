@@ -18,6 +18,7 @@ from siamese_news.cli.report import report
 from siamese_news.cli.rerank import rerank
 from siamese_news.cli.sample import sample
 from siamese_news.cli.simulate import simulate
+from siamese_news.cli.threads import threads
 from siamese_news.cli.values import Commands, ManyValues
 from siamese_news.cli.watch import watch
 
@@ -51,7 +52,7 @@ def _root(
 
 
 for command in (
-    rank, filter, watch, explain, index, keywords, rerank, report,
+    rank, filter, watch, explain, index, keywords, rerank, threads, report,
     sample, annotate, certify, audit, feedback, simulate,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)

@@ -21,7 +21,7 @@ class RecallRule(StrEnum):
     """How recall is shown."""
 
     random_first = "random-first"
-    top_first = "top-first"
+    learn_first = "learn-first"
 
 
 def annotate(
@@ -42,7 +42,7 @@ def annotate(
         str | None, typer.Option(help="Stop when this share of the relevant posts is found.")
     ] = None,
     rule: Annotated[
-        RecallRule, typer.Option(help="Random posts first, or down the ranking first.")
+        RecallRule, typer.Option(help="Random posts first, or a learned order first.")
     ] = RecallRule.random_first,
     positives: Annotated[
         int, typer.Option(min=1, help="With random-first: relevant posts to wait for.")

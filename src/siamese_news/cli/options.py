@@ -120,7 +120,10 @@ MapOption = Annotated[
     ),
 ]
 BomOption = Annotated[bool, typer.Option("--bom", help="Write a UTF-8 byte order mark for Excel.")]
-TextFieldOption = Annotated[str | None, typer.Option(help="Field with the text of a post.")]
+TextFieldOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Field with the text of a post, or several, whose texts are joined."),
+]
 IdFieldOption = Annotated[
     str | None, typer.Option(help="Field with the id of a post; 'line' numbers the rows.")
 ]

@@ -1,12 +1,24 @@
 """``siamese-news report``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siamese_news.cli.outputs import ForceOption, check_output
+from siamese_news.cli.options import (
+    DateFieldOption,
+    EncodingOption,
+    IdFieldOption,
+    LongWindowOption,
+    StrictOption,
+    TextFieldOption,
+)
+from siamese_news.cli.outputs import ForceOption, check_output, files_read
+from siamese_news.cli.reading import echo, say_posts
 from siamese_news.utils.exits import bad_input_exits
+
+if TYPE_CHECKING:
+    from siamese_news.search.files import FilePool
 
 
 def report(
@@ -22,23 +34,104 @@ def report(
         float | None,
         typer.Option(help="Score to draw as the threshold (default: the threshold of the search)."),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Compare groups: year, month, day, platform, file, lang, author, channel or any "
+            "other column. Writes their figures to a .csv next to the page.",
+        ),
+    ] = None,
+    posts: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --by: the posts that were searched, for their columns and the share of each "
+            "group that was found."
+        ),
+    ] = None,
+    text_field: TextFieldOption = None,
+    id_field: IdFieldOption = None,
+    date_field: DateFieldOption = None,
+    encoding: EncodingOption = None,
+    long_window: LongWindowOption = False,
+    strict: StrictOption = False,
 ) -> None:
     """Write the results of a search as one self-contained HTML page.
 
     The page shows scores, clusters of near-duplicates with the matched words highlighted, a
-    timeline if the posts have dates, and the command, versions and hashes behind them.
+    timeline if the posts have dates, and the command, versions and hashes behind them. Results of
+    siamese-news threads have a thread in each entry.
 
     Example: siamese-news report --results found.jsonl --out found.html --title "Harlow bridge"
+
+    siamese-news report --results found.jsonl --by month --posts dump/ --out found.html
 
     Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
     with bad_input_exits():
+        from dataclasses import replace
+
         from siamese_news.errors import InputError
-        from siamese_news.search.report import read_results, write_report
+        from siamese_news.labels.results import result_rows
+        from siamese_news.search.output import write_rows
+        from siamese_news.search.report import groups, read_results, write_report
+        from siamese_news.utils.files import atomic_write, file_sha256, write_json
+        from siamese_news.utils.provenance import provenance
 
         if out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
-        check_output(out, [results], force=force)
+        if posts and by is None:
+            raise InputError("--posts is for comparing groups; name their column with --by")
+        table = out.with_suffix(".csv")
+        read = files_read(posts=posts or (), others=[results])
+        check_output(out, read, force=force)
+        if by is not None:
+            check_output(table, read, force=force)
         data = read_results(results, title=title, threshold=threshold)
+        data = replace(data, bursts=groups.find_bursts(data))
+        if by is not None:
+            pool = None
+            if posts:
+                pool = _pool(
+                    posts, by, text_field=text_field, id_field=id_field, date_field=date_field,
+                    encoding=encoding, long_window=long_window, strict=strict,
+                )  # fmt: skip
+                known = ((post.id, post.metadata) for post in pool)
+            else:
+                rows = [row for _, row in result_rows(results)]
+                if by not in groups.TIMES and not any(by in row for row in rows):
+                    raise InputError(
+                        f"{results}: has no column '{by}' (--by); expected one of "
+                        f"{', '.join([*rows[0], *groups.TIMES])}; --posts brings those of the posts"
+                    )
+                known = ((str(row["post"]), row) for row in rows)
+            data = replace(data, groups=groups.compare(data, by, known, pool=pool is not None))
+            for remark in data.groups.remarks:
+                echo(remark)
+            with atomic_write(table) as stream:
+                figures = groups.figures(data.groups, data.bursts)
+                write_rows(stream, figures, "csv", columns=groups.COLUMNS)
+            own = {"provenance": provenance(), "sha256": file_sha256(table)}
+            write_json(table.with_name(table.name + ".meta.json"), own)
         write_report(out, data)
-        typer.echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds", err=True)
+        echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")
+
+
+def _pool(posts: list[str], by: str, **reading: Any) -> "FilePool":
+    """The posts, each with its group; whether they have such a column is known from the start."""
+    from siamese_news.data.readers import open_posts
+    from siamese_news.data.readers.fields import METADATA
+    from siamese_news.errors import InputError
+    from siamese_news.search.files import FilePool
+    from siamese_news.search.report.groups import TIMES
+
+    derived = (*TIMES, "platform", "file", *METADATA)
+    stream = open_posts(posts, group_field=None if by in TIMES else by, **reading)
+    say_posts(stream)
+    names = list(dict.fromkeys(name for found in stream.detected for name in found.names))
+    if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
+        raise InputError(
+            f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or of "
+            f"theirs: {', '.join(names[:20])}"
+        )
+    return FilePool(stream)

@@ -1,7 +1,7 @@
 """How annotators of the same posts agree."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.simulation.precision import interval
 from siamese_news.labels.journal import LabelJournal
+from siamese_news.labels.machine import MachineVerdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +136,23 @@ _BANDS = 3
 
 
 def machine_lines(
-    relevant: NDArray[np.bool_], machine: NDArray[np.bool_], ranks: NDArray[np.int64]
+    machine: MachineVerdicts, verdicts: Mapping[int, bool], ranks: NDArray[np.int64]
 ) -> list[str]:
     """How a machine's labels agree with those of people, in all and by rank in the search's order.
 
     Args:
-        relevant: (n,) what people say.
-        machine: (n,) what it says.
-        ranks: (n,) of the posts, from 1.
+        machine: its verdicts of N posts.
+        verdicts: place of a labelled post -> whether it is relevant.
+        ranks: (N,) of the posts, from 1.
     """
+    found = [machine.sentence()]
+    both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
+    if not len(both):
+        return [*found, "No post with a verdict has a label of people: nothing compares them."]
+    if machine.cut is None:
+        return [*found, "Scores have no cut, so precision, recall and alpha are not defined."]
+    relevant = np.array([verdicts[n] for n in both.tolist()])
+    called, ranks = machine.values[both] >= machine.cut, ranks[both]
     order = np.argsort(ranks)
     parts = [("", order)]
     if len(order) >= 10 * _BANDS:
@@ -151,15 +160,14 @@ def machine_lines(
             (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
             for part in np.array_split(order, _BANDS)
         ]
-    found = []
     for where, part in parts:
-        said, own = relevant[part], machine[part]
-        both = int((said & own).sum())
+        said, own = relevant[part], called[part]
+        hits = int((said & own).sum())
         alpha = krippendorff(np.stack([said, own], axis=1).astype(int).tolist())
         shown = "not defined" if alpha is None else f"{alpha:.3f}"
         found.append(
             f"{len(part):,} posts labelled by people{where}: precision "
-            f"{_share(both, int(own.sum()))}, recall {_share(both, int(said.sum()))}, "
+            f"{_share(hits, int(own.sum()))}, recall {_share(hits, int(said.sum()))}, "
             f"Krippendorff's alpha {shown}"
         )
     return found

@@ -1,6 +1,7 @@
 """Which posts to label next, so that most is learned: from the top, unsure ones, and new ones."""
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,14 @@ MIX = "1:1:2"
 """Parts of the posts from the top of the order, where the learner is unsure, and at random."""
 
 _REGION, _SHARE, _LEAST = 2000, 6, 200  # of random posts: the best 2,000, a sixth of a small pool
+_WIDE, _FEW = 4, 10  # so many times the region, from so many labels on, while all say relevant
 
 
 def next_posts(
     scores: NDArray[np.float64],
     odds: NDArray[np.float64] | None,
     groups: NDArray[np.int64],
-    labelled: NDArray[np.int64],
+    labelled: Mapping[int, bool | None],
     count: int,
     *,
     mix: str = MIX,
@@ -26,14 +28,15 @@ def next_posts(
     """Places of the posts to label next, in a random order; no two copies, none of labelled posts.
 
     Posts from the top alone teach little: nearly all are relevant, and those that are worded in
-    another way are further down. So some are drawn at random from the best of the pool.
+    another way are further down. So some are drawn at random from the best of the pool, and from
+    four times as many where every label so far says relevant.
 
     Args:
         scores: (N,) of the order in use.
         odds: (N,) logits that the posts are relevant; None before anything was learned, when those
             that would be unsure are random ones.
         groups: (N,) of near-duplicates.
-        labelled: places of posts that have labels.
+        labelled: places of posts that have labels -> whether they are relevant; None for others.
         count: how many; fewer where the pool has no more texts.
         mix: see `MIX`; three whole numbers.
         seed: of the random posts.
@@ -47,10 +50,12 @@ def next_posts(
     if odds is None:
         unsure = 0
     order = np.argsort(-scores, kind="stable")
-    region = order[: min(_REGION, max(_LEAST, len(order) // _SHARE))]
+    said = list(labelled.values())
+    wide = _WIDE if said.count(True) >= _FEW and False not in said else 1
+    region = order[: wide * min(_REGION, max(_LEAST, len(order) // _SHARE))]
     generator = np.random.default_rng([seed, len(labelled)])
     found: list[int] = []
-    taken = set(groups[labelled].tolist())
+    taken = set(groups[list(labelled)].tolist())
     nearest = order if odds is None else np.argsort(np.abs(odds), kind="stable")
     for places, end in (
         (order, top),

@@ -125,16 +125,8 @@ class LabelledResults:
             found.append(f"{self.missing:,} labelled posts are not in {self.path}; not used")
         if self.machine is None:
             return found
-        found.append(self.machine.sentence())
-        values = self.machine.values
-        both = np.array([n for n in self.verdicts if not np.isnan(values[n])], np.int64)
-        if not len(both):
-            return [*found, "No post with a verdict has a label of people: nothing compares them."]
-        if self.machine.cut is None:
-            return [*found, "Scores have no cut, so precision, recall and alpha are not defined."]
-        said = np.array([self.verdicts[n] for n in both.tolist()])
-        ranks = self.table.column("rank").to_numpy()[both]
-        return found + machine_lines(said, values[both] >= self.machine.cut, ranks)
+        ranks = self.table.column("rank").to_numpy()
+        return found + machine_lines(self.machine, self.verdicts, ranks)
 
     def next_units(
         self, found: Feedback | None, count: int, mix: str, seed: int
@@ -144,7 +136,7 @@ class LabelledResults:
         places = next_posts(
             found.scores if found and used else self.table.column("score").to_numpy(),
             found.odds if found and used else None,
-            self._groups(), np.array(sorted(self.verdicts), np.int64), count, mix=mix, seed=seed,
+            self._groups(), self.verdicts, count, mix=mix, seed=seed,
         )  # fmt: skip
         posts, texts = self.table.column("post"), self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
@@ -165,24 +157,33 @@ class LabelledResults:
 
 
 def learn_order(
-    results: Path, verdicts: Mapping[str, bool], out: Path, *, command_line: str
-) -> Feedback:
+    results: Path,
+    verdicts: Mapping[str, bool],
+    machine: tuple[Path, str] | None,
+    out: Path,
+    *,
+    command_line: str,
+) -> tuple[Feedback, list[str]]:
     """Learn from labels, and write the posts in the learned order where it helps.
 
     Args:
         results: see `LabelledResults`.
         verdicts: ids of posts to whether they are relevant.
+        machine: a file of a machine's verdicts, and its name.
         out: the same posts in the learned order.
         command_line: that does this, to be kept in ``<out>.meta.json``.
+
+    Returns:
+        What was learned, and remarks on labels and verdicts.
 
     Raises:
         InputError: for results that cannot be used, and labels that teach nothing.
     """
-    read = LabelledResults.read(results, verdicts)
+    read = LabelledResults.read(results, verdicts, machine)
     found = read.learn()
     if found.helps:
         write_order(out, read, found, command_line)
-    return found
+    return found, read.remarks()
 
 
 def write_order(path: Path, read: LabelledResults, found: Feedback, command_line: str) -> None:

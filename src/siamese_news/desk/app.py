@@ -44,6 +44,8 @@ def application(desk: Desk) -> Starlette:
         Route("/api/copies/{rank:int}", listing.copies),
         Route("/api/threshold", listing.threshold, methods=["POST"]),
         Route("/api/learn", listing.learn, methods=["POST"]),
+        Route("/api/verdicts", listing.take_verdicts, methods=["PUT"]),
+        Route("/api/verdicts", listing.forget_machine, methods=["DELETE"]),
         Route("/api/labels/undo", labelling.undo, methods=["POST"]),
         Route("/api/labels/import", labelling.take_labels, methods=["PUT"]),
         Route("/api/queue", labelling.queue),
@@ -95,6 +97,8 @@ def decide_values(desk: Desk) -> dict[str, Any]:
         "threshold": desk.threshold(),
         "agreement": agreements(desk.log),
         "annotators": desk.log.annotators(),
+        "changes": desk.log.changes(),
+        "machine": desk.machine_lines() if ready else [],
         "folder": desk.project.folder.name,
     }
     values["at"] = None

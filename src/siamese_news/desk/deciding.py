@@ -29,8 +29,8 @@ from siamese_news.labels.matching import Labels, labels_in
 
 BUDGET_CAP = 100_000
 
-
 _SHOWN = 12  # sets of a descent on the page
+_RENEWED = 10  # labels after which progress is said again; a label counts as looked at then
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,7 @@ class Deciding:
         self._guard = threading.RLock()
         self._work: Certification | None = None
         self._found: tuple[int, Findings] | None = None
+        self._told: tuple[int, str] | None = None
 
     @property
     def sheet(self) -> Path:
@@ -140,7 +141,7 @@ class Deciding:
                 again=again,
                 criteria=criteria.strip()[:5000],
             )
-            self._work, self._found = work, None
+            self._work, self._found, self._told = work, None, None
             self.next_posts(1)
 
     def next_posts(self, count: int) -> list[str]:
@@ -185,6 +186,24 @@ class Deciding:
                 found = Findings(content, claims, sentences, conflicts, descents)
                 self._found = (version, found)
             return self._found[1]
+
+    def progress(self) -> str:
+        """How far the labels are, in a sentence for those who give them; renewed every ten."""
+        if not self.planned:
+            return ""
+        if self._told is None or abs(self._log.version - self._told[0]) >= _RENEWED:
+            content = self.findings().content
+            said = [f"{content['labels']['used']:,} of {content['settings']['budget']:,} labels."]
+            for claim in content["claims"]:
+                if claim["threshold"] is not None:
+                    said.append(f"{claim['posts']:,} posts are certified at {claim['target']}.")
+                if claim["more_labels"] and claim["next_set"]:
+                    said.append(
+                        f"About {claim['more_labels']:,} more labels to certify "
+                        f"{claim['next_set']['posts']:,} posts at {claim['target']}."
+                    )
+            self._told = self._log.version, " ".join(said)
+        return self._told[1]
 
     def certify(self) -> Findings:
         """Write the certificate and its page beside the plan."""
@@ -239,7 +258,7 @@ class Deciding:
             if not self.planned:
                 raise InputError("there is no plan yet; fix the target before labelling for it")
             self._work = Certification.resume(self.path, results=self._project.results)
-            self._found = None
+            self._found = self._told = None
         return self._work
 
     def _labels(self, work: Certification) -> Labels:

@@ -4,24 +4,38 @@ import json
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
 
+from siamese_news.decide.agreement import machine_lines
 from siamese_news.desk.deciding import Deciding
 from siamese_news.desk.learning import Learning
+from siamese_news.desk.machine import Machine
 from siamese_news.desk.project import Project
 from siamese_news.desk.results import Asked, Results
 from siamese_news.desk.search import Search, command_line
 from siamese_news.desk.standing import Standing
 from siamese_news.desk.stops import Stops
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, Judgment, LabelJournal, annotator_name
+from siamese_news.labels.journal import (
+    CONFLICT,
+    NO,
+    SKIP,
+    YES,
+    Judgment,
+    LabelJournal,
+    annotator_name,
+)
 
-QUEUES = ("rank", "learned", "sample", "goal", "mixed", "threshold", "second", "conflict")
+QUEUES = (
+    "rank", "learned", "teach", "sample", "goal", "mixed", "threshold", "unsure", "second",
+    "conflict",
+)  # fmt: skip
 """The sources of the posts to label next; see `Desk.queue`."""
 
-BLIND = ("sample", "goal", "mixed", "threshold", "second")
+BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
 """The sources whose posts are shown without their scores."""
 
 _COPIES = 500  # near-duplicates that one label reaches at most
@@ -41,7 +55,8 @@ class Desk:
         self.deciding = Deciding(project, self.log)
         self.stops = Stops(project, self.log)
         self.standing = Standing(project, self.log)
-        self.learning = Learning(project, self.log)
+        self.machine = Machine(project)
+        self.learning = Learning(project, self.log, self.machine)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
 
@@ -110,9 +125,11 @@ class Desk:
 
         Args:
             kind: ``rank`` (from the top), ``learned`` (from the top of the learned order),
-                ``sample`` (what the certificate needs), ``goal`` (what the goals need), ``mixed``
-                (rank and sample), ``threshold`` (random posts on both sides of it), ``second``
-                (what others labelled) or ``conflict`` (on what they disagree with this annotator).
+                ``teach`` (what learning gains most from), ``sample`` (what the certificate needs),
+                ``goal`` (what the goals need), ``mixed`` (sample and teach), ``threshold`` (random
+                posts on both sides of it), ``unsure`` (what this annotator was unsure about),
+                ``second`` (what others labelled) or ``conflict`` (on what they, or the machine,
+                disagree with this annotator).
             annotator: who asks; posts that they labelled are left out.
             count: how many.
             leave: ids that the page already has.
@@ -128,17 +145,14 @@ class Desk:
         if kind == "threshold":
             random = self.standing.next_posts(self.threshold(), count + len(leave))
             return self._from_plan(random, name, leave)[:count]
-        if kind in ("second", "conflict"):
-            return self._from_others(name, count, leave, conflict=kind == "conflict")
-        if kind == "learned":
-            return self._from_rank(name, count, leave, learned=True)
-        drawn = self._from_sample(name, count, leave) if kind != "rank" else []
-        ranked = self._from_rank(name, count, leave) if kind != "sample" else []
-        if kind == "mixed":
-            mixed = [rank for pair in zip(drawn, ranked, strict=False) for rank in pair]
-            rest = drawn[len(ranked) :] + ranked[len(drawn) :]
-            return list(dict.fromkeys([*mixed, *rest]))[:count]
-        return (drawn or ranked)[:count]
+        if kind in ("unsure", "second", "conflict"):
+            return self._labelled(kind, name, count, leave)
+        if kind in ("rank", "learned"):
+            return self._from_rank(name, count, leave, learned=kind == "learned")
+        drawn = self._from_sample(name, count, leave) if kind != "teach" else []
+        teaching = self._from_learning(count, leave) if kind != "sample" else []
+        mixed = chain.from_iterable(zip_longest(drawn, teaching))
+        return list(dict.fromkeys(rank for rank in mixed if rank is not None))[:count]
 
     def _from_rank(
         self, annotator: str, count: int, leave: set[str], *, learned: bool = False
@@ -164,17 +178,33 @@ class Desk:
         waiting = sum(not self.log.by_annotator(post) for post in leave)
         return found[: max(0, self.deciding.left() - waiting)] if found else found
 
-    def _from_others(
-        self, annotator: str, count: int, leave: set[str], *, conflict: bool
-    ) -> list[int]:
-        log = self.log
-        wanted = [
-            post for post in log.posts()
-            if post not in leave and (log.of(post, annotator) is not None) == conflict
-            and (not conflict or log.verdict(post) == CONFLICT)
-        ]  # fmt: skip
-        found = self.results().by_id(wanted[:count])
-        return [found[post].rank for post in wanted[:count] if post in found]
+    def _from_learning(self, count: int, leave: set[str]) -> list[int]:
+        said = {YES: True, NO: False}
+        posts = self.results().by_id([*self.log.posts(), *leave]).values()
+        known = {post.rank: said.get(self.log.verdict(post.id)) for post in posts}
+        return self.learning.next_ranks(known, count)
+
+    def _labelled(self, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
+        """Posts with labels, for a second one; see `queue`."""
+        log, found = self.log, []
+        posts = [post for post in log.posts() if post not in leave]
+        shown = self.results().by_id(posts)
+        for post in posts:
+            if post not in shown:
+                continue
+            mine = log.of(post, annotator)
+            if kind == "second":
+                wanted = mine is None
+            elif kind == "unsure":
+                wanted = mine is not None and mine.label == SKIP
+            else:
+                other = self.machine.said(shown[post].rank)
+                wanted = mine is not None and (
+                    log.verdict(post) == CONFLICT or {mine.label, other} == {YES, NO}
+                )
+            if wanted:
+                found.append(shown[post].rank)
+        return found[:count]
 
     def _from_plan(self, needed: list[str], annotator: str, leave: set[str]) -> list[int]:
         posts = self.results().by_id(needed)
@@ -182,6 +212,16 @@ class Desk:
             posts[post].rank for post in needed
             if post in posts and post not in leave and self.log.of(post, annotator) is None
         ]  # fmt: skip
+
+    def machine_lines(self) -> list[str]:
+        """How the verdicts of the machine agree with the labels of people; none without both."""
+        verdicts = self.machine.verdicts()
+        if verdicts is None:
+            return []
+        labelled = self.results().by_id(self.log.posts()).values()
+        said = {post.rank - 1: self.log.verdict(post.id) for post in labelled}
+        known = {place: one == YES for place, one in said.items() if one in (YES, NO)}
+        return machine_lines(verdicts, known, np.arange(1, len(self.results()) + 1))
 
     def label_command(self) -> str:
         """The command line that labels in the terminal what the page would ask for."""

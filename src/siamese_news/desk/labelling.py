@@ -13,7 +13,7 @@ from siamese_news.desk import pages, uploads
 from siamese_news.desk.desk import BLIND, Desk
 from siamese_news.desk.hand_over import import_labels
 from siamese_news.desk.requests import body_of, page, text_in
-from siamese_news.labels.journal import CONFLICT, LABELS
+from siamese_news.labels.journal import LABELS
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Labelling:
             planned=desk.deciding.planned,
             goals=desk.stops.planned,
             learned=learned is not None and learned.helps,
+            machine=desk.machine.source,
             criteria=desk.project.config().get("criteria", ""),
             annotators=desk.log.annotators(),
             threshold=desk.threshold(),
-            conflicts=sum(desk.log.verdict(post) == CONFLICT for post in desk.log.posts()),
             commands=[desk.label_command()] if desk.project.results.exists() else [],
             folder=desk.project.folder.name,
         )
@@ -84,9 +84,13 @@ class Labelling:
             pages.items, blind=kind in BLIND, learned=None, independent=kind != "conflict"
         )
         shown = [
-            {"post": p.id, "html": show([p], [p.rank], results, desk.log, annotator, titles)}
+            {
+                "post": p.id,
+                "html": show([p], [p.rank], results, desk.log, annotator, titles, desk.machine),
+            }
             for p in posts
         ]
         mine = [given for p in desk.log.posts() if (given := desk.log.of(p, annotator)) is not None]
         counts = {name: sum(given.label == name for given in mine) for name in LABELS}
-        return JSONResponse({"posts": shown, "counts": counts})
+        ahead = desk.deciding.progress() if kind in ("sample", "mixed") else ""
+        return JSONResponse({"posts": shown, "counts": counts, "ahead": ahead})

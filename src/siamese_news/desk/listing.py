@@ -6,10 +6,11 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from siamese_news.desk import pages
+from siamese_news.desk import pages, uploads
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.requests import body_of, number_in, page, score_in
 from siamese_news.desk.results import Asked
@@ -35,6 +36,8 @@ class Listing:
             "posts",
             results=results, meta=meta, threshold=least, counts=results.at_thousandths(),
             titles=meta.get("titles") or {}, days=results.days, learned=desk.learning.found(),
+            machine=desk.machine.source, said=desk.machine.verdicts(),
+            problem=desk.machine.problem,
             commands=[desk.search.command, *desk.learning.commands()], labels=len(desk.log.posts()),
             **drawn,
         )  # fmt: skip
@@ -65,7 +68,8 @@ class Listing:
         posts = results.posts(shown[:PAGE].tolist())
         html = pages.items(
             posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
-            desk.meta().get("titles") or {}, blind=False, learned=learned, independent=False,
+            desk.meta().get("titles") or {}, desk.machine, blind=False, learned=learned,
+            independent=False,
         )  # fmt: skip
         following = int(places[PAGE - 1]) if len(shown) > PAGE else None
         return JSONResponse(content | {"html": html, "next": following})
@@ -84,12 +88,24 @@ class Listing:
         ranks = [other for other in results.copies(rank) if other != rank][:PAGE]
         html = pages.items(
             results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
-            blind=blind, learned=None, independent=blind,
+            self.desk.machine, blind=blind, learned=None, independent=blind,
         )  # fmt: skip
         return JSONResponse({"html": html})
 
+    async def take_verdicts(self, request: Request) -> Response:
+        """Keep the verdicts of a machine."""
+        folder, query = self.desk.project.private / "verdicts-import", request.query_params
+        async with uploads.kept(request.stream(), folder, query.get("name", "")) as file:
+            found = await run_in_threadpool(self.desk.machine.take, file, query.get("machine", ""))
+        return JSONResponse({"sentence": found.sentence()})
+
+    def forget_machine(self, request: Request) -> Response:
+        """Use the verdicts of the machine no more."""
+        self.desk.machine.remove()
+        return JSONResponse({})
+
     def learn(self, request: Request) -> Response:
-        """Learn a new order from the labels."""
+        """Learn a new order from the labels and the verdicts of a machine."""
         found = self.desk.learning.learn()
         return JSONResponse({"sentence": found.sentence, "helps": found.helps})
 

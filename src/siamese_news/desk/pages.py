@@ -10,6 +10,7 @@ import numpy as np
 from jinja2 import PackageLoader
 from markupsafe import Markup
 
+from siamese_news.desk.machine import Machine
 from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
 from siamese_news.labels.journal import LabelJournal
@@ -82,6 +83,7 @@ def items(
     log: LabelJournal,
     annotator: str,
     titles: Mapping[str, str],
+    machine: Machine,
     *,
     blind: bool,
     learned: Any,
@@ -96,7 +98,10 @@ def items(
     low, high = min(0.0, float(results.scores.min())), float(results.scores.max())
     for row, post in zip(rows, posts, strict=True):
         mine = log.of(post.id, annotator)
-        others = {n: g for n, g in log.by_annotator(post.id).items() if n != annotator}
+        given = log.by_annotator(post.id).items()
+        others = {name: one.label for name, one in given if name != annotator}
+        if (said := machine.said(post.rank)) and machine.source:
+            others[f"{machine.source[1]} (machine)"] = said
         bar = (post.score - low) / (high - low or 1.0)
         place = None if learned is None else int(learned[post.rank - 1])
         entries.append(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.files import SEAL, beside
-from siamese_news.decide.stopping.goals import RANDOM_FIRST, TOP_FIRST, Goal, Saved, Stopping
+from siamese_news.decide.stopping.goals import LEARN_FIRST, RANDOM_FIRST, Goal, Saved, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
@@ -88,8 +88,8 @@ class Stops:
             if recall is not None:
                 share_of(recall, "the share of all relevant posts")
             share_of(confidence, "confidence")
-            if rule not in (RANDOM_FIRST, TOP_FIRST):
-                raise InputError(f"the rule is {rule!r}; expected {RANDOM_FIRST} or {TOP_FIRST}")
+            if rule not in (RANDOM_FIRST, LEARN_FIRST):
+                raise InputError(f"the rule is {rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}")
             if positives < 1:
                 raise InputError(f"{positives} random relevant posts; expected at least 1")
             goal = Goal(find, recall, rule, positives, confidence, 0)

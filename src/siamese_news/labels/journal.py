@@ -97,6 +97,25 @@ class Judgment:
     copies: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A label that was replaced or taken back.
+
+    Attributes:
+        post: see `Judgment`.
+        annotator: who changed their own label.
+        before: the former label.
+        after: the new label; empty where it was taken back.
+        at: when, UTC.
+    """
+
+    post: str
+    annotator: str
+    before: str
+    after: str
+    at: str
+
+
 class Conflict(Exception):
     """The label changed since the page showed it.
 
@@ -283,6 +302,23 @@ class LabelJournal:
     def annotators(self) -> list[str]:
         """Who labeled, by name."""
         return sorted({given.annotator for given in list(self._state.by_number.values())})
+
+    def changes(self) -> list[Change]:
+        """Every label that was replaced by a different one or taken back, the last one first."""
+        given: dict[int, Mapping[str, Any]] = {}
+        last: dict[tuple[str, str], str] = {}
+        found = []
+        for _, row in list(self._journal.rows):
+            if (old := given.get(row.get("undo", 0))) is not None:
+                key = old["post"], old["annotator"]
+                found.append(Change(*key, old["label"], "", row.get("at", "")))
+                last.pop(key, None)
+            elif "label" in row:
+                given[row["n"]], key = row, (row["post"], row["annotator"])
+                if (before := last.get(key, row["label"])) != row["label"]:
+                    found.append(Change(*key, before, row["label"], row.get("at", "")))
+                last[key] = row["label"]
+        return found[::-1]
 
     def close(self) -> None:
         """End the writing."""

@@ -164,7 +164,8 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     types = {
         "rank": pa.int64(), "score": pa.float64(), "cluster": pa.int64(),
         "cluster_size": pa.int64(), "terms": pa.list_(pa.string()), "x": pa.float64(),
-        "y": pa.float64(),
+        "y": pa.float64(), "best": pa.float64(), "mean3": pa.float64(),
+        **dict.fromkeys(("thread_rank", "found", "left_out", "missing", "depth"), pa.int64()),
     }  # fmt: skip
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:

@@ -48,7 +48,7 @@ class Query:
         after: only posts from this date on (UTC), or undated ones.
         before: only posts before this date, or undated ones.
         about: which posts are wanted.
-        text_field: the field of a post's text; None: detected.
+        text_field: the field of a post's text, or several; None: detected.
         id_field: the field of a post's id; None: detected.
         date_field: the field of a post's date; None: detected.
         encoding: of the posts' files; None: detected.
@@ -86,7 +86,7 @@ class Query:
     after: str | None = None
     before: str | None = None
     about: About = "auto"
-    text_field: str | None = None
+    text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
@@ -180,10 +180,11 @@ class Query:
                 continue
             if isinstance(value, bool):
                 found.append(option if value else option.replace("--", "--no-", 1))
+            elif one.name in READING:  # in one word: no value is taken for an option
+                several = value if isinstance(value, list | tuple) else [value]
+                found += [f"{option}={each}" for each in several]
             elif isinstance(value, list | tuple):
                 found += [word for each in value for word in (option, str(each))]
-            elif one.name in READING:
-                found.append(f"{option}={value}")  # in one word: no value is taken for an option
             else:
                 said = json.dumps(value) if isinstance(value, float) else str(value)
                 found += [option, said.removesuffix(".0")]

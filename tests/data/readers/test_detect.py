@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.fields import PARTS, UnknownFields
 from siamese_news.errors import InputError
 
 
@@ -117,3 +118,26 @@ def test_content_counts_before_the_name(write):
     assert open_posts([path]).detected[0].format == "JSON lines"
     packed = write("posts.data", gzip.compress(b"id,text\n1,x\n"))
     assert open_posts([packed]).detected[0].format == "CSV"
+
+
+def test_several_fields_are_one_text_and_kept_apart(read):
+    rows = [
+        {"id": "1", "text": "look", "media": {"alt": "a bridge"}, "ocr": ""},
+        {"id": "2", "text": None, "ocr": "flood"},
+        {"id": "3", "text": None},
+    ]
+    fields = ["text", "media.alt", "ocr"]
+    stream, posts = read("p.jsonl", rows, text_field=fields)
+    assert stream.detected[0].text_field == "text + media.alt + ocr"
+    assert [post.text for post in posts] == ["look\na bridge", "flood"]
+    for post in posts:
+        start = 0
+        for name, length in post.metadata[PARTS]:
+            own = {"text": "look", "media.alt": "a bridge", "ocr": "flood"}[name]
+            assert post.text[start : start + length] == own
+            start += length + 1
+    assert stream.counts.reasons == {"no text": 1}
+    _, alone = read("q.jsonl", rows, text_field=["ocr"])
+    assert [post.text for post in alone] == ["", "flood"] and PARTS not in alone[0].metadata
+    with pytest.raises(UnknownFields, match=r"no field 'alt' \(--text-field\)"):
+        read("p.jsonl", rows, text_field=["text", "alt"])

@@ -59,6 +59,7 @@ def test_a_page_of_twarc2_gives_all_its_tweets(read):
         "author": "jon",
         "url": "https://news.example/flood",
         "permalink": "https://twitter.com/jon/status/1500000000000000001",
+        "thread": "1500000000000000001",
     }
     assert retweet.text.endswith("since the dam was sold.")
     assert not retweet.text.startswith("RT")
@@ -299,6 +300,8 @@ def test_reddit_comments_and_submissions_from_one_dump(read):
         "created_at": "2019-01-01T00:00:00Z",
         "author": "zed",
         "permalink": "https://www.reddit.com/r/town/comments/aa/_/e1/",
+        "thread": "t3_aa",
+        "channel": "town",
     }
     assert posts[1].metadata["url"] == "https://a.example/flood"
     assert posts[1].metadata["retweet_of"] == "t3_zz"

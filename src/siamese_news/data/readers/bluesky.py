@@ -4,7 +4,7 @@ from typing import Any
 
 from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Format
-from siamese_news.data.readers.values import id_value, put, text_value
+from siamese_news.data.readers.values import id_value, inside, put, text_value
 from siamese_news.data.records import Post
 
 _POSTS = "app.bsky.feed.post"
@@ -57,6 +57,13 @@ def _metadata(record: Record, author: str, did: str, key: str) -> dict[str, Any]
     put(metadata, "lang", next(iter(record.get("langs") or ()), None))
     put(metadata, "author", author)
     put(metadata, "url", _link(record))
+    if "reply" in record:
+        put(metadata, "reply_to", inside(record, "reply", "parent", "uri"))
+        put(metadata, "thread", inside(record, "reply", "root", "uri"))
+    if quoted := inside(record, "embed", "record"):  # one level more where there are pictures, too
+        uri = inside(quoted, "uri") or inside(quoted, "record", "uri")
+        if f"/{_POSTS}/" in str(uri):  # not a list or a feed
+            put(metadata, "quotes", uri)
     metadata["permalink"] = f"https://bsky.app/profile/{did}/post/{key}"
     return metadata
 

@@ -3,7 +3,7 @@
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,6 +21,7 @@ from siamese_news.data.readers.fields import (
     Record,
     UnknownFields,
     check_fields,
+    chosen_fields,
     find_fields,
     generic,
     value_at,
@@ -72,16 +73,19 @@ class Choice:
     """The user's choices about fields and encoding; None is left to detection.
 
     Attributes:
-        text_field: where the text is.
+        text_field: where the text is; in several fields, its parts.
         id_field: where the id is.
         date_field: where the date is.
         encoding: of text files.
+        group_field: what goes into a post's metadata as ``group``: ``platform``, ``file``, another
+            name of its metadata, or a field of its record.
     """
 
-    text_field: str | None = None
+    text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
+    group_field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Detected:
         skip: what precedes a JSON document.
         known: the known format of the records; None where the fields were guessed.
         date_field: the user's choice.
+        group_field: likewise.
     """
 
     source: str
@@ -119,6 +124,7 @@ class Detected:
     skip: str = ""
     known: Format | None = field(default=None, repr=False)
     date_field: str | None = None
+    group_field: str | None = None
 
     @property
     def described(self) -> str:
@@ -135,7 +141,8 @@ class Detected:
             if self.known.columns is None:
                 return self.names
             found = self.known.columns.fields(self.names)
-        others = [name for name in (found.title, found.spare, self.date_field) if name]
+        chosen = (found.title, found.spare, self.date_field, self.group_field)
+        others = [name for name in chosen if name]
         wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
         return tuple(name for name in tops if name in self.names)
@@ -143,24 +150,37 @@ class Detected:
     def converter(self) -> Convert:
         """The function that makes posts of this file's records."""
         if self.fields is not None:
-            return generic(self.fields)
-        assert self.known is not None
-        convert = self.known.converter(self.names)
-        return convert if self.date_field is None else _dated(convert, self.date_field)
+            convert = generic(self.fields)
+        else:
+            assert self.known is not None
+            convert = self.known.converter(self.names)
+        chosen = {"created_at": self.date_field, "group": self.group_field}
+        wanted = {target: name for target, name in chosen.items() if name is not None}
+        if not wanted:
+            return convert
+        own = {"platform": self.format, "file": self.source}
+        return _with(convert, wanted, {k: v for k, v in own.items() if k not in self.names})
 
 
-def _dated(convert: Convert, name: str) -> Convert:
-    """Posts with the date of the user's field."""
+def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -> Convert:
+    """Posts with the user's fields: the name in the metadata -> the field, or what the file is."""
 
-    def dated(record: Record) -> Any:
+    def added(record: Record) -> Any:
         made = convert(record)
-        if isinstance(made, Post):
-            metadata = {k: v for k, v in made.metadata.items() if k != "created_at"}
-            put(metadata, "created_at", value_at(record, name))
-            return Post(made.id, made.text, metadata)
-        return made
+        posts = made if isinstance(made, list) else [made]
+        for number, post in enumerate(posts):
+            if isinstance(post, Post):
+                metadata = dict(post.metadata)
+                for target, name in wanted.items():
+                    value = own.get(name) or metadata.get(name)
+                    if post is made:  # not of a page, which has fields of no single post
+                        value = value_at(record, name) if value is None else value
+                        metadata.pop(target, None)
+                    put(metadata, target, value)
+                posts[number] = Post(post.id, post.text, metadata)
+        return posts if isinstance(made, list) else posts[0]
 
-    return dated
+    return added
 
 
 def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
@@ -318,7 +338,7 @@ class _Look:
     @property
     def _guessing(self) -> bool:
         """Whether the user left the fields of the text and the id to detection."""
-        return self.choice.text_field is None and self.choice.id_field is None
+        return not self.choice.text_field and self.choice.id_field is None
 
     def document(self, found: Document, skip: str) -> Detected:
         """One JSON document with the records inside."""
@@ -358,8 +378,8 @@ class _Look:
         if known is not None:
             return self._known(known, "jsonl", names)
         if not records:  # every row will be rejected, and say why
-            text, own_id = self.choice.text_field, self.choice.id_field
-            fields = Fields((text,) if text else TEXTS, (own_id,) if own_id else IDS)
+            text, own_id = chosen_fields(self.choice.text_field), self.choice.id_field
+            fields = Fields(text or TEXTS, (own_id,) if own_id else IDS)
             return self._made("JSON lines", "jsonl", fields, ())
         beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
         what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
@@ -424,7 +444,7 @@ class _Look:
                     yield number, decode_object(line)
 
     def _known(self, known: Format, kind: Kind, names: Sequence[str], **others: Any) -> Detected:
-        check_fields(names, {"--date-field": self.choice.date_field}, self.name)
+        check_fields(names, [("--date-field", self.choice.date_field)], self.name)
         return Detected(
             self.name,
             known.name,
@@ -436,6 +456,7 @@ class _Look:
             encoding=self.encoding,
             known=known,
             date_field=self.choice.date_field,
+            group_field=self.choice.group_field,
             **others,
         )
 
@@ -445,12 +466,13 @@ class _Look:
         return Detected(
             self.name,
             what,
-            fields.texts[0],
+            " + ".join(fields.texts) if fields.joined else fields.texts[0],
             fields.ids[0],
             self.packed,
             kind,
             fields,
             tuple(names),
             encoding=self.encoding,
+            group_field=self.choice.group_field,
             **others,
         )

@@ -44,7 +44,7 @@ class Document:
 
 
 def find_document(
-    head: bytes, text_field: str | None = None, id_field: str | None = None
+    head: bytes, text_field: str | Sequence[str] | None = None, id_field: str | None = None
 ) -> Document | None:
     """Where the records of a JSON document are, by its beginning; None for another file.
 

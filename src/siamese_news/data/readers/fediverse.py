@@ -6,7 +6,7 @@ from typing import Any
 
 from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Format
-from siamese_news.data.readers.values import id_value, put, text_value
+from siamese_news.data.readers.values import id_value, inside, put, text_value
 from siamese_news.data.records import Post
 
 _BREAK = re.compile(r"<br[^<>]*>|</p>", re.IGNORECASE)
@@ -32,6 +32,9 @@ def from_mastodon(status: Record) -> Converted:
     put(metadata, "author", status["account"].get("acct"))
     put(metadata, "url", (shown.get("card") or {}).get("url"))
     put(metadata, "permalink", status.get("url") or status.get("uri"))
+    put(metadata, "reply_to", status.get("in_reply_to_id"))
+    quoted = inside(shown, "quote", "quoted_status", "id")  # elsewhere than in Mastodon: the status
+    put(metadata, "quotes", quoted or inside(shown, "quote", "id"))
     text = _with_warning(shown.get("content"), shown.get("spoiler_text"), "spoiler_text")
     return Post(id_value(status.get("id"), "id"), text, metadata)
 
@@ -51,6 +54,8 @@ def from_activity(record: Record) -> Converted:
     put(metadata, "lang", next(iter(note.get("contentMap") or ()), None))
     put(metadata, "author", note.get("attributedTo") or record["actor"])
     put(metadata, "permalink", note.get("url") or note.get("id"))
+    put(metadata, "reply_to", note.get("inReplyTo"))
+    put(metadata, "quotes", note.get("quote") or note.get("quoteUrl") or note.get("quoteUri"))
     text = _with_warning(note.get("content"), note.get("summary"), "object.summary")
     return Post(id_value(note.get("id"), "object.id"), text, metadata)
 

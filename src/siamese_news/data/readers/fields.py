@@ -46,6 +46,9 @@ IDS = tuple(
     """.split()
 )
 TITLES = ("title", "headline", "titel", "titulo", "titre")
+# What links posts: `reply_to` the post that one answers, `thread` the post that began the whole
+# conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
+# `channel` where it was said (a subreddit, a chat).
 METADATA: Mapping[str, Sequence[str]] = {
     name: columns.split()
     for name, columns in {
@@ -67,10 +70,27 @@ METADATA: Mapping[str, Sequence[str]] = {
         "url": "url link expanded_url enlace lien",
         "permalink": "permalink post_url tweet_url status_url",
         "retweet_of": "retweet_of retweeted_id retweeted_status_id referenced_tweets_retweeted_id",
+        "reply_to": """
+            reply_to reply_to_id in_reply_to in_reply_to_id in_reply_to_status_id_str
+            in_reply_to_status_id in_reply_to_tweet_id referenced_tweets_replied_to_id
+            inreplytotweetidstr inreplytotweetid replied_to_id reply_to_message_id parent_id
+            parent_comment_id parentid antwort_auf en_respuesta_a en_reponse_a em_resposta_a
+        """,
+        "thread": """
+            thread thread_id conversation_id_str conversation_id conversationidstr conversationid
+            root_id link_id
+        """,
+        "quotes": """
+            quotes quoted_id quoted_status_id_str quoted_status_id quoted_tweet_id quoted_post_id
+            referenced_tweets_quoted_id
+        """,
+        "channel": "channel channel_name channel_title subreddit chat chat_name group_name board",
     }.items()
 }
 LINE = "line"
 """The id field that numbers the rows of data that has no ids."""
+PARTS = "@fields"
+"""Where a post whose text is joined from several fields has their names and lengths."""
 
 _SAMPLES = 3  # values of a field that a message shows
 _DEPTH = 4  # objects and lists inside each other whose fields are offered
@@ -94,12 +114,14 @@ class Fields:
     """The fields that a reader uses.
 
     Attributes:
-        texts: fields for the text, best first; a record's first one counts.
+        texts: fields for the text, best first; a record's first one counts, or all if `joined`.
         ids: fields for the id, likewise.
         metadata: name in the post's metadata -> field.
         nested: the same for fields of the record's own ``metadata``.
         title: field of a title that belongs to the text.
         spare: field of a title that replaces an empty text.
+        joined: the text is that of all `texts`, a line each; `PARTS` in the metadata has the name
+            and length of each.
     """
 
     texts: tuple[str, ...]
@@ -108,6 +130,12 @@ class Fields:
     nested: Mapping[str, str] = field(default_factory=dict)
     title: str | None = None
     spare: str | None = None
+    joined: bool = False
+
+
+def chosen_fields(choice: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The user's fields, which may be one, several or none."""
+    return (choice,) if isinstance(choice, str) else tuple(choice or ())
 
 
 @lru_cache(4096)
@@ -125,7 +153,7 @@ def find_fields(
     names: Iterable[str],
     where: str,
     *,
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     date_field: str | None = None,
     records: Iterable[Record] = (),
@@ -135,7 +163,7 @@ def find_fields(
     Args:
         names: the fields.
         where: what a message starts with.
-        text_field: the user's choice; a dot leads into an object.
+        text_field: the user's choice, one or several; a dot leads into an object.
         id_field: likewise; `LINE` numbers the rows of data without such a field.
         date_field: likewise for the date.
         records: some of the records, for samples and for the fields of their ``metadata``.
@@ -151,33 +179,37 @@ def find_fields(
         if isinstance(own := record.get("metadata"), dict)
         for name in own
     )
-    texts = (text_field,) if text_field is not None else _present(outer, TEXTS)
+    chosen = chosen_fields(text_field)
+    texts = chosen or _present(outer, TEXTS)
     ids = (id_field,) if id_field is not None else _present(outer, IDS)
     metadata = _metadata(outer)
-    wanted = {"--text-field": text_field, "--id-field": id_field, "--date-field": date_field}
-    if id_field == LINE:
-        del wanted["--id-field"]
+    wanted = (
+        *(("--text-field", name) for name in chosen),
+        ("--id-field", None if id_field == LINE else id_field),
+        ("--date-field", date_field),
+    )
     check_fields(names, wanted, where, records)
     if not texts or not ids:
         missing = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
         raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
     if date_field is not None:
         metadata["created_at"] = date_field
-    inside = text_field is not None and text_field not in names  # no title replaces such a text
-    beir = "_id" in names and "text" in names and text_field is None
+    inside = bool(chosen) and chosen[0] not in names  # no title replaces such a text
+    beir = "_id" in names and "text" in names and not chosen
     return Fields(
         texts,
         ids,
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        None if inside else next(iter(_present(outer, TITLES)), None),
+        None if inside or len(chosen) > 1 else next(iter(_present(outer, TITLES)), None),
+        len(chosen) > 1,
     )
 
 
 def check_fields(
     names: Sequence[str],
-    wanted: Mapping[str, str | None],
+    wanted: Iterable[tuple[str, str | None]],
     where: str,
     records: Iterable[Record] = (),
 ) -> None:
@@ -185,14 +217,14 @@ def check_fields(
 
     Args:
         names: the fields of the records.
-        wanted: option -> the user's choice; None where there is none.
+        wanted: options and the user's choices; None where there is none.
         where: what a message starts with.
         records: some of the records, for samples.
 
     Raises:
         UnknownFields: they have no such field.
     """
-    for option, name in wanted.items():
+    for option, name in wanted:
         if name is not None and name not in names and name.split(".")[0] not in names:
             raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)
 
@@ -256,8 +288,9 @@ def _present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str,
 
 
 def generic(fields: Fields) -> Convert:
-    """Make a converter of flat records; the first field for the text that is not empty counts."""
+    """Make a converter of flat records: which text, see `Fields`."""
     texts, ids, title, spare = fields.texts, fields.ids, fields.title, fields.spare
+    joined = fields.joined
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
@@ -267,12 +300,16 @@ def generic(fields: Fields) -> Convert:
             record = record | {n: value for n, value in found.items() if value is not None}
         get = record.get
         text = None
+        parts: list[list[Any]] = []
         for name in texts:
             value = get(name)
             if value is not None:
-                text = text_value(value, name)
-                if text:
-                    break
+                own = text_value(value, name)
+                text = f"{text}\n{own}" if text and own else text or own
+                if own:
+                    parts.append([name, len(own)])
+                    if not joined:
+                        break
         heading = title or (None if text else spare)
         if text is None and (heading is None or not get(heading)):
             raise _missing(texts, record, "no text")
@@ -287,6 +324,8 @@ def generic(fields: Fields) -> Convert:
             lead = text_value(record[heading], heading)
             text = f"{lead}\n{text}" if text else lead
         metadata = _own_metadata(record["metadata"]) if "metadata" in record else {}
+        if joined:
+            metadata[PARTS] = parts
         for target, name in inner:
             put(metadata, target, metadata.get(name))
         for target, name in outer:

@@ -34,7 +34,7 @@ class Columns:
         texts: the text.
         ids: the id.
         title: a title that comes before the text.
-        metadata: ``created_at``, ``lang``, ``author``, ``url``, ``permalink`` -> columns.
+        metadata: a name of `fields.METADATA` -> columns.
     """
 
     needs: Sequence[str]

@@ -7,7 +7,7 @@ from typing import Any
 
 from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Format
-from siamese_news.data.readers.values import id_value, put, text_value
+from siamese_news.data.readers.values import id_value, inside, put, text_value
 from siamese_news.data.records import Post
 
 _DOWNLOADED = {"timestamp", "data", "attachments", "title", "tags"}
@@ -87,6 +87,9 @@ def from_threads(record: Record) -> Converted:
     put(metadata, "author", record.get("username"))
     put(metadata, "url", record.get("link_attachment_url"))
     put(metadata, "permalink", record.get("permalink"))
+    put(metadata, "reply_to", inside(record, "replied_to", "id"))
+    put(metadata, "thread", inside(record, "root_post", "id"))
+    put(metadata, "quotes", inside(record, "quoted_post", "id"))
     # A picture without words has no `text` at all.
     text = text_value(record.get("text") or "", "text")
     return Post(id_value(record["id"], "id"), text, metadata)
@@ -106,6 +109,7 @@ def from_crowdtangle(record: Record) -> Converted:
     put(metadata, "author", account.get("handle") or account.get("name"))
     put(metadata, "url", record.get("link"))
     put(metadata, "permalink", record.get("postUrl"))
+    put(metadata, "channel", account.get("name"))
     text = record.get("message")
     if not text:
         parts = (record.get("title"), record.get("description"))

@@ -40,6 +40,9 @@ def from_reddit(record: Record) -> Converted:
     if isinstance(link, str) and link.startswith("/"):
         metadata["permalink"] = f"https://www.reddit.com{link}"
     put(metadata, "retweet_of", record.get("crosspost_parent"))
+    put(metadata, "reply_to", record.get("parent_id"))
+    put(metadata, "thread", record.get("link_id"))
+    put(metadata, "channel", record.get("subreddit"))
     return Post(post_id, unescaped(text), metadata)
 
 
@@ -86,6 +89,7 @@ FORMATS = (
                 "author": ("author",),
                 "url": ("url",),
                 "permalink": ("permalink",),
+                "channel": ("subreddit",),
             },
         ),
     ),

@@ -197,10 +197,11 @@ class PostStream:
 def open_posts(
     sources: str | Path | Sequence[str | Path],
     *,
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     date_field: str | None = None,
     encoding: str | None = None,
+    group_field: str | None = None,
     long_window: bool = False,
     strict: bool = False,
     rejected: Path | None = None,
@@ -216,10 +217,13 @@ def open_posts(
     Args:
         sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
             order of their names.
-        text_field: where the text is, if detection is not enough; a dot leads into an object.
+        text_field: where the text is, if detection is not enough; a dot leads into an object. Of
+            several fields the texts are joined, a line each; ``@fields`` in a post's metadata has
+            their names and lengths.
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
         encoding: of the text files; detected by default.
+        group_field: what to keep of each post as ``group``; see `Choice`.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows.
@@ -246,7 +250,7 @@ def open_posts(
     unknown: list[Path] = []
     return PostStream(
         find_inputs(sources, SUFFIXES, own=own, unknown=unknown),
-        choice=Choice(text_field, id_field, date_field, encoding),
+        choice=Choice(text_field, id_field, date_field, encoding, group_field),
         own=own,
         unknown=unknown,
         long_window=long_window,

@@ -28,6 +28,10 @@ def from_message(message: Record) -> Converted:
     # `date` is the time of the computer that exported, without a zone.
     put(metadata, "created_at", message.get("date_unixtime") or message.get("date"))
     put(metadata, "author", message.get("from_id") or message.get("actor_id"))
+    put(metadata, "channel", chat.get("name"))
+    if (answered := message.get("reply_to_message_id")) is not None:
+        peer = str(message.get("reply_to_peer_id") or "").removeprefix("channel") or chat_id
+        put(metadata, "reply_to", f"{peer}/{answered}" if peer is not None else answered)
     text, link = _text(message.get("text"))
     put(metadata, "url", link)
     if chat_id is not None and str(chat.get("type", "")).endswith(("channel", "supergroup")):

@@ -71,6 +71,10 @@ FORMATS = (
         lang="lang",
         author="author",
         permalink="link",
+        reply_to="reply_to",
+        thread="thread",
+        quotes="quotes",
+        channel="channel",
     ),
     _table(
         "snscrape, twscrape",
@@ -82,6 +86,10 @@ FORMATS = (
         lang="lang",
         author="user.username username",
         permalink="url",
+        reply_to="inreplytotweetidstr inreplytotweetid",
+        thread="conversationidstr conversationid",
+        quotes="quotedtweet.id",
+        retweet_of="retweetedtweet.id",
     ),
     _table(
         "twint",
@@ -93,6 +101,8 @@ FORMATS = (
         lang="language",
         author="username",
         permalink="link",
+        thread="conversation_id",
+        retweet_of="retweet_id",
     ),
     _table(
         "pyktok",
@@ -111,6 +121,7 @@ FORMATS = (
         id="url",
         created_at="post_created",
         author="user_name page_name group_name",
+        channel="page_name group_name",
         url="final_link link",
         permalink="url",
     ),

@@ -15,6 +15,7 @@ from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post
 
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
+_LINKS = {"retweeted": "retweet_of", "replied_to": "reply_to", "quoted": "quotes"}
 _V1_TEXTS = ("full_text", "text")
 # What v1.1 streams send between the tweets.
 _NOTICES = set(
@@ -72,12 +73,14 @@ def _v2(tweet: Record, users: Record, tweets: Record) -> Post:
         if reference["type"] == "retweeted":
             original = tweets.get(reference["id"], reference)
             text = (original.get("note_tweet") or original).get("text") or text
-            put(metadata, "retweet_of", reference["id"])
+        if reference["type"] in _LINKS:
+            put(metadata, _LINKS[reference["type"]], reference["id"])
     user = users.get(tweet.get("author_id") or "") or tweet.get("author") or {}
     put(metadata, "created_at", tweet.get("created_at"))
     put(metadata, "lang", tweet.get("lang"))
     put(metadata, "author", user.get("username") or tweet.get("author_id"))
     put(metadata, "url", _link(tweet))
+    put(metadata, "thread", tweet.get("conversation_id"))
     metadata["permalink"] = f"https://twitter.com/{user.get('username') or 'i'}/status/{post_id}"
     return Post(post_id, unescaped(text_value(text, "text")), metadata)
 
@@ -97,6 +100,8 @@ def from_v1(record: Record) -> Converted:
     put(metadata, "lang", record.get("lang"))
     put(metadata, "author", user.get("screen_name") or user.get("id_str"))
     put(metadata, "url", _link((original or record).get("extended_tweet") or record))
+    put(metadata, "reply_to", record.get("in_reply_to_status_id_str"))
+    put(metadata, "quotes", record.get("quoted_status_id_str"))
     name = user.get("screen_name") or "i"
     metadata["permalink"] = f"https://twitter.com/{name}/status/{post_id}"
     return Post(post_id, unescaped(text), metadata)

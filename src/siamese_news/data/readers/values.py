@@ -155,6 +155,13 @@ def id_value(value: Any, name: str) -> str:
         raise BadRow("unusable id", str(error)) from None
 
 
+def inside(value: Any, *names: str) -> Any:
+    """What lies in an object inside objects; None where anything on the way is something else."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
     if value is None or value == "":
@@ -165,5 +172,5 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
             metadata[name] = value
     elif isinstance(value, str):
         metadata[name] = clean_text(value)
-    elif type(value) is int:
+    elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)

@@ -39,6 +39,8 @@ def _comment(comment: Record, video: Any = None) -> Post:
     put(metadata, "created_at", snippet.get("publishedAt"))
     put(metadata, "author", snippet.get("authorDisplayName"))
     video = snippet.get("videoId") or video
+    put(metadata, "reply_to", snippet.get("parentId") or video)
+    put(metadata, "thread", video)
     if video:
         put(metadata, "permalink", f"{_WATCH}{video}&lc={post_id}")
     return Post(post_id, text_value(text, "snippet.textOriginal"), metadata)
@@ -58,6 +60,7 @@ def _video(record: Record) -> Converted:
     put(metadata, "created_at", snippet.get("publishedAt"))
     put(metadata, "lang", snippet.get("defaultLanguage"))
     put(metadata, "author", snippet.get("channelTitle"))
+    put(metadata, "channel", snippet.get("channelTitle"))
     put(metadata, "permalink", f"{_WATCH}{post_id}")
     return Post(post_id, f"{title}\n{about}".strip(), metadata)
 
@@ -82,6 +85,8 @@ def from_tiktok(record: Record) -> Converted:
         put(metadata, "permalink", f"https://www.tiktok.com/@{name or ''}/video/{post_id}")
     else:
         text = record["text"]
+        put(metadata, "reply_to", record.get("parent_comment_id") or record["video_id"])
+        put(metadata, "thread", record["video_id"])
         put(metadata, "permalink", f"https://www.tiktok.com/@/video/{record['video_id']}")
     return Post(post_id, text_value(text, "text"), metadata)
 

@@ -144,7 +144,7 @@ _AUDIT = {
     "population": (None, count),
 }  # fmt: skip
 _STOPPING = {
-    "find": (None, count), "recall": (None, share), "rule": one_of("random-first", "top-first"),
+    "find": (None, count), "recall": (None, share), "rule": one_of("random-first", "learn-first"),
     "positives": count, "confidence": share, "seed": whole,
 }  # fmt: skip
 PLANS: Mapping[str, Shape] = {

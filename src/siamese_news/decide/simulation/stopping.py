@@ -1,7 +1,7 @@
 """Replays of audits, recall bounds and stopping rules on labelled pools.
 
-The rules of `stopping` ask for one label after the other; here each is worked out at once for a
-pool whose labels are known. Tests hold the two to the same.
+`RandomPositives` asks for one label after the other; here it is worked out at once for a pool whose
+labels are known. A test holds the two to the same. What `LearnThenRandom` costs depends on texts.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound
 from siamese_news.decide.simulation.pools import LabelledPool
 from siamese_news.decide.simulation.precision import generator_of, interval
-from siamese_news.decide.stopping.rules import binomial_place, recall_shown, switch_after
-
-_LOOK = 4096  # random labels that are looked at together
+from siamese_news.decide.stopping.rules import binomial_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +94,6 @@ def random_positives(
     return depth + int((order[:drawn] >= depth).sum()), depth
 
 
-def top_then_random(
-    relevant: NDArray[np.bool_], keys: NDArray[np.uint64], recall: float, error: float
-) -> tuple[int, int]:
-    """(labels, relevant posts found) of `stopping.TopThenRandom`."""
-    switch = switch_after(relevant)
-    switch = len(relevant) if switch is None else switch
-    top, size = int(relevant[:switch].sum()), len(relevant) - switch
-    if not size:
-        return switch, top
-    rest = relevant[switch:][np.argsort(keys[switch:], kind="stable")]
-    hits = np.concatenate([[0], np.cumsum(rest)])
-    for begin in range(0, size + 1, _LOOK):
-        drawn = np.arange(begin, min(begin + _LOOK, size + 1))
-        good = np.flatnonzero(recall_shown(top, hits[drawn], drawn, size, recall, error))
-        if len(good):
-            labels = begin + int(good[0])
-            return switch + labels, top + int(hits[labels])
-    return len(relevant), int(relevant.sum())
-
-
 def optimum(relevant: NDArray[np.bool_], recall: float) -> int:
     """Labels that one needs who knows when the recall is reached."""
     wanted = -(-Fraction(str(recall)) * int(relevant.sum()) // 1)
@@ -125,30 +103,24 @@ def optimum(relevant: NDArray[np.bool_], recall: float) -> int:
 def rules(
     pool: LabelledPool, recall: float, counts: Sequence[int], runs: int, *, error: float, seed: int
 ) -> list[Promise]:
-    """Both rules for recall: labels by the optimum, recall reached, promises broken."""
+    """`RandomPositives`: labels by the optimum, recall reached, promises broken."""
     total, best = int(pool.relevant.sum()), optimum(pool.relevant, recall)
     hits = np.cumsum(pool.relevant)
     found: list[Promise] = []
-    for count in [*counts, 0]:
-        if count and binomial_place(recall, error, count) is None:
+    for count in counts:
+        if binomial_place(recall, error, count) is None:
             continue
         labels, reached = [], []
         for number in range(runs):
             generator = generator_of(seed, "stop", pool.name, recall, count, number)
             keys = generator.integers(0, 2**63, len(pool.relevant)).astype(np.uint64)
-            if count:
-                spent, depth = random_positives(pool.relevant, keys, recall, error, count)
-                share = hits[depth - 1] / total
-            else:
-                spent, got = top_then_random(pool.relevant, keys, recall, error)
-                share = got / total
+            spent, depth = random_positives(pool.relevant, keys, recall, error, count)
             labels.append(spent / best)
-            reached.append(share)
+            reached.append(hits[depth - 1] / total)
         wrong = int(sum(share < recall - 1e-12 for share in reached))
-        name = f"{count} random positives first" if count else "top down, then random"
         promise = Promise(
-            pool.name, f"recall {recall:g}: {name}", runs, wrong, *interval(wrong, runs),
-            float(np.mean(labels)), float(np.mean(reached)),
+            pool.name, f"recall {recall:g}: {count} random positives first", runs, wrong,
+            *interval(wrong, runs), float(np.mean(labels)), float(np.mean(reached)),
         )  # fmt: skip
         found.append(promise)
     return found

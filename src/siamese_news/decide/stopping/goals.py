@@ -14,18 +14,14 @@ from siamese_news.decide.plan.design import Order
 from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import SamplingPlan
-from siamese_news.decide.stopping.rules import (
-    Find,
-    RandomPositives,
-    Rule,
-    TopThenRandom,
-    not_relevant_in_a_row,
-)
+from siamese_news.decide.plan.texts import Texts
+from siamese_news.decide.stopping.learned import LearnThenRandom, WordLearner
+from siamese_news.decide.stopping.rules import Find, RandomPositives, Rule, not_relevant_in_a_row
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 
-RANDOM_FIRST, TOP_FIRST = "random-first", "top-first"
+RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class Goal:
     Attributes:
         find: so many relevant posts, or None.
         recall: this share of all relevant posts, as typed, or None.
-        rule: ``random-first`` or ``top-first``.
+        rule: ``random-first`` or ``learn-first``.
         positives: random relevant posts to wait for, with ``random-first``.
         confidence: as typed.
         seed: of the random order.
@@ -48,8 +44,12 @@ class Goal:
     confidence: str
     seed: int
 
-    def rules(self, population: Population) -> list[Rule]:
-        """The rules, in the order in which they ask."""
+    def rules(self, population: Population, texts: Texts) -> list[Rule]:
+        """The rules, in the order in which they ask.
+
+        Raises:
+            InputError: for a rule that cannot work here.
+        """
         size = len(population)
         order = Order(np.array([size]), population.keys(self.seed, "stopping"))
         error = float(1 - Fraction(self.confidence))
@@ -59,7 +59,8 @@ class Goal:
             if self.rule == RANDOM_FIRST:
                 found.append(RandomPositives(recall, error, self.positives, order, size))
             else:
-                found.append(TopThenRandom(recall, error, order, size))
+                learner = WordLearner(population.scores, texts)
+                found.append(LearnThenRandom(recall, error, order, size, learner))
         if self.find is not None:
             found.append(Find(self.find, size))
         return found
@@ -103,7 +104,7 @@ class Stopping(SamplingPlan):
     ) -> None:
         super().__init__(plan, path, population, posts)
         self.goal = Goal(**plan["settings"])
-        self.rules = self.goal.rules(population)
+        self.rules = self.goal.rules(population, self.texts)
 
     @classmethod
     def start(
@@ -130,7 +131,7 @@ class Stopping(SamplingPlan):
                 )
             return cls.resume(path, results=results, posts=posts)
         population = Population(results)
-        goal.rules(population)
+        goal.rules(population, Texts(population, posts))
         promised = goal.recall is not None
         return cls._fix(
             path, population, asdict(goal), posts=posts, again=again or not promised,

@@ -141,94 +141,18 @@ class RandomPositives:
         return _Walk(self._order, self._size)
 
 
-class TopThenRandom:
-    """Recall with confidence: down the ranking while it pays, then random posts from the rest.
-
-    At the switch F relevant posts are found and u posts are left, K of them relevant. With x of m
-    random ones relevant, K is ruled out when the prior-posterior ratio of K reaches 1/error
-    (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347); the prior is beta-binomial with
-    parameters 1 and 2u/K0, K0 = F (1 - recall) / recall. It stops when every K that
-    would break the recall is ruled out.
-
-    Args:
-        recall: the wanted share.
-        error: 1 - confidence.
-        order: of one set, the whole pool.
-        size: posts in all.
-    """
-
-    def __init__(self, recall: float, error: float, order: Order, size: int) -> None:
-        self._recall = recall
-        self._error = error
-        self._order = order
-        self._size = size
-
-    def next(self, known: Known) -> list[int]:
-        """See `Rule`."""
-        switch = self._switch(known)
-        if switch is None:
-            return _unlabelled(range(self._size), known)
-        drawn, left = self._rest(switch, known)
-        if self._shown(switch, drawn, known):
-            return []
-        return left
-
-    def status(self, known: Known) -> str:
-        """See `Rule`."""
-        switch = self._switch(known)
-        found = sum(known.values())
-        if switch is None:
-            return f"down the ranking: {found:,} relevant"
-        drawn, _ = self._rest(switch, known)
-        hits = sum(known[rank] for rank in drawn)
-        return f"random posts below {switch:,}: {hits} of {len(drawn):,} relevant"
-
-    def relevant(self, known: Known) -> float | None:
-        """See `Rule`."""
-        switch = self._switch(known)
-        drawn = self._rest(switch, known)[0] if switch is not None else []
-        if switch is None or not drawn:
-            return None
-        hits = sum(known[rank] for rank in drawn)
-        top = sum(known[rank] for rank in range(switch))
-        return top + (self._size - switch) * hits / len(drawn)
-
-    def _switch(self, known: Known) -> int | None:
-        """Posts of the top that were labelled when the ranking stopped to pay."""
-        labels: list[int] = []
-        for rank in range(self._size):
-            if rank not in known:
-                break
-            labels.append(known[rank])
-        few = switch_after(np.array(labels, bool))
-        return few if few is not None or len(labels) < self._size else self._size
-
-    def _rest(self, switch: int, known: Known) -> tuple[list[int], list[int]]:
-        """Labelled ranks below the switch in the random order, and those to label next."""
-        drawn: list[int] = []
-        for place, rank in enumerate(_Walk(self._order, self._size)):
-            if rank < switch:
-                continue
-            if rank not in known:
-                further = self._order.first(0, place + 500)[place:].tolist()
-                return drawn, [r for r in further if r >= switch and r not in known]
-            drawn.append(rank)
-        return drawn, []
-
-    def _shown(self, switch: int, drawn: Sequence[int], known: Known) -> bool:
-        top = sum(known[rank] for rank in range(switch))
-        hits, count = sum(known[rank] for rank in drawn), len(drawn)
-        rest = self._size - switch
-        return bool(recall_shown(top, hits, count, rest, self._recall, self._error))
-
-
 def recall_shown(
     top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
 ) -> NDArray[np.bool_]:
     """Whether every number of relevant posts that would break a recall is ruled out.
 
+    With x of m random ones relevant, a number K of the rest is ruled out when its prior-posterior
+    ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347), which holds
+    whenever one looks; the prior is beta-binomial with parameters 1 and 2u/K0 for u posts of the
+    rest, K0 = F (1 - recall) / recall, F the relevant posts found before.
+
     Args:
-        top: relevant posts of the part that is labeled in whole.
+        top: relevant posts found before, F.
         hits: (n,) relevant ones among the random posts of the rest.
         drawn: (n,) how many those are.
         rest: posts of the rest.
@@ -311,18 +235,6 @@ class _Walk(Sequence[int]):
         if place >= len(self._found):
             self._found = self._order.first(0, 2 * place + 1024).tolist()
         return self._found[place]
-
-
-_WINDOW, _FEW = 200, 20  # top down until at most so few of the last so many are relevant
-
-
-def switch_after(relevant: NDArray[np.bool_]) -> int | None:
-    """After how many posts of the top at most 20 of the last 200 are relevant; None if never."""
-    if len(relevant) < _WINDOW:
-        return None
-    hits = np.concatenate([[0], np.cumsum(relevant)])
-    few = np.flatnonzero(hits[_WINDOW:] - hits[:-_WINDOW] <= _FEW)
-    return int(few[0]) + _WINDOW if len(few) else None
 
 
 def binomial_place(recall: float, error: float, positives: int) -> int | None:

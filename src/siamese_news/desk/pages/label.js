@@ -26,6 +26,7 @@ if (card) {
     if (mine !== turn) return;
     const known = new Set(shown.map((entry) => entry.post));
     shown.push(...found.posts.filter((post) => !known.has(post.post)).map(element));
+    one("#ahead").textContent = found.ahead;
     const { yes, no, skip } = found.counts;
     said = { yes, no, skip };
     tell();
@@ -49,9 +50,11 @@ if (card) {
       empty.textContent = {
         rank: "Every post of the list has your label.",
         learned: "Every post of the list has your label.",
+        teach: "Every text of the list has a label.",
         threshold: "Every post of the list has a label.",
         second: "You have labelled every post that others did.",
         conflict: "There is no post with a label of yours on which you disagree with others.",
+        unsure: "There is no post that you were unsure about.",
       }[kind.value] ?? "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");

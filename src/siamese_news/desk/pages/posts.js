@@ -156,6 +156,18 @@ if (list) {
     one(".item", list)?.focus();
   });
 
+  one("#verdicts")?.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    problem("");
+    const file = one("#verdicts-file").files[0];
+    const query = new URLSearchParams({ name: file.name, machine: one("#verdicts-name").value });
+    await ask(`/api/verdicts?${query}`, { method: "PUT", body: file });
+    location.reload();
+  });
+  one("#forget")?.addEventListener("click", async () => {
+    await ask("/api/verdicts", { method: "DELETE" });
+    location.reload();
+  });
   one("#learn").addEventListener("click", async () => {
     problem("");
     one("#learn").disabled = true;

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.readers.fields import PARTS
 from siamese_news.data.records import Article, Post
 from siamese_news.lexical_head import bigram_ids
 from siamese_news.model.base import Contributions, TextModel
@@ -91,8 +92,19 @@ class Reader:
         for token, value in zip(of_token.tolist(), by_token, strict=True):
             dense[tokens[token]] = dense.get(tokens[token], 0.0) + value
         surface = parts.surface
+        fields: dict[str, set[str]] = {}
+        start = 0
+        for part, length in post.metadata.get(PARTS, ()):
+            fields[part] = set(model.tokens(post.text[start : start + length]))
+            start += length + 1
         terms = [
-            Term(name, words.get(name, 0.0), dense.get(name, 0.0), surface.get(name, 0.0))
+            Term(
+                name,
+                words.get(name, 0.0),
+                dense.get(name, 0.0),
+                surface.get(name, 0.0),
+                tuple(part for part, own in fields.items() if own.issuperset(name.split())),
+            )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
         by_surface = sum(surface.values())

@@ -152,12 +152,15 @@ def _terms(one: Explained) -> Any:
     for name in ("share", *(("by words", "by vectors", "by n-grams") if both else ())):
         table.add_column(name, justify="right")
     table.add_column("word", overflow="fold")
+    if fields := any(term.fields for term in one.terms):
+        table.add_column("field", overflow="fold")
     for term in one.terms[:SHOWN]:
         cells = [_percent(term.contribution, one)]
         if both:
             values = (term.lexical, term.dense, term.surface)
             cells += [f"{value:.4f}" if value else "" for value in values]
-        table.add_row(*map(Text, cells), Text(clean(term.term)))
+        cells += [clean(term.term), *([clean(", ".join(term.fields))] if fields else [])]
+        table.add_row(*map(Text, cells))
     return table
 
 

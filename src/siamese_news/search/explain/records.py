@@ -41,12 +41,21 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the post, or two in a row: what it adds to the score, by each view."""
+    """A word of the post, or two in a row: what it adds to the score, by each view.
+
+    Attributes:
+        term: the word.
+        lexical: by words.
+        dense: by vectors.
+        surface: by n-grams inside words.
+        fields: that have it, of a post whose text is joined from several.
+    """
 
     term: str
     lexical: float
     dense: float
     surface: float = 0.0
+    fields: tuple[str, ...] = ()
 
     @property
     def contribution(self) -> float:

@@ -47,6 +47,23 @@ class ReportPost:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A post in its thread.
+
+    Attributes:
+        post: of the results, or one that a found post answers or that answers it.
+        role: ``found``, ``answered`` or ``reply``.
+        depth: how many posts of the thread are above it.
+        left_out: posts of the thread that the results do not have.
+    """
+
+    post: ReportPost
+    role: str
+    depth: int
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """How many posts have a score in each bin; one edge more than counts."""
 
@@ -70,6 +87,10 @@ class ReportData:
         threshold_note: where it comes from.
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, as the search counted.
         remarks: what a reader must know, one sentence each.
+        threads: where the results are threads: the number of each, as the ``cluster`` of its found
+            posts, and its posts in reading order.
+        groups: groups of posts side by side (`groups.Comparison`).
+        bursts: in the timeline, named by their words (`groups.Burst`).
     """
 
     title: str
@@ -83,3 +104,6 @@ class ReportData:
     threshold_note: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     remarks: Sequence[str] = ()
+    threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
+    groups: Any = None
+    bursts: Sequence[Any] = ()

@@ -18,8 +18,9 @@ from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.clusters import summarise
+from siamese_news.search.compare import FEW
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
-from siamese_news.search.report.data import ReportData, ReportPost
+from siamese_news.search.report.data import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
 # What steers a reader's screen or hides: controls, bidi embeddings, overrides and isolates, and
@@ -109,6 +110,7 @@ class _Group:
 
     lead: Shown
     copies: list[Shown]
+    turns: list[tuple[Turn, Shown]]
     size: int
     seeds: str
     slots: str
@@ -136,7 +138,7 @@ def render(data: ReportData) -> str:
     timeline = timeline_chart(list(times.values()))
     slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
     groups = _groups(data, slots)
-    listed = {shown.row for group in groups for shown in (group.lead, *group.copies)}
+    listed = {shown.row for group in groups for shown in _posts_of(group)}
     clusters = len({post.cluster for post in data.posts})
     threshold = math.inf if data.threshold is None else data.threshold
     return (
@@ -150,6 +152,7 @@ def render(data: ReportData) -> str:
             script_hash=sha256(script),
             groups=groups,
             clusters=clusters,
+            unit="thread" if data.threads else "cluster",
             clusters_left=clusters - len(groups),
             listed=listed,
             several_seeds=len(data.seeds) > 1,
@@ -165,6 +168,7 @@ def render(data: ReportData) -> str:
             map=map_chart(data.posts),
             facts=_facts(data.provenance),
             whole=_WHOLE,
+            few=FEW,
         )
     )
 
@@ -220,6 +224,7 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
     low = min([0.0, *(post.score for post in posts)])
     span = max((post.score for post in posts), default=1.0) - low or 1.0
+    place = {id(post): row for row, post in enumerate(posts)}
     groups: list[_Group] = []
     room = SHOWN
     for cluster in found:
@@ -228,12 +233,14 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         members = rows[cluster.number]
         lead = posts[cluster.representative]
         others = [row for row in members if row != cluster.representative]
-        copies = others[: min(COPIES, room - 1)]
-        room -= 1 + len(copies)
+        turns = list(data.threads.get(cluster.number, ()))[: 2 * COPIES]
+        copies = [] if turns else others[: min(COPIES, room - 1)]
+        room -= 1 + max(len(copies), len(turns))
         groups.append(
             _Group(
                 shown(cluster.representative, lead),
                 [shown(row, posts[row]) for row in copies],
+                [(turn, shown(place.get(id(turn.post), -1), turn.post)) for turn in turns],
                 max(cluster.size, lead.cluster_size),
                 " ".join(sorted({number[posts[row].seed] for row in members})),
                 " ".join(map(str, sorted({slots[row] for row in members if row in slots}))),
@@ -241,6 +248,11 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
             )
         )
     return groups
+
+
+def _posts_of(group: _Group) -> list[Shown]:
+    """The posts of the results that an entry of the page lists."""
+    return [group.lead, *group.copies, *(shown for turn, shown in group.turns if shown.row >= 0)]
 
 
 def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

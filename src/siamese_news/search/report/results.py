@@ -10,7 +10,7 @@ import numpy as np
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta, result_rows, web_link
 from siamese_news.search.clusters import cluster_posts, summarise
-from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
+from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed, Turn
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -34,14 +34,18 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
-    rows = [_checked(row, where) for where, row in result_rows(source)]
+    turns = [(_checked(row, where), _turn(row, where)) for where, row in result_rows(source)]
+    rows = [row for row, (role, *_) in turns if role == "found"]
     if not rows:
         raise InputError(f"{source}: no row in the file, expected at least one post")
+    if len({"thread" in row for row, _ in turns}) > 1:
+        raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
     meta = result_meta(source)
     for name, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{name}'")
     remarks = list(map(str, meta.get("remarks") or []))
     posts = _posts(rows)
+    threads = _threads(turns, posts) if "thread" in rows[0] else {}
     scores = [post.score for post in posts]
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
@@ -60,7 +64,7 @@ def read_results(
             f"There is no {source.name}.meta.json next to the results, so the command shown is the "
             "one that made this report, and what the search read and rejected is unknown."
         )
-    if "cluster" not in rows[0]:
+    if "cluster" not in rows[0] and not threads:
         remarks.append("Near-duplicates were found by this report, among the posts in the results.")
     titles = meta.get("titles") or {}
     return ReportData(
@@ -82,11 +86,39 @@ def read_results(
         threshold_note=given,
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
+        threads=threads,
     )
 
 
+def _threads(turns: list[Any], posts: list[ReportPost]) -> dict[int, list[Turn]]:
+    """The posts of each thread, in the order of the file; those found are of the results."""
+    number: dict[str, int] = {}
+    left = iter(posts)
+    for row, (role, *_) in turns:
+        if role == "found":
+            number[row["thread"]] = next(left).cluster
+    threads: dict[int, list[Turn]] = {}
+    left = iter(posts)
+    for row, turn in turns:
+        post = next(left) if turn[0] == "found" else _posts([row])[0]
+        if row["thread"] in number:
+            threads.setdefault(number[row["thread"]], []).append(Turn(post, *turn))
+    return threads
+
+
+def _turn(row: Mapping[str, Any], where: str) -> tuple[str, int, int]:
+    """Role, depth and posts left out of a row of threads; of other results the role is found."""
+    role = str(row.get("role") or "found")
+    if role not in ("found", "answered", "reply"):
+        raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
+    depth, left_out = (
+        _whole(row.get(name) or 0, f"{where}: '{name}'") for name in ("depth", "left_out")
+    )
+    return role, depth, left_out
+
+
 def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
-    clusters = [row.get("cluster") for row in rows]
+    clusters = [row.get("thread", row.get("cluster")) for row in rows]
     if None in clusters:
         # Best first whatever the order of the seeds, as cluster_posts expects.
         order = sorted(range(len(rows)), key=lambda row: rows[row]["rank"])
@@ -121,6 +153,8 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
 
 def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The columns the report knows, as the types it needs; empty ones are left out."""
+    if row.get("thread_rank") and row.get("role") in ("answered", "reply"):
+        row = {**row, "rank": 0, "score": 0}  # it has neither: it was not found
     missing = [name for name in NEEDED if row.get(name) is None]
     if missing:
         raise InputError(
@@ -137,6 +171,8 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
         known["cluster_size"] = _whole(row["cluster_size"], f"{where}: 'cluster_size'")
     if link := web_link(row.get("link")):
         known["link"] = link
+    if row.get("thread_rank"):
+        known["thread"] = str(row["thread_rank"])
     for name in ("x", "y"):
         if row.get(name) not in (None, ""):
             known[name] = _number(row[name], f"{where}: '{name}'")

@@ -5,6 +5,7 @@
   const items = [...list.children];
   const posts = new Map([...list.querySelectorAll("[id^=post-]")].map((post) => [post.id, post]));
   const size = Number(list.dataset.page);
+  const unit = list.dataset.unit;
   const [filter, seed, order] = [byId("filter"), byId("seed"), byId("order")];
   const [period, toggle, save] = [byId("period"), byId("toggle"), byId("save")];
   const [found, pager, place, paper] = [byId("found"), byId("pager"), byId("place"), byId("paper")];
@@ -37,7 +38,7 @@
     const all = `${count(fitting.length)} of ${count(items.length)} shown`;
     found.value = last ? `${all}, here ${part}` : all;
     pager.hidden = last === 0;
-    place.textContent = `Page ${page + 1} of ${last + 1}: clusters ${part}`;
+    place.textContent = `Page ${page + 1} of ${last + 1}: ${unit}s ${part}`;
     byId("previous").disabled = page === 0;
     byId("next").disabled = page === last;
     const chosen = [
@@ -46,7 +47,7 @@
       only === "" ? "" : `for the seed “${seed.selectedOptions[0].textContent}”`,
     ].filter(Boolean);
     paper.textContent =
-      `On paper: clusters ${listed.length ? part : "0"} of ${count(fitting.length)}` +
+      `On paper: ${unit}s ${listed.length ? part : "0"} of ${count(fitting.length)}` +
       `${chosen.length ? ` ${chosen.join(", ")}` : ""}, the beginning of each.`;
   };
   const turn = (step) => {

@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
+from torch.utils.checkpoint import checkpoint
 
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
@@ -144,6 +145,8 @@ class LinkModule(pl.LightningModule):
         This computes little padding and keeps the states in the processor's cache. Results of a
         batch that are narrower than S are padded with zeros.
         """
+        if self.objective.cache and torch.is_grad_enabled():
+            encode = partial(checkpoint, encode, use_reentrant=False)
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []
         parts: list[tuple[Tensor, ...]] = []

@@ -1,0 +1,176 @@
+"""What sets groups of posts apart: shares with intervals, words, and bursts in time."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from siamese_news.search.keywords import terms_of
+
+FEW = 20
+"""Texts that a group needs before words are said to set it apart."""
+
+PRIOR = 1000
+"""Words of the prior: each group counts as if it had said so many more, as all groups speak."""
+
+_COMMON = 5  # texts that have a word before it is looked at
+_SURE = 0.05  # chance that any word at all is listed where no group differs
+_LISTED = 100  # words of each group that are kept
+_BURST = 0.001  # chance that a steady flow shows any burst
+_BINS = 5  # times from which there is something for a burst to rise from
+_Z = 1.959963984540054  # of an interval of 95 %
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word, or two that follow each other, and how a group uses it.
+
+    Attributes:
+        term: the word.
+        found: texts of the group that have it.
+        others: texts of the other groups that have it.
+        log_odds: how much likelier it is in the group; natural log.
+        error: its standard error.
+        sure: whether it sets the group apart, all words and groups that were tried considered.
+    """
+
+    term: str
+    found: int
+    others: int
+    log_odds: float
+    error: float
+    sure: bool
+
+    @property
+    def z(self) -> float:
+        """The log-odds in standard errors."""
+        return self.log_odds / self.error
+
+    @property
+    def times(self) -> float:
+        """How many times the odds of the others the group's are."""
+        return math.exp(self.log_odds)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the log-odds, 95 %, for this word alone."""
+        return self.log_odds - _Z * self.error, self.log_odds + _Z * self.error
+
+
+def wilson(found: int, posts: int) -> tuple[float, float]:
+    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 where there are no posts.
+
+    Example:
+        >>> from siamese_news.search.compare import wilson
+        >>> [round(bound, 3) for bound in wilson(3, 10)]
+        [0.108, 0.603]
+    """
+    if not posts:
+        return 0.0, 1.0
+    share, extra = found / posts, _Z**2 / posts
+    middle = share + extra / 2
+    half = _Z * math.sqrt(share * (1 - share) / posts + extra / (4 * posts))
+    low, high = (middle - half) / (1 + extra), (middle + half) / (1 + extra)
+    return (low if found else 0.0), (high if found < posts else 1.0)
+
+
+def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Weighted log-odds ratios of words, each group against all others.
+
+    The prior is Dirichlet with the frequencies of all groups together, worth `PRIOR` words, and
+    the variance the sum of the inverse counts (Monroe, Colaresi and Quinn 2008).
+
+    Args:
+        counts: (G, W) how often each group has each word.
+
+    Returns:
+        (G, W) log-odds, and (G, W) their standard errors.
+    """
+    total = counts.sum(axis=0, keepdims=True)
+    prior = PRIOR * total / max(int(total.sum()), 1)
+    group, others = counts + prior, total - counts + prior
+
+    def odds(of: Floats) -> Floats:
+        return np.log(of) - np.log(of.sum(axis=1, keepdims=True) - of)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return odds(group) - odds(others), np.sqrt(1 / group + 1 / others)
+
+
+def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
+    """The words of each group, those that set it apart first.
+
+    A text counts once for a word. Groups of fewer than `FEW` texts have none, but count among the
+    others. `Word.sure` corrects for every word of every group that was tried (Bonferroni).
+
+    Args:
+        groups: the different texts of each.
+    """
+    texts = [list(group) for group in groups]
+    counted = [Counter(term for text in own for term in terms_of(text)) for own in texts]
+    total: Counter[str] = sum(counted, Counter())
+    terms = sorted(term for term, count in total.items() if count >= _COMMON)
+    counts = np.array([[own[term] for term in terms] for own in counted], np.int64)
+    tried = [len(own) >= FEW for own in texts]
+    if not terms or len(texts) < 2:
+        return [[] for _ in texts]
+    odds, errors = log_odds(counts)
+    least = float(-special.ndtri(_SURE / 2 / max(sum(tried) * len(terms), 1)))
+    found = []
+    for number, known in enumerate(tried):
+        z = odds[number] / errors[number]
+        order = np.lexsort((np.arange(len(terms)), -z))[: _LISTED if known else 0]
+        found.append(
+            [
+                Word(
+                    terms[place], int(counts[number, place]),
+                    int(counts[:, place].sum() - counts[number, place]),
+                    float(odds[number, place]), float(errors[number, place]),
+                    bool(z[place] >= least),
+                )
+                for place in order.tolist() if z[place] > 0
+            ]
+        )  # fmt: skip
+    return found
+
+
+def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
+    """The stretches of time with more posts than a steady flow would bring by chance.
+
+    Each time's count is held against a Poisson distribution with the mean of all times; neighbours
+    over the limit are one burst. The first and the last hundredth of the posts are left out, so
+    that a few strays do not stretch the time and lower the mean.
+
+    Args:
+        counts: posts by the number of the hour, day, month or year.
+
+    Returns:
+        First and last number of each, and how many times the mean it has.
+    """
+    slots = sorted(counts)
+    share = np.cumsum([counts[slot] for slot in slots])
+    inner = share * 100 >= (share[-1] if slots else 0)
+    inner[1:] &= share[:-1] * 100 < 99 * (share[-1] if slots else 0)
+    slots = [slot for slot, kept in zip(slots, inner.tolist(), strict=True) if kept]
+    bins = slots[-1] - slots[0] + 1 if slots else 0
+    if bins < _BINS:
+        return []
+    mean = sum(counts[slot] for slot in slots) / bins
+    over = [
+        slot
+        for slot in slots
+        if counts[slot] > mean and special.pdtrc(counts[slot] - 1, mean) < _BURST / bins
+    ]
+    found: list[list[int]] = []
+    for slot in over:
+        if found and found[-1][-1] == slot - 1:
+            found[-1].append(slot)
+        else:
+            found.append([slot])
+    return [(own[0], own[-1], sum(counts[slot] for slot in own) / len(own) / mean) for own in found]

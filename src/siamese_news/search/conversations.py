@@ -1,0 +1,226 @@
+"""The threads of found posts: what they answer, and what answers them."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from siamese_news.data.records import Post
+from siamese_news.search.records import metadata_text
+
+COLUMNS = (
+    "article", "thread", "thread_rank", "best", "mean3", "found", "left_out", "missing", "depth",
+    "role", "rank", "score", "post", "reply_to", "quotes", "text", "lang", "created_at", "terms",
+    "link",
+)  # fmt: skip
+"""The columns of a file of threads, a row for each post."""
+
+Found = Sequence[tuple[str, str, float]]
+"""Article, post id and score, best first."""
+
+
+@dataclass(slots=True)
+class Thread:
+    """The part of a conversation that belongs to found posts.
+
+    Posts are known by the hash of their id until their texts are read.
+
+    Attributes:
+        article: the seed.
+        key: of the post that began the conversation, as far as that is known.
+        found: post -> rank and score, best first.
+        others: the posts around them and what these are: ``answered`` or ``reply``.
+        shown: those of both within the limit.
+        left_out: posts over the limit.
+    """
+
+    article: str
+    key: int
+    found: dict[int, tuple[int, float]] = field(default_factory=dict)
+    others: dict[int, str] = field(default_factory=dict)
+    shown: list[int] = field(default_factory=list)
+    left_out: int = 0
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """The best score, and the mean of the best three, or of as many as were found."""
+        best = sorted((score for _, score in self.found.values()), reverse=True)[:3]
+        return best[0], round(sum(best) / len(best), 6)
+
+
+class Links:
+    """Which post answers which; 24 bytes for each post that answers another.
+
+    Attributes:
+        own: posts that answer themselves; such a link is left out.
+        cycles: circles of answers that a walk from a found post met.
+    """
+
+    def __init__(self, posts: Iterable[Post]) -> None:
+        self.own = self.cycles = 0
+        flat = array("q")
+        for post in posts:
+            parent, thread = metadata_text(post, "reply_to"), metadata_text(post, "thread")
+            if parent == post.id:
+                self.own, parent = self.own + 1, None
+            if parent or thread:
+                flat.extend((hash(post.id), hash(parent or ""), hash(thread or "")))
+        links = np.array(flat, np.int64).reshape(-1, 3)
+        up, down = (links[np.argsort(links[:, n], kind="stable")].T.copy() for n in (0, 1))
+        self._children, self._parents, self._threads = up
+        self._replies, self._answered = down[:2]
+        self._keys: dict[int, int] = {}
+
+    def above(self, post: int) -> tuple[int, int]:
+        """The post that this one answers and the one that began its conversation; 0 is none."""
+        row = int(np.searchsorted(self._children, post))
+        if row == len(self._children) or self._children[row] != post:
+            return 0, 0
+        return int(self._parents[row]), int(self._threads[row])
+
+    def below(self, post: int) -> list[int]:
+        """The posts that answer this one, in the order of the files."""
+        first, last = (np.searchsorted(self._answered, post, side) for side in ("left", "right"))
+        found: list[int] = self._replies[first:last].tolist()
+        return found
+
+    def key(self, post: int) -> int:
+        """The post that began the conversation: as the platform says, else the end of the walk up.
+
+        Of a circle, the post where the first walk entered it.
+        """
+        path: dict[int, None] = {}
+        while post not in self._keys:
+            if post in path:
+                self.cycles += 1
+                self._keys[post] = post
+                break
+            path[post] = None
+            parent, thread = self.above(post)
+            if thread or not parent:
+                self._keys[post] = thread or post
+                break
+            post = parent
+        self._keys.update(dict.fromkeys(path, self._keys[post]))
+        return self._keys[post]
+
+
+def find_threads(links: Links, found: Found, *, most: int) -> list[Thread]:
+    """The threads of the found posts, best first.
+
+    A thread has its found posts, then what they answer, from each upwards, then what answers them,
+    level by level. Each post is visited once, whatever the shape of the links.
+
+    Args:
+        links: of all posts.
+        found: the results.
+        most: posts of each thread; what comes after is counted as left out.
+    """
+    threads: dict[tuple[str, int], Thread] = {}
+    ranks: dict[str, int] = {}
+    for article, post, score in found:
+        ranks[article] = rank = ranks.get(article, 0) + 1
+        own = hash(post)
+        key = links.key(own)
+        thread = threads.setdefault((article, key), Thread(article, key))
+        thread.found.setdefault(own, (rank, score))
+    for thread in threads.values():
+        seen = set(thread.found)
+        thread.left_out = max(0, len(seen) - most)
+        thread.shown = list(thread.found)[:most]
+
+        def take(post: int, role: str, thread: Thread = thread, seen: set[int] = seen) -> bool:
+            if not post or post in seen:
+                return False
+            seen.add(post)
+            if len(seen) <= most:
+                thread.others[post] = role
+                thread.shown.append(post)
+            else:
+                thread.left_out += 1
+            return True
+
+        for own in thread.found:
+            parent, _ = links.above(own)
+            while take(parent, "answered"):
+                parent, _ = links.above(parent)
+        if thread.key not in seen:  # not reached where a post on the way is missing
+            take(thread.key, "answered")
+        level, walked = list(thread.found), set(thread.found)
+        while level:
+            below = dict.fromkeys(reply for own in level for reply in links.below(own))
+            level = [reply for reply in below if reply not in walked]
+            walked.update(level)
+            for reply in level:
+                take(reply, "reply")
+    return sorted(threads.values(), key=lambda thread: [-score for score in thread.scores])
+
+
+def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[dict[str, Any]]:
+    """A row for each post of the threads, as `COLUMNS` has them; a thread is in reading order.
+
+    Args:
+        threads: from `find_threads`.
+        posts: read once more, for the texts.
+    """
+    wanted = {post for thread in threads for post in thread.shown}
+    keys = {thread.key for thread in threads}
+    texts: dict[int, Post] = {}
+    names: dict[int, str] = {}
+    for post in posts:
+        own = hash(post.id)
+        if own in wanted:
+            texts.setdefault(own, post)
+            for link in ("reply_to", "thread"):
+                name = metadata_text(post, link) or ""
+                if hash(name) in keys:
+                    names[hash(name)] = name
+    for number, thread in enumerate(threads, 1):
+        own_posts = [post for post in thread.shown if post in texts]
+        if thread.found.keys().isdisjoint(own_posts):
+            continue  # it was found among other posts
+        missing = len(thread.shown) - len(own_posts)
+        best, mean = thread.scores
+        shared = {
+            "article": thread.article, "thread_rank": number, "best": best, "mean3": mean,
+            "thread": texts[thread.key].id if thread.key in texts else names.get(thread.key),
+            "found": len(thread.found), "left_out": thread.left_out, "missing": missing,
+        }  # fmt: skip
+        for own, depth in _in_order(own_posts, texts):
+            post = texts[own]
+            rank, score = thread.found.get(own, (None, None))
+            yield shared | {
+                "depth": depth, "role": thread.others.get(own, "found"), "rank": rank,
+                "score": score, "post": post.id, "text": post.text,
+                "link": metadata_text(post, "permalink"),
+                **{n: metadata_text(post, n) for n in ("reply_to", "quotes", "lang", "created_at")},
+            }  # fmt: skip
+
+
+def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
+    """The posts of a thread, each before what answers it, and their depths; the oldest first."""
+
+    def age(post: int) -> tuple[str, str]:
+        return metadata_text(texts[post], "created_at") or "", texts[post].id
+
+    by_age = sorted(own, key=age)
+    parents = {post: hash(metadata_text(texts[post], "reply_to") or "") for post in own}
+    replies: dict[int, list[int]] = {}
+    for post in by_age:
+        replies.setdefault(parents[post], []).append(post)
+    order: dict[int, int] = {}
+    for begin in (*(post for post in by_age if parents[post] not in parents), *by_age):
+        # What no beginning leads to hangs on a circle: a post of it is the beginning.
+        path: set[int] = set()
+        while begin not in order and begin not in path and parents[begin] in parents:
+            path.add(begin)
+            begin = parents[begin]
+        stack = [(begin, 0)]
+        while stack:
+            post, depth = stack.pop()
+            if post not in order:
+                order[post] = depth
+                stack += [(reply, depth + 1) for reply in reversed(replies.get(post, []))]
+    return list(order.items())

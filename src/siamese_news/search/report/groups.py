@@ -1,0 +1,250 @@
+"""Groups of posts side by side, and the bursts of all of them, for the report and its CSV."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from siamese_news.data.readers.values import iso_date
+from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
+from siamese_news.search.report.charts import BarChart, timeline_chart
+from siamese_news.search.report.data import ReportData, ReportPost
+
+SHOWN = 20
+"""Groups that have a row of their own, those with most posts found; the rest is one more."""
+
+TIMES = {"year": 4, "month": 7, "day": 10}
+"""Groups by date: how much of it counts."""
+
+NONE = "not said"
+COLUMNS = (
+    "figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure",
+)  # fmt: skip
+
+_FORMS = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_NAME = 80  # characters of a group's name
+_WORDS = 10  # of a group or a burst on the page
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Posts found, of how many, and the 95 % interval of the share."""
+
+    found: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share; 0 of nothing."""
+        return self.found / self.of if self.of else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's."""
+        return wilson(self.found, self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row of the comparison.
+
+    Attributes:
+        name: of the group.
+        share: of its posts that were found; without a pool, of all posts found that are its.
+        times: the same for each time in which posts were found, by number and name; without a pool,
+            of all dated posts found that are the group's.
+        words: that set it apart, see `words_of`.
+        texts: different texts found; below `FEW` there are no words.
+    """
+
+    name: str
+    share: Share
+    times: list[tuple[int, str, Share]]
+    words: list[Word]
+    texts: int
+
+    @property
+    def shown(self) -> list[Word]:
+        """The words on the page."""
+        return [word for word in self.words if word.sure][:_WORDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """A stretch of time with many posts, how many, how many times the mean, and its words."""
+
+    name: str
+    found: int
+    times: float
+    words: list[Word]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Groups side by side.
+
+    Attributes:
+        by: what they are groups of.
+        groups: the rows.
+        pool: whether shares are of all posts that were searched.
+        chart: the timeline of all posts found; None without dates.
+        slots: times from its first to its last.
+        remarks: what a reader must know.
+    """
+
+    by: str
+    groups: list[Group]
+    pool: bool
+    chart: BarChart | None
+    slots: int
+    remarks: list[str] = field(default_factory=list)
+
+
+def compare(
+    data: ReportData, by: str, known: Iterable[tuple[str, Mapping[str, Any]]], *, pool: bool
+) -> Comparison:
+    """Put the posts found side by side.
+
+    Args:
+        data: the results.
+        by: a name of a post's metadata or of a column, or one of `TIMES`.
+        known: id and values of posts, all that were searched or those of the results; their
+            ``group`` counts before what `by` names.
+        pool: which of the two.
+    """
+    found = {post.id: post for post in reversed(data.posts)}
+    chart, slots = _timeline(found.values())
+    last = max(slots.values(), default=-1)
+    group_of: dict[str, str] = {}
+    sizes: Counter[str] = Counter()
+    dated: Counter[tuple[str, int]] = Counter()
+    for id, values in known:
+        name = _group(values, by)
+        if pool or id not in group_of:
+            sizes[name] += 1
+        if id in found:
+            group_of[id] = name
+        if pool and chart is not None and (date := _date(values.get("created_at"))):
+            slot = chart.slot_of(date)
+            dated[name, slot] += 0 <= slot <= last
+    mine: dict[str, list[ReportPost]] = {}
+    for id, post in found.items():
+        if id in group_of:
+            mine.setdefault(group_of[id], []).append(post)
+    names = [name for name in sizes if name != NONE]
+    names.sort(key=lambda name: (-len(mine.get(name, ())), -sizes[name], name))
+    rest = names[SHOWN:]
+    rows = [(name, [name]) for name in names[:SHOWN]]
+    if by in TIMES:
+        rows.sort()
+    rows += [(f"other ({len(rest):,} groups)", rest)] * bool(rest)
+    rows += [(NONE, [NONE])] * (NONE in sizes)
+    own = [[post for one in members for post in mine.get(one, ())] for _, members in rows]
+    texts = [_texts(data, posts) for posts in own]
+    words = words_of(texts)
+    groups = []
+    for number, (name, members) in enumerate(rows):
+        counts = Counter(slots[post.id] for post in own[number] if post.id in slots)
+        times = []
+        for slot in sorted(counts):
+            assert chart is not None
+            of = sum(dated[one, slot] for one in members) if pool else counts.total()
+            times.append((slot, _time(chart, slot), Share(counts[slot], of)))
+        size = sum(sizes[one] for one in members) if pool else len(group_of)
+        share = Share(len(own[number]), size)
+        groups.append(Group(name, share, times, words[number], len(texts[number])))
+    remarks = [
+        *[f"{len(names):,} groups: the {SHOWN} with most posts found are shown."] * bool(rest),
+        *[f"No post says its {by}."] * (not names),
+        *[f"Posts that do not say their {by}: {sizes[NONE]:,}."] * bool(names and sizes[NONE]),
+    ]  # fmt: skip
+    if absent := len(found) - len(group_of):
+        remarks.append(
+            f"Posts found that are not among the posts, and so have no group: {absent:,}."
+        )
+    if small := sum(0 < len(own) < FEW for own in texts):
+        remarks.append(
+            f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}."
+        )
+    return Comparison(by, groups, pool, chart, last + 1, remarks)
+
+
+def find_bursts(data: ReportData) -> list[Burst]:
+    """The bursts in the timeline of the posts found, named by the words that set them apart."""
+    found = {post.id: post for post in reversed(data.posts)}
+    chart, slots = _timeline(found.values())
+    counts = Counter(slots.values())
+    result = []
+    for first, last, times in bursts(counts):
+        assert chart is not None
+        parts: tuple[list[ReportPost], list[ReportPost]] = ([], [])
+        for id, slot in slots.items():
+            parts[first <= slot <= last].append(found[id])
+        words = words_of([_texts(data, own) for own in parts])[1]
+        inside = sum(counts[slot] for slot in range(first, last + 1))
+        names = dict.fromkeys(_time(chart, slot) for slot in (first, last))
+        sure = [word for word in words if word.sure][:_WORDS]
+        result.append(Burst(" to ".join(names), inside, times, sure))
+    return result
+
+
+def figures(comparison: Comparison, found: Sequence[Burst]) -> Iterator[dict[str, Any]]:
+    """All figures as rows: shares, times, words (log-odds), and bursts (times the mean)."""
+    for group in comparison.groups:
+        for figure, item, share in (
+            ("share", None, group.share),
+            *(("time", name, share) for _, name, share in group.times),
+        ):
+            low, high = share.interval
+            yield {
+                "figure": figure, "group": group.name, "item": item, "found": share.found,
+                "of": share.of, "value": round(share.value, 6), "low": round(low, 6),
+                "high": round(high, 6),
+            }  # fmt: skip
+        for word in group.words:
+            yield _word(word, group.name)
+    for burst in found:
+        own = {"figure": "burst", "item": burst.name, "found": burst.found}
+        yield own | {"value": round(burst.times, 4)}
+        for word in burst.words:
+            yield _word(word, f"burst {burst.name}")
+
+
+def _word(word: Word, group: str) -> dict[str, Any]:
+    low, high = word.interval
+    return {
+        "figure": "word", "group": group, "item": word.term, "found": word.found,
+        "of": word.found + word.others, "value": round(word.log_odds, 4), "low": round(low, 4),
+        "high": round(high, 4), "z": round(word.z, 3), "sure": word.sure,
+    }  # fmt: skip
+
+
+def _group(values: Mapping[str, Any], by: str) -> str:
+    if by in TIMES:
+        date = iso_date(values.get("created_at"))
+        return date[: TIMES[by]] if date else NONE
+    value = values.get("group", values.get(by))
+    return NONE if value is None else " ".join(str(value).split())[:_NAME] or NONE
+
+
+def _texts(data: ReportData, posts: Iterable[ReportPost]) -> list[str]:
+    """The different texts of posts; near-duplicates count once."""
+    # In a file of threads the clusters are the threads.
+    return list({post.id if data.threads else post.cluster: post.text for post in posts}.values())
+
+
+def _timeline(posts: Iterable[ReportPost]) -> tuple[BarChart | None, dict[str, int]]:
+    """The chart of the dates, and the bar of each post that has one."""
+    dates = {post.id: date for post in posts if (date := _date(post.created_at))}
+    chart = timeline_chart(list(dates.values()))
+    return chart, {id: chart.slot_of(date) for id, date in dates.items()} if chart else {}
+
+
+def _date(value: Any) -> datetime | None:
+    date = iso_date(value) if value else None
+    return datetime.fromisoformat(date).replace(tzinfo=None) if date else None
+
+
+def _time(chart: BarChart, slot: int) -> str:
+    return chart.start_of(slot).strftime(_FORMS[chart.unit])
