@@ -1,6 +1,8 @@
 """A watch in this process, over the stories that ship."""
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,30 +16,31 @@ from siamese_news.search.seeds import Seeds
 from siamese_news.search.watch.sources import Batch
 from siamese_news.search.watch.watcher import Settings, Watch
 
+WINDOW = 250
 STORIES = Path(siamese_news.data.__file__).parent / "stories"
 
 
 @pytest.fixture(scope="session")
 def stories():
-    """The posts that ship, and the articles."""
-    return list(open_posts(STORIES / "corpus.jsonl")), read_articles(STORIES / "queries.jsonl")
+    """The posts that ship in a random order, and the articles."""
+    posts = list(open_posts(STORIES / "corpus.jsonl"))
+    random.Random(0).shuffle(posts)
+    return posts, read_articles(STORIES / "queries.jsonl")
 
 
 @pytest.fixture
 def watching(tmp_path, stories):
     """A function that watches batches of posts; returns the watch and the rows so far."""
-    from dataclasses import replace
-
     posts, articles = stories
 
     def watch(
         source=None, *, sizes=(7,), seeds=None, warm=(), read=None, rows=None, out="found.jsonl",
-        threshold=0.1, many=None, **settings,
+        threshold=0.05, many=None, **settings,
     ):  # fmt: skip
         query = replace(FILTER, threshold=threshold, out=tmp_path / out, articles=("-",))
-        seeds = Seeds(seeds or articles[:2], one_story=True)
+        seeds = Seeds(seeds or articles[::12], one_story=True)
         said = []
-        values = {"source": "test", "window": 100, **settings}
+        values = {"source": "test", "window": WINDOW, **settings}
         one = Watch(
             open_query(query, seeds), read or (lambda: seeds), Settings(**values), said.append
         )
@@ -54,6 +57,7 @@ def watching(tmp_path, stories):
             one.close()
         return one
 
+    watch.batches = batches
     return watch
 
 

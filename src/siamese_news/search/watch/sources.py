@@ -5,6 +5,7 @@ cursor of any earlier one.
 """
 
 import io
+import os
 import queue
 import sys
 import threading
@@ -209,7 +210,9 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
 def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any]) -> None:
     """Put what comes through standard input into a queue; nothing at its end."""
     try:
-        raw = sys.stdin.buffer
+        # A copy: at the end of the process, Python waits for the lock of sys.stdin, which is held
+        # here while nothing comes.
+        raw = open(os.dup(sys.stdin.fileno()), "rb")
         stream = unpack(raw, "standard input", long_window=fields["long_window"])  # type: ignore[arg-type]
         while data := stream.read1(_READ):
             chunks.put(data)

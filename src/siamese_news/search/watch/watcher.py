@@ -390,7 +390,7 @@ class Watch:
         rate, silent = (counts["read"] - self._before) / passed, now - self._heard
         rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
         window = self.window
-        first = window.chunks[0].start if window.chunks else window.position
+        first = window.chunks[0].start if window.chunks else window.growing.start
         line = f"{counts['read']:,} posts, {counts['found']:,} found, {rate:,.0f} posts/s; "
         line += f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
