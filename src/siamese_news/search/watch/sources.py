@@ -213,7 +213,7 @@ def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any
         # A copy: at the end of the process, Python waits for the lock of sys.stdin, which is held
         # here while nothing comes.
         raw = open(os.dup(sys.stdin.fileno()), "rb")
-        stream = unpack(raw, "standard input", long_window=fields["long_window"])  # type: ignore[arg-type]
+        stream = unpack(raw, "standard input", long_window=fields["long_window"])
         while data := stream.read1(_READ):
             chunks.put(data)
         chunks.put(b"")
