@@ -166,3 +166,26 @@ def test_words_have_the_ngrams_that_a_reader_sees():
     rows = word_grams(["flood", "a", "ab", "aaaaaa", "\ud800x"], 4)
     assert np.diff(rows.indptr).tolist() == [4, 1, 1, 3, 1]
     assert word_grams([], 4).shape[0] == 0
+
+
+def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
+    for learned in (False, True):
+        scorer = scorer_of(model, [ARTICLE, "The river flooded Boston", "zzqqxyz ran"])
+        if learned:
+            observe_all(scorer, MIXED)
+        ids = scorer.token_ids([*MIXED, "flooded", "überschwemmung", "zzqqxyz"])
+        known = len(model.vocabulary)
+        unknown = sorted(ids.unknown)
+        squares = scorer.surface_squares(word_grams([ids.unknown[id] for id in unknown], 4))
+        assert squares.shape == (known + len(unknown), 3) and squares.min() >= 0
+        place = {id: known + number for number, id in enumerate(unknown)}
+        _, found = scorer.surface(ids)
+        for number, text in enumerate(ids):
+            words = [place.get(id, id) for id in text.tolist()]
+            most = np.sqrt(squares[words].astype(float).sum(axis=0))
+            assert (found[:, number] <= most * (1 + 1e-6)).all()
+        one = [number for number, text in enumerate(ids) if len(text) == 1]
+        alone = np.sqrt(squares[[place.get(int(ids[n][0]), int(ids[n][0])) for n in one]]).T
+        assert one and (found[:, one] > 0).any()
+        if not learned:  # of one IDF and one word the bound is what is added
+            np.testing.assert_allclose(found[:, one], alone, rtol=1e-5)

@@ -14,9 +14,11 @@ from siamese_news.scoring.opening import observe_all, open_scorer
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.scoring.protocol import Content, Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.scoring.surface import BUCKETS, word_grams
 from siamese_news.utils.choices import About, Fusion
 
 __all__ = [
+    "BUCKETS",
     "About",
     "Content",
     "CosineScorer",
@@ -29,4 +31,5 @@ __all__ = [
     "Scorer",
     "observe_all",
     "open_scorer",
+    "word_grams",
 ]

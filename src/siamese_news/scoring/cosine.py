@@ -68,6 +68,10 @@ class CosineScorer:
         """See `Scorer`: a cosine has no n-grams."""
         return 1.0, np.zeros((1, 1), np.float32)
 
+    def surface_squares(self, words: sparse.csr_matrix) -> None:
+        """None: see `surface`."""
+        return None
+
     @property
     def observing(self) -> bool:
         """Never: a cosine does not depend on a pool."""

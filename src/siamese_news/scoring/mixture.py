@@ -1,12 +1,13 @@
 """Words and vectors together."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
@@ -187,6 +188,17 @@ class MixtureScorer:
         self._surface.add(found, posts)
         return self._surface.scale, found
 
+    def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
+        """What bounds `surface`: (V + U, A); see `SurfaceScores.squares`.
+
+        Args:
+            words: the n-grams of U words outside the vocabulary.
+
+        Returns:
+            None if there is none, or it would be too large.
+        """
+        return None if self._surface is None else self._surface.squares(words)
+
     def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
         """Instead of `observe`: take note of posts that may be among an article's best.
 
@@ -211,7 +223,7 @@ class MixtureScorer:
         posts: int,
         about: NDArray[np.int64],
         cosines: NDArray[np.int32] | None,
-        content: Callable[[], Iterable[TokenIds]],
+        counted: Callable[[], NDArray[np.int64]],
     ) -> bool:
         """Instead of `observe`: what is known of the whole pool after `candidates`.
 
@@ -220,7 +232,7 @@ class MixtureScorer:
             about: (A,) at most so many are about an article's story.
             cosines: (A, bins) how many have which cosine, as `PoolState` counts them; only the
                 place of the quantile has to be right. None where no quantile counts.
-            content: gives all of them.
+            counted: what `SurfaceScores.count` counts of all of them.
 
         Returns:
             Whether this is enough. If not, nothing has changed but the candidates, and the pool has
@@ -232,8 +244,7 @@ class MixtureScorer:
         if cosines is not None:
             self._pool.cosines = cosines
         if self._surface is not None:
-            for block in content():
-                self._surface.count(block, self._pool.surface)
+            self._pool.surface += counted()
         return True
 
     def _apply(self, *, compare: bool) -> str:

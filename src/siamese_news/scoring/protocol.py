@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
@@ -57,6 +58,16 @@ class Scorer(Protocol):
         """What the sums of `form` are multiplied by, and what is added: (A, P), or (1, 1) for all.
 
         Only asked for where there is a form.
+        """
+
+    def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
+        """What bounds `surface`, by word: (V + U, A); the root of a post's sum is at least that.
+
+        Args:
+            words: the n-grams (U, BUCKETS) of words outside the vocabulary.
+
+        Returns:
+            None where no such bound is known, or it would be too large.
         """
 
     def decisions(self) -> list[str]:

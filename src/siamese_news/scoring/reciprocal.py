@@ -4,6 +4,7 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import sparse
 
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.parts import ScoreParts
@@ -84,6 +85,10 @@ class ReciprocalScorer:
     def surface(self, posts: TokenIds) -> tuple[float, np.ndarray]:
         """See `Scorer`."""
         return self._mixture.surface(posts)
+
+    def surface_squares(self, words: sparse.csr_matrix) -> None:
+        """None: see `form`."""
+        return None
 
     def decisions(self) -> list[str]:
         """See `Scorer`."""

@@ -257,6 +257,32 @@ class SurfaceScores:
                 found = of_word @ (found.toarray() if sparse.issparse(found) else found)
                 scores[some] += (found / lengths[:, None] * shares[some]).T
 
+    def squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
+        """The root of their sum over a post's words is at least what `add` adds: (V + U, A).
+
+        With f the product of a word's vector with the article's and s its length, a post has
+        ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy and Schwarz), which is
+        a sum over words. The same inequality joins the two IDFs.
+
+        Args:
+            words: the n-grams (U, BUCKETS) of words outside the vocabulary.
+
+        Returns:
+            None if the table is too large for many articles.
+        """
+        if len(self.weights) * self._words > _CELLS:
+            return None
+        found = np.zeros((self._words + words.shape[0], len(self.weights)))
+        total = np.zeros(len(self.weights))
+        for view in self._views:
+            rows, lengths = view.products(words)
+            products = np.concatenate([view.known[0], np.asarray(rows @ view.vectors)])
+            lengths = np.concatenate([view.known[1], lengths])
+            share = self.weights * view.shares
+            found += share * products**2 / np.maximum(lengths, 1e-12)[:, None]
+            total += share
+        return (total * found).astype(np.float32)
+
     def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
         """What each word of a post adds to its score, and what each word of the article does.
 

@@ -8,11 +8,13 @@ import pytest
 
 from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head import bigram_ids
+from siamese_news.scoring import surface
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen
+from siamese_news.search.index.pool import open_index
 from siamese_news.search.index.segment import Codes
 
-from .conftest import SEEDS, WORDS
+from .conftest import SEEDS, WORDS, rows_of, run
 
 
 def texts() -> list[str]:
@@ -34,7 +36,7 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     form = open_scorer(model, list(SEEDS.values())).form()
     assert form is not None
     ids = model.token_ids(texts())
-    codes = Codes.of(len(model.vocabulary))
+    codes = Codes.of(len(model.vocabulary), 4)
     scales = np.random.default_rng(0).uniform(0.1, 1.0, (len(ids), 2)).astype(np.float16)
     segment = SimpleNamespace(
         starts=ids.offsets, codes=codes(ids.flat).astype(codes.dtype), scales=scales
@@ -62,6 +64,29 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
 
 @pytest.mark.parametrize(("articles", "most"), [(1, 1 << 17), (5, 1 << 17), (10_000, 419)])
 def test_bounds_of_many_articles_are_made_of_few_posts_at_once(articles, most):
-    chosen = Chosen([range(300_000)], [np.ones(300_000, bool)], Codes.of(100))
+    chosen = Chosen([range(300_000)], [np.ones(300_000, bool)], Codes.of(100, 4))
     sizes = [chunk.end - chunk.start for chunk in chosen.chunks(articles)]
     assert max(sizes) == most and sum(sizes) == 300_000
+
+
+def test_what_is_counted_of_posts_is_what_a_scorer_counts(pool) -> None:
+    model = open_model()
+    scorer = open_scorer(model, list(SEEDS.values()))
+    index = open_index(pool / "posts.index", model)
+    dice, posts = np.random.default_rng(0), list(index)
+    for share in (0.0, 0.2, 0.8, 1.0):
+        masks = [dice.random(len(one)) < share for one in index._segments]
+        chosen = Chosen(index._segments, masks, index._codes)
+        kept = [post.text for post, kept in zip(posts, np.concatenate(masks), strict=True) if kept]
+        counts = np.zeros_like(chosen.counted())
+        scorer._surface.count(model.token_ids(kept), counts)
+        np.testing.assert_array_equal(chosen.counted(), counts)
+    assert counts[len(model.vocabulary) :].sum() > 100
+
+
+def test_a_search_without_a_table_of_squares_finds_the_same(pool, monkeypatch) -> None:
+    ask = ("rank", "--articles", *(pool / name for name in SEEDS), "--index", pool / "posts.index")
+    run(*ask, "--top", 7, "--out", pool / "by_table.jsonl")
+    monkeypatch.setattr(surface, "_CELLS", 1)
+    run(*ask, "--top", 7, "--out", pool / "by_posts.jsonl")
+    assert rows_of(pool / "by_table.jsonl") == rows_of(pool / "by_posts.jsonl")

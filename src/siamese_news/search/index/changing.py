@@ -81,7 +81,8 @@ def build(
     try:
         manifest = Manifest(
             model={"folder": name, "fingerprint": fingerprint(model)},
-            words=len(model.vocabulary),
+            words=maker.codes.words,
+            gram=maker.codes.gram,
             sources=list(sources),
         )
         writer = IndexWriter(staged, maker.codes, model.output_dim, 0)
@@ -115,7 +116,7 @@ class IndexChange:
 
     def __init__(self, path: Path) -> None:
         self.path, self.manifest = path, Manifest.read(path)
-        self._codes = Codes.of(self.manifest.words)
+        self._codes = Codes.of(self.manifest.words, self.manifest.gram)
         self.manifest.generation += 1
         self._sweep()
 

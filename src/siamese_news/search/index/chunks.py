@@ -86,10 +86,11 @@ class Chosen:
         low, high = np.searchsorted(rows, self.firsts[number : number + 2])
         return rows[low:high] - self.firsts[number]
 
-    def content(self) -> Iterator[TokenIds]:
-        """The token ids of all posts, a block at a time."""
-        for chunk in self.chunks(1):
-            yield chunk.segment.token_ids(chunk.live + chunk.start)
+    def counted(self) -> NDArray[np.int64]:
+        """How often words of the vocabulary, and n-grams of others, occur: (V + BUCKETS,)."""
+        parts = [one.counted(mask) for one, mask in zip(self.segments, self.masks, strict=True)]
+        found: NDArray[np.int64] = np.sum(parts, axis=0)
+        return found
 
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""

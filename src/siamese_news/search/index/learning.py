@@ -146,10 +146,10 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
         best.add(rows, found)
     best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
-    if not scorer.conclude(len(posts), about, counts, posts.content):
+    if not scorer.conclude(len(posts), about, counts, posts.counted):
         # The bounds may be too far: it is worth a closer look before every post is read.
         about = _about(bounds, posts)
-        if not scorer.conclude(len(posts), about, counts, posts.content):
+        if not scorer.conclude(len(posts), about, counts, posts.counted):
             return None
     return np.sort(np.concatenate(best.scored))
 

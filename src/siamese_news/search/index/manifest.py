@@ -9,7 +9,7 @@ from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.utils.files import file_sha256, reading, write_json
 
-FORMAT = 4
+FORMAT = 5
 NAME = "manifest.json"
 _KIND = "index of posts"
 
@@ -58,6 +58,7 @@ class Manifest:
     Attributes:
         model: ``folder``, and ``fingerprint`` of the model (`fingerprint`).
         words: size of the model's vocabulary.
+        gram: characters of the n-grams that are kept of other words.
         segments: in the order of the posts.
         files: deletion files, by name.
         sources: the files that posts were read from: path, size and time of change.
@@ -67,6 +68,7 @@ class Manifest:
 
     model: dict[str, str]
     words: int
+    gram: int
     segments: list[SegmentEntry] = field(default_factory=list)
     files: dict[str, FileEntry] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast, overload
@@ -22,6 +23,7 @@ from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.pool import Floats, Scored, Wanted
 from siamese_news.search.records import SAMPLE
 from siamese_news.search.window import Window
+from siamese_news.text.token_ids import TokenIds
 
 
 class PostIndex:
@@ -40,7 +42,7 @@ class PostIndex:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         self.again: Callable[[str], None] | None = None
         check_model(path, self.manifest.model, model)
-        self._codes = Codes.of(self.manifest.words)
+        self._codes = Codes.of(self.manifest.words, self.manifest.gram)
         self._segments = [
             Segment(path / entry.name, self._codes, deleted_rows(path, entry.deleted))
             for entry in self.manifest.segments
@@ -200,8 +202,8 @@ def places(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[i
     return found
 
 
-# Two sums in single precision.
-_ROUNDING = np.float32(1e-6)
+# Two sums in single precision, and a sum of squares.
+_ROUNDING, _ROOTS = np.float32(1e-6), np.float32(1.0001)
 
 
 class StoredPosts(Sequence[Post]):
@@ -259,28 +261,45 @@ def best_scores(
         for start in range(0, len(rows), BLOCK):
             yield _part(scorer, posts, number, rows[start : start + BLOCK])
 
+    scale = scorer.surface(TokenIds.of([]))[0]
+
+    @lru_cache(maxsize=2)  # the segments come in their order
+    def squares(segment: Segment) -> Floats | None:
+        return scorer.surface_squares(segment.grams)
+
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
-        rows = chunk.live + chunk.start
-        scale, more = scorer.surface(chunk.segment.token_ids(rows))
+        segment, rows = chunk.segment, chunk.live + chunk.start
 
-        def reach(most: Floats, least: Floats) -> NDArray[np.intp]:
+        def reach(most: Floats, least: Floats, above: Floats, below: Floats) -> NDArray[np.intp]:
             found = wanted.at_most(
-                scale * most + more + _ROUNDING, scale * least + more - _ROUNDING
+                scale * most + above + _ROUNDING, scale * least + below - _ROUNDING
             )
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # What costs least is asked first: the vectors of few posts have to be looked at.
-        lexical = chunk.of_live(bounds.lexical(chunk.segment, chunk.start, chunk.end))
-        kept = reach(*bounds.scores_by_words(lexical))
-        rows, more = rows[kept], _some(more, kept)
-        cosines, errors = bounds.cosines_of(chunk.segment, rows)
+        lexical = chunk.of_live(bounds.lexical(segment, chunk.start, chunk.end))
+        table, nothing = squares(segment), np.zeros((1, 1), np.float32)
+        if table is None:
+            above = below = scorer.surface(segment.token_ids(rows))[1]
+        else:
+            sums = segment.word_counts(chunk.start, chunk.end) @ table
+            above = chunk.of_live(np.sqrt(np.ascontiguousarray(sums.T)) * _ROOTS)
+            below = nothing
+        kept = reach(*bounds.scores_by_words(lexical), above, below)
+        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
+        cosines, errors = bounds.cosines_of(segment, rows)
         least = bounds.least(cosines, errors)
-        kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least)
-        rows, more = rows[kept], _some(more, kept)
-        closer = bounds.refined(chunk.segment, rows)
-        most = bounds.scores(closer, cosines[:, kept], errors[kept])
-        return rows[reach(most, least[:, kept])]
+        kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least, above, below)
+        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
+        cosines, errors, least = cosines[:, kept], errors[kept], least[:, kept]
+        most = bounds.scores(bounds.refined(segment, rows), cosines, errors)
+        kept = reach(most, least, above, below)
+        if table is not None:
+            rows, most, least = rows[kept], most[:, kept], least[:, kept]
+            above = scorer.surface(segment.token_ids(rows))[1]
+            kept = reach(most, least, above, above)
+        return rows[kept]
 
     chunks = posts.without(first).chunks(bounds.articles)
     for (chunk, _), rows in ahead(possible, ((chunk, wanted.floors()) for chunk in chunks)):

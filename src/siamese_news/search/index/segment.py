@@ -1,7 +1,9 @@
 """A segment of an index: some posts in their order, memory-mapped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -9,9 +11,11 @@ from zlib import crc32
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.scoring import BUCKETS, word_grams
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
 from siamese_news.text.token_ids import TokenIds
 
@@ -20,6 +24,7 @@ _SAMPLED = 2000  # twice what a search notes of its pool: some may be deleted
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
 _STEPS = 127
+_AT_ONCE = 1 << 17  # rows whose words are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +37,18 @@ class Codes:
     Attributes:
         words: V.
         buckets: of unknown words.
+        gram: characters of the n-grams that are kept of unknown words.
     """
 
     words: int
     buckets: int
+    gram: int
 
     @classmethod
-    def of(cls, words: int) -> "Codes":
+    def of(cls, words: int, gram: int) -> "Codes":
         """Two bytes are enough for a vocabulary of up to 61,440 words."""
         left = (1 << 16) - words
-        return cls(words, left if left >= _FEWEST_BUCKETS else _BUCKETS)
+        return cls(words, left if left >= _FEWEST_BUCKETS else _BUCKETS, gram)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -64,8 +71,7 @@ class Rows:
         lengths: (P,) how many tokens each post has.
         unknown: ids of the unknown words among them.
         unknown_lengths: (P,).
-        letters: the same words in UTF-8, each with a line feed behind it.
-        letter_lengths: (P,).
+        words: the unknown words, by id.
         vectors: (P, D) int8, the dense vectors in steps.
         steps: (P,) float16.
         errors: (P,) float16, at most so far is a vector from what its steps say.
@@ -80,8 +86,7 @@ class Rows:
     lengths: NDArray[np.int64]
     unknown: NDArray[np.int64]
     unknown_lengths: NDArray[np.int64]
-    letters: NDArray[np.uint8]
-    letter_lengths: NDArray[np.int64]
+    words: Mapping[int, str]
     vectors: NDArray[np.int8]
     steps: NDArray[np.float16]
     errors: NDArray[np.float16]
@@ -102,14 +107,18 @@ def in_steps(
 
 
 class SegmentWriter:
-    """Writes the files of a segment."""
+    """Writes the files of a segment.
+
+    Each unknown word is written once, with its n-grams; the posts have its number.
+    """
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
-        self.posts, self.tokens = 0, 0  # or bytes of unknown words, where these are more
+        self.posts, self.tokens, self._gram = 0, 0, codes.gram
         kinds: dict[str, tuple[Any, ...]] = {
-            "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.int64,),
-            "unknown_starts": (np.uint32,), "letters": (np.uint8,),
-            "letter_starts": (np.uint32,), "vectors": (np.int8, dimensions),
+            "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.uint32,),
+            "unknown_starts": (np.uint32,), "words": (np.int64,), "letters": (np.uint8,),
+            "letter_starts": (np.uint32,), "grams": (np.uint32,), "gram_starts": (np.uint32,),
+            "vectors": (np.int8, dimensions),
             "steps": (np.float16,), "errors": (np.float16,), "scales": (np.float16, 2),
             "dates": (np.int64,),
         }  # fmt: skip
@@ -121,7 +130,8 @@ class SegmentWriter:
         self._fields = Table(folder, "fields", 2, packed=True)
         self._sample = np.zeros((0, 2), np.int64)
         self._path = folder / SAMPLE
-        self._ends = {"starts": 0, "unknown_starts": 0, "letter_starts": 0}
+        self._numbers: dict[int, int] = {}  # of the unknown words, by id
+        self._ends = dict.fromkeys(("starts", "unknown_starts", "letter_starts", "gram_starts"), 0)
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
 
@@ -129,15 +139,10 @@ class SegmentWriter:
         """Add posts."""
         if not len(rows.ids):
             return
-        for name, lengths in (
-            ("starts", rows.lengths),
-            ("unknown_starts", rows.unknown_lengths),
-            ("letter_starts", rows.letter_lengths),
-        ):
-            ends = self._ends[name] + np.cumsum(lengths)
-            self._arrays[name].append(ends.astype(np.uint32))
-            self._ends[name] = int(ends[-1])
-        for name in self._arrays.keys() - self._ends:
+        self._advance("starts", rows.lengths)
+        self._advance("unknown_starts", rows.unknown_lengths)
+        self._arrays["unknown"].append(self._numbered(rows))
+        for name in ("codes", "vectors", "steps", "errors", "scales", "dates"):
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([[_bytes(text) for text in rows.texts]])
         self._fields.append([[_bytes(id) for id in rows.ids], rows.metadata])
@@ -146,7 +151,27 @@ class SegmentWriter:
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
         self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:_SAMPLED]]
         self.posts += len(rows.ids)
-        self.tokens = max(self._ends["starts"], self._ends["letter_starts"])
+        self.tokens = max(self._ends.values())
+
+    def _advance(self, name: str, lengths: NDArray[np.integer]) -> None:
+        ends = self._ends[name] + np.cumsum(lengths, dtype=np.int64)
+        self._arrays[name].append(ends.astype(np.uint32))
+        self._ends[name] = int(ends[-1]) if len(ends) else self._ends[name]
+
+    def _numbered(self, rows: Rows) -> NDArray[np.uint32]:
+        """The number of each unknown word; words that are new are written."""
+        ids, places = np.unique(rows.unknown, return_inverse=True)
+        numbers, new = self._numbers, [id for id in ids.tolist() if id not in self._numbers]
+        numbers.update(zip(new, range(len(numbers), len(numbers) + len(new)), strict=True))
+        texts = [rows.words[id] for id in new]
+        letters = [_bytes(text) for text in texts]
+        grams = word_grams(texts, self._gram)
+        self._arrays["words"].append(np.array(new, np.int64))
+        self._arrays["letters"].append(np.frombuffer(b"".join(letters), np.uint8))
+        self._arrays["grams"].append(grams.indices.astype(np.uint32))
+        self._advance("letter_starts", np.array(list(map(len, letters)), np.int64))
+        self._advance("gram_starts", np.diff(grams.indptr))
+        return np.array([numbers[id] for id in ids.tolist()], np.uint32)[places]
 
     def close(self) -> None:
         """Finish the files and flush them to the disk."""
@@ -175,7 +200,9 @@ class Segment:
         self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
         self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
         self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
+        self._words, self._grams = arrays["words"], arrays["grams"]
         self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
+        self._gram_starts = arrays["gram_starts"]
         self._of = codes
         self.live = np.ones(len(self), bool)
         self.live[deleted] = False
@@ -188,10 +215,66 @@ class Segment:
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
         unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
-        ids[ids >= self._of.words] = unknown
-        letters = self._letters[ragged(self._letter_starts, rows)[0]].tobytes().decode()
-        words = dict(zip(unknown.tolist(), letters.split("\n"), strict=False))
-        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]), words)
+        ids[ids >= self._of.words] = self._words[unknown]
+        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]), self._spelled(unknown))
+
+    def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
+        """Unknown words by id, from their numbers."""
+        different = np.unique(numbers).astype(np.int64)
+        places, lengths = ragged(self._letter_starts, different)
+        letters, ends = self._letters[places].tobytes(), np.cumsum(lengths).tolist()
+        texts = [letters[start:end].decode() for start, end in pairwise([0, *ends])]
+        return dict(zip(self._words[different].tolist(), texts, strict=True))
+
+    @property
+    def grams(self) -> sparse.csr_matrix:
+        """Which n-grams each unknown word has: (U, BUCKETS) of ones."""
+        ones, starts = np.ones(len(self._grams), bool), self._gram_starts.astype(np.int64)
+        return sparse.csr_matrix(
+            (ones, self._grams.astype(np.int64), starts), shape=(len(self._words), BUCKETS)
+        )
+
+    def word_counts(self, start: int, end: int) -> sparse.csr_matrix:
+        """How often the rows from `start` to `end` have each word: (n, V + U)."""
+        first, last = int(self.starts[start]), int(self.starts[end])
+        words = self.codes[first:last].astype(np.int32)
+        low, high = int(self._unknown_starts[start]), int(self._unknown_starts[end])
+        words[words >= self._of.words] = self._unknown[low:high] + np.uint32(self._of.words)
+        ends = (self.starts[start : end + 1].astype(np.int64) - first).astype(np.int32)
+        shape = (end - start, self._of.words + len(self._words))
+        return sparse.csr_matrix((np.ones(len(words), np.float32), words, ends), shape=shape)
+
+    def counted(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How often words of the vocabulary, and n-grams of others, occur in rows: (V + BUCKETS,).
+
+        Args:
+            mask: (P,) which rows.
+        """
+        most = 2 * np.count_nonzero(mask) > len(mask)
+        found = self._occurrences(np.flatnonzero(mask != most))
+        if most:
+            found = self._all - found
+        known, unknown = np.split(found, [self._of.words])
+        lengths = np.diff(self._gram_starts.astype(np.int64))
+        times = np.repeat(unknown.astype(np.float64), lengths)
+        grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
+        return np.concatenate([known, grams])
+
+    @cached_property
+    def _all(self) -> NDArray[np.int64]:
+        return self._occurrences(np.arange(len(self)))
+
+    def _occurrences(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How often each word occurs in rows: (V + U,)."""
+        found = np.zeros(self._of.words + len(self._words), np.int64)
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            codes = self.codes[ragged(self.starts, some)[0]]
+            codes = codes[codes < self._of.words]
+            unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
+            found[: self._of.words] += np.bincount(codes, minlength=self._of.words)
+            found[self._of.words :] += np.bincount(unknown, minlength=len(self._words))
+        return found
 
     def post(self, row: int) -> Post:
         """The post of a row."""
@@ -220,14 +303,13 @@ class Segment:
             rows = kept + first
             places, lengths = ragged(self.starts, rows)
             unknown, unknown_lengths = ragged(self._unknown_starts, rows)
-            letters, letter_lengths = ragged(self._letter_starts, rows)
+            numbers = self._unknown[unknown]
             ids, metadata = ([column[place] for place in kept.tolist()] for column in fields)
             yield Rows(
                 [id.decode() for id in ids],
                 [self._texts[row][0].decode() for row in rows.tolist()], metadata,
-                self.codes[places], lengths, self._unknown[unknown], unknown_lengths,
-                self._letters[letters],
-                letter_lengths, self.vectors[rows], self.steps[rows], self.errors[rows],
+                self.codes[places], lengths, self._words[numbers], unknown_lengths,
+                self._spelled(numbers), self.vectors[rows], self.steps[rows], self.errors[rows],
                 self.scales[rows], self.dates[rows],
             )  # fmt: skip
 

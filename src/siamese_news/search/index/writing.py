@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
+from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
@@ -30,7 +31,8 @@ class RowMaker:
 
     def __init__(self, model: TextModel) -> None:
         self._model = model
-        self.codes = Codes.of(len(model.vocabulary))
+        options = TermOptions() if model.terms is None else model.terms.options
+        self.codes = Codes.of(len(model.vocabulary), options.surface.characters)
         self._reader = PostReader(model, dense=True) if model.terms is not None else None
         self._weights = model.terms.background() if model.terms is not None else None
 
@@ -40,9 +42,6 @@ class RowMaker:
         vectors, scales = self._read(ids)
         counts, steps, errors = in_steps(vectors)
         unknown = ids.flat >= self.codes.words
-        words = [f"{ids.unknown[id]}\n".encode() for id in ids.flat[unknown].tolist()]
-        ends = np.concatenate([[0], np.cumsum(list(map(len, words)), dtype=np.int64)])
-        per_post = ids.where(unknown)
         return Rows(
             ids=[post.id for post in posts],
             texts=[post.text for post in posts],
@@ -50,9 +49,8 @@ class RowMaker:
             codes=self.codes(ids.flat).astype(self.codes.dtype),
             lengths=ids.lengths,
             unknown=ids.flat[unknown],
-            unknown_lengths=per_post.lengths,
-            letters=np.frombuffer(b"".join(words), np.uint8),
-            letter_lengths=np.diff(ends[per_post.offsets]),
+            unknown_lengths=ids.where(unknown).lengths,
+            words=ids.unknown,
             vectors=counts,
             steps=steps,
             errors=errors,
