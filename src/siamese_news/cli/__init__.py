@@ -6,6 +6,7 @@ import typer
 
 from siamese_news.cli.annotate import annotate
 from siamese_news.cli.audit import audit
+from siamese_news.cli.bundle import bundle
 from siamese_news.cli.certify import certify
 from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
@@ -53,7 +54,7 @@ def _root(
 
 for command in (
     rank, filter, watch, explain, index, keywords, rerank, threads, report,
-    sample, annotate, certify, audit, feedback, simulate,
+    sample, annotate, certify, audit, feedback, simulate, bundle,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)
