@@ -106,7 +106,7 @@ def test_bad_input(certified, tmp_path):
     for arguments, said in (
         ((), "either --out or --check"),
         (("--out", tmp_path / "a.zip"), "nothing to pack"),
-        (("--check", tmp_path / "none.zip"), "cannot be read as a zip"),
+        (("--check", tmp_path / "none.zip"), "no such file"),
         (("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"), "cannot be read"),
         (("--out", tmp_path / "a.zip", "--results", tmp_path / "none.jsonl"), "no such file"),
     ):

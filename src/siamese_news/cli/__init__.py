@@ -12,6 +12,7 @@ from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.feedback import feedback
 from siamese_news.cli.filter import filter
+from siamese_news.cli.hub import pull, push
 from siamese_news.cli.index import index
 from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
@@ -54,7 +55,7 @@ def _root(
 
 for command in (
     rank, filter, watch, explain, index, keywords, rerank, threads, report,
-    sample, annotate, certify, audit, feedback, simulate, bundle,
+    sample, annotate, certify, audit, feedback, simulate, bundle, push, pull,
 ):  # fmt: skip
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

@@ -124,6 +124,8 @@ def check_bundle(path: Path) -> list[str]:
     Raises:
         InputError: says what differs.
     """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
     try:
         with zipfile.ZipFile(path) as pack:
             manifest = _manifest(path, pack)
