@@ -1,12 +1,23 @@
 """A watch over a growing folder that is killed at random points."""
 
 import json
+import resource
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
-from killing import finish, kill_often, start, wait_for
+from killing import ENV, finish, kill_often, start, wait_for
 
 pytestmark = pytest.mark.slow
+
+
+def watch(out, *more):
+    return (
+        "-m", "siamese_news", "watch", "--articles", "seed.txt", "--source", "dumps",
+        "--threshold", ".03", "--window", "50000", "--idle", "1", "--out", out, *more,
+    )  # fmt: skip
 
 
 def test_watching(pool):
@@ -17,18 +28,11 @@ def test_watching(pool):
         (pool / "dumps" / f"{number}.jsonl").write_bytes(b"".join(part))
     (pool / "posts.jsonl").unlink()
 
-    def watch(out):
-        return (
-            "-m", "siamese_news", "watch", "--articles", "seed.txt", "--source", "dumps",
-            "--threshold", ".03", "--window", "50000", "--rotate", "20KB", "--idle", "1",
-            "--out", out,
-        )  # fmt: skip
-
     def rows(name):
         return {path.name[4:]: path.read_bytes() for path in sorted(pool.glob(f"{name}-*"))}
 
     log = pool / "log.txt"
-    process = start(watch("aaa.jsonl"), pool, log)
+    process = start(watch("aaa.jsonl", "--rotate", "20KB"), pool, log)
     wait_for((pool / "aaa.jsonl.watch" / "checkpoint.json").exists, process)
     began = time.monotonic()
     finish(process, log)
@@ -40,7 +44,7 @@ def test_watching(pool):
 
     def attempt():
         attempts.append(time.time_ns())
-        return watch("bbb.jsonl")
+        return watch("bbb.jsonl", "--rotate", "20KB")
 
     state = pool / "bbb.jsonl.watch" / "checkpoint.json"
 
@@ -62,3 +66,30 @@ def test_watching(pool):
         attempt, check, fresh, folder=pool, begun=begun, seconds=seconds, kills=12, seed=1,
         codes=(130, 143, -15),
     )  # fmt: skip
+
+
+def test_a_full_disk_ends_it_and_nothing_is_lost(pool):
+    """The limit on the size of a file is reached by the rows, the window or the checkpoint."""
+    (pool / "dumps").mkdir()
+    lines = (pool / "posts.jsonl").read_bytes().splitlines(keepends=True)[:6000]
+    (pool / "dumps" / "posts.jsonl").write_bytes(b"".join(lines))
+
+    def run(out, size):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        return subprocess.run(
+            [sys.executable, *watch(out)], cwd=pool, env=ENV, capture_output=True, text=True,
+            preexec_fn=limit,
+        )  # fmt: skip
+
+    assert run("whole.jsonl", 10**9).returncode == 0
+    whole = (pool / "whole.jsonl").read_bytes()
+    assert len(whole) > 20_000
+    for size in (1_000, len(whole) // 2, 150_000):
+        done = run("out.jsonl", size)
+        assert done.returncode == 1, done.stderr
+        assert "Traceback" not in done.stderr and "too large" in done.stderr.lower()
+    assert run("out.jsonl", 10**9).returncode == 0
+    assert (pool / "out.jsonl").read_bytes() == whole
