@@ -1,5 +1,7 @@
 """Labels out to other programs and back, and a search that is cancelled and goes on."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -88,6 +90,32 @@ def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
         assert (tmp_path / "other/labels.jsonl").read_text().count("\n") == 20
     finally:
         other.end()
+
+
+def test_the_report_compares_groups_of_the_posts_that_were_searched(project):
+    served, truth, folder = project
+    rows = [
+        {"id": post, "text": "a storm" if about else "tea", "party": "green" if about else "blue"}
+        for post, about in truth.items()
+    ]
+    rows += [{"id": f"none{n}", "text": "tea", "party": "blue"} for n in range(40)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    assert served.ask("/api/inputs/posts/p.jsonl", method="PUT", data=data)[0] == 200
+    assert served.ask("/files/groups")[0] == 400
+    served.json("/api/settings", {"by": "party"})
+    assert json.loads((folder / "project.json").read_text())["by"] == "party"
+    status, content = served.ask("/files/groups")
+    figures = list(csv.DictReader(io.StringIO(content.decode())))
+    counts = {row["group"]: (row["found"], row["of"]) for row in figures if row["item"] == ""}
+    assert status == 200 and counts == {"green": ("60", "60"), "blue": ("60", "100")}
+    assert b"green" in served.ask("/files/report")[1]
+    assert "--by party --posts inputs/posts" in served.ask("/files/commands")[1].decode()
+    assert 'value="party"' in served.ask("/hand-over")[1].decode()
+    served.json("/api/settings", {"by": "colour"})
+    status, content = served.ask("/files/report")
+    assert status == 400 and "no column 'colour'" in json.loads(content)["error"]
+    served.json("/api/settings", {"by": ""})
+    assert b"green" not in served.ask("/files/report")[1]
 
 
 def test_an_upload_that_is_too_large_leaves_nothing(project):

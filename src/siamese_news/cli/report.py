@@ -1,7 +1,7 @@
 """``siamese-news report``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,9 +16,6 @@ from siamese_news.cli.options import (
 from siamese_news.cli.outputs import ForceOption, check_output, files_read
 from siamese_news.cli.reading import echo, say_posts
 from siamese_news.utils.exits import bad_input_exits
-
-if TYPE_CHECKING:
-    from siamese_news.search.files import FilePool
 
 
 def report(
@@ -71,8 +68,8 @@ def report(
     with bad_input_exits():
         from dataclasses import replace
 
+        from siamese_news.data.readers import open_posts
         from siamese_news.errors import InputError
-        from siamese_news.labels.results import result_rows
         from siamese_news.search.output import write_rows
         from siamese_news.search.report import groups, read_results, write_report
         from siamese_news.utils.files import atomic_write, file_sha256, write_json
@@ -90,48 +87,23 @@ def report(
         data = read_results(results, title=title, threshold=threshold)
         data = replace(data, bursts=groups.find_bursts(data))
         if by is not None:
-            pool = None
             if posts:
-                pool = _pool(
-                    posts, by, text_field=text_field, id_field=id_field, date_field=date_field,
-                    encoding=encoding, long_window=long_window, strict=strict,
+                searched = open_posts(
+                    posts, group_field=None if by in groups.TIMES else by, text_field=text_field,
+                    id_field=id_field, date_field=date_field, encoding=encoding,
+                    long_window=long_window, strict=strict,
                 )  # fmt: skip
-                known = ((post.id, post.metadata) for post in pool)
+                say_posts(searched)
+                found = groups.compare_posts(data, by, searched)
             else:
-                rows = [row for _, row in result_rows(results)]
-                if by not in groups.TIMES and not any(by in row for row in rows):
-                    raise InputError(
-                        f"{results}: has no column '{by}' (--by); expected one of "
-                        f"{', '.join([*rows[0], *groups.TIMES])}; --posts brings those of the posts"
-                    )
-                known = ((str(row["post"]), row) for row in rows)
-            data = replace(data, groups=groups.compare(data, by, known, pool=pool is not None))
-            for remark in data.groups.remarks:
+                found = groups.compare_results(data, by, results)
+            data = replace(data, groups=found)
+            for remark in found.remarks:
                 echo(remark)
             with atomic_write(table) as stream:
-                figures = groups.figures(data.groups, data.bursts)
+                figures = groups.figures(found, data.bursts)
                 write_rows(stream, figures, "csv", columns=groups.COLUMNS)
             own = {"provenance": provenance(), "sha256": file_sha256(table)}
             write_json(table.with_name(table.name + ".meta.json"), own)
         write_report(out, data)
         echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")
-
-
-def _pool(posts: list[str], by: str, **reading: Any) -> "FilePool":
-    """The posts, each with its group; whether they have such a column is known from the start."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.data.readers.fields import METADATA
-    from siamese_news.errors import InputError
-    from siamese_news.search.files import FilePool
-    from siamese_news.search.report.groups import TIMES
-
-    derived = (*TIMES, "platform", "file", *METADATA)
-    stream = open_posts(posts, group_field=None if by in TIMES else by, **reading)
-    say_posts(stream)
-    names = list(dict.fromkeys(name for found in stream.detected for name in found.names))
-    if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
-        raise InputError(
-            f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or of "
-            f"theirs: {', '.join(names[:20])}"
-        )
-    return FilePool(stream)

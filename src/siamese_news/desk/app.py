@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from siamese_news.decide.agreement import agreements
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.hand_over import commands
+from siamese_news.desk.hand_over import commands, groups_by
 from siamese_news.desk.labelling import Labelling
 from siamese_news.desk.listing import Listing
 from siamese_news.desk.requests import Handler, bad_input, conflict, gone, page, unwritable
@@ -137,6 +137,7 @@ def hand_over_values(desk: Desk) -> dict[str, Any]:
         "above": above,
         "threshold": desk.threshold(),
         "labels": len(desk.log.posts()),
+        "by": groups_by(desk),
         "commands": commands(desk) if ready else [],
         "folder": desk.project.folder.name,
     }

@@ -3,19 +3,21 @@
 import csv
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.readers import open_posts
 from siamese_news.data.records import Post
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.search import command_line
+from siamese_news.desk.search import FIELDS, command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import annotator_name
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
-from siamese_news.search.report import read_results, write_report
+from siamese_news.search.report import ReportData, groups, read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.terminal import guarded
 
@@ -45,7 +47,9 @@ def commands(desk: Desk) -> list[str]:
         arguments = desk.search.filtered_to(desk.threshold(), f"hand-over/{name}")
         lines.append(command_line([*arguments, *more]))
     out = ["--out", "hand-over/report.html"]
-    lines.append(command_line(["report", "--results", "hand-over/found.parquet", *out]))
+    by = groups_by(desk)
+    posts = ["--by", by, "--posts", *desk.project.sources("posts")] if by else []
+    lines.append(command_line(["report", "--results", "hand-over/found.parquet", *out, *posts]))
     if desk.deciding.planned:
         lines += desk.deciding.commands()
     if desk.stops.planned:
@@ -145,8 +149,35 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 
 def _report(desk: Desk, path: Path) -> None:
-    found = make(desk, "parquet")
-    write_report(path, read_results(found, title=f"Posts of {desk.project.folder.name}"))
+    write_report(path, _compared(desk))
+
+
+def _groups(desk: Desk, path: Path) -> None:
+    data = _compared(desk)
+    if data.groups is None:
+        raise InputError("no groups are compared; say by which column first")
+    with atomic_write(path) as stream:
+        write_rows(stream, groups.figures(data.groups, data.bursts), "csv", columns=groups.COLUMNS)
+
+
+def _compared(desk: Desk) -> ReportData:
+    """The report's data, with the groups that the user has chosen."""
+    found, project = make(desk, "parquet"), desk.project
+    data = read_results(found, title=f"Posts of {project.folder.name}")
+    data = replace(data, bursts=groups.find_bursts(data))
+    by = groups_by(desk)
+    if not by:
+        return data
+    posts = [str(project.folder / source) for source in project.sources("posts")]
+    options = project.config()["options"]
+    reading: dict[str, Any] = {name: options.get(name) or None for name in FIELDS}
+    stream = open_posts(posts, group_field=None if by in groups.TIMES else by, **reading)
+    return replace(data, groups=groups.compare_posts(data, by, stream))
+
+
+def groups_by(desk: Desk) -> str:
+    """The column by which the report compares groups; empty for none."""
+    return str(desk.project.config().get("by", ""))
 
 
 def _labels(desk: Desk, path: Path) -> None:
@@ -221,6 +252,7 @@ def _project(desk: Desk, path: Path) -> None:
 
 KINDS: dict[str, tuple[str, Callable[[Desk, Path], Path | None]]] = {
     "report": ("report.html", _report),
+    "groups": ("report.csv", _groups),
     "csv": ("found.csv", _csv),
     "parquet": ("found.parquet", _parquet),
     "ids": ("ids.csv", _ids),

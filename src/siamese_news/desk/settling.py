@@ -21,8 +21,11 @@ class Settling:
     desk: Desk
 
     async def settings(self, request: Request) -> Response:
-        """Keep what counts as relevant."""
-        self.desk.project.update(criteria=text_in(await body_of(request), "criteria")[:5000])
+        """Keep what counts as relevant, or the column by which the report compares groups."""
+        row = await body_of(request)
+        limits = {"criteria": 5000, "by": 100}
+        found = {name: text_in(row, name).strip()[: limits[name]] for name in limits if name in row}
+        self.desk.project.update(**found)
         return JSONResponse({})
 
     async def plan(self, request: Request) -> Response:

@@ -9,6 +9,11 @@ if (whose) {
     const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
     one("#taken").value = `${count(found.taken)} taken, ${count(found.already)} were there, ${count(found.unknown)} of other posts`;
   });
+  one("#by").addEventListener("change", async () => {
+    problem("");
+    await send("/api/settings", { by: one("#by").value });
+    location.reload();
+  });
   // A file is made when it is asked for; what is in the way is shown here and not as a page of its own.
   for (const link of all(".offers a")) {
     link.addEventListener("click", async (event) => {

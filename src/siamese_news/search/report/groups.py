@@ -4,10 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from siamese_news.data.readers.fields import METADATA
+from siamese_news.data.readers.stream import PostStream
 from siamese_news.data.readers.values import iso_date
+from siamese_news.errors import InputError
+from siamese_news.labels.results import result_rows
 from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
+from siamese_news.search.files import FilePool
 from siamese_news.search.report.charts import BarChart, timeline_chart
 from siamese_news.search.report.data import ReportData, ReportPost
 
@@ -168,6 +174,38 @@ def compare(
             f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}."
         )
     return Comparison(by, groups, pool, chart, last + 1, remarks)
+
+
+def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
+    """`compare` by a column of a file of results.
+
+    Raises:
+        InputError: it has no such column.
+    """
+    rows = [row for _, row in result_rows(results)]
+    if by not in TIMES and not any(by in row for row in rows):
+        raise InputError(
+            f"{results}: has no column '{by}' (--by); expected one of "
+            f"{', '.join([*rows[0], *TIMES])}; --posts brings those of the posts"
+        )
+    return compare(data, by, ((str(row["post"]), row) for row in rows), pool=False)
+
+
+def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
+    """`compare` by a column of the posts that were searched, opened with it as ``group_field``.
+
+    Raises:
+        InputError: they have no such column.
+    """
+    derived = (*TIMES, "platform", "file", *METADATA)
+    names = list(dict.fromkeys(name for found in posts.detected for name in found.names))
+    if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
+        raise InputError(
+            f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or of "
+            f"theirs: {', '.join(names[:20])}"
+        )
+    known = ((post.id, post.metadata) for post in FilePool(posts))
+    return compare(data, by, known, pool=True)
 
 
 def find_bursts(data: ReportData) -> list[Burst]:
