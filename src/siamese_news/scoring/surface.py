@@ -49,6 +49,11 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     Args:
         words: W words without blanks.
         size: n, characters.
+
+    Example:
+        >>> from siamese_news.scoring import word_grams
+        >>> word_grams(["flood", "a"], 4).sum(axis=1).ravel().astype(int).tolist()
+        [[4, 1]]
     """
     least = size - 2
     words = [word if len(word) >= least else word.ljust(least) for word in words]
