@@ -77,7 +77,7 @@ def through(count: int, kills: int, folder: Path) -> None:
     dice, killed, runs = random.Random(0), 0, 0
     while True:
         process, runs = watching(folder, "killed", seeds, stream, *options), runs + 1
-        limit = dice.uniform(0, 2.5 * took / kills) if killed < kills else None
+        limit = dice.uniform(0, 1.2 * took / kills) if killed < kills else None
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:

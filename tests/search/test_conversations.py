@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.conversations import Links, find_threads, thread_rows
+from siamese_news.search.conversations import Found, Links, bring_threads, find_threads, thread_rows
 from siamese_news.search.report import read_results, render
 from tests.commands import siamese_news as command
 
@@ -23,7 +23,7 @@ def linked(id, reply_to=None, **metadata):
 
 def rows_of(posts, found, most=100):
     links = Links(posts)
-    scored = [("a", post, 1 - number / 1000) for number, post in enumerate(found)]
+    scored = [Found("", "a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
     return links, list(thread_rows(find_threads(links, scored, most=most), posts))
 
 
@@ -45,6 +45,34 @@ def test_a_thread_has_what_is_answered_and_the_replies_in_reading_order():
     ]  # fmt: skip
     assert [r["thread"] for r in rows] == ["root"] * 6 + ["alone"]
     assert [r["rank"] for r in rows] == [None, None, 1, None, None, None, 2]
+
+
+def results_of(path, rows):
+    columns = ("article", "post", "score", "rank")
+    write(path, [dict(zip(columns, row, strict=False)) for row in rows])
+    return path
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(tmp_path, ranked):
+    rows = [("a", "1", 0.9, 1), ("b", "2", 0.8, 2), ("a", "3", 0.7, 3)]
+    path = results_of(tmp_path / "one.jsonl", rows if ranked else [row[:3] for row in rows])
+    posts = [linked("1"), linked("2", "1"), linked("3", "2")]
+    found, said = bring_threads(path, posts, most=10)
+    assert [(r["article"], r["rank"], r["thread_rank"]) for r in found] == [
+        ("a", 1, 1), ("b", 2, 1), ("a", 3, 1),
+    ]  # fmt: skip
+    assert said == ["threads: 1, of 3 posts found, 0 that they answer and 0 replies"]
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_lists_of_several_articles_keep_their_threads_apart(tmp_path, ranked):
+    rows = [("a", "1", 0.9, 1), ("b", "1", 0.8, 1), ("a", "2", 0.7, 2)]
+    path = results_of(tmp_path / "two.jsonl", rows if ranked else [row[:3] for row in rows])
+    found, _ = bring_threads(path, [linked("1"), linked("2", "1")], most=10)
+    assert [(r["article"], r["post"], r["rank"], r["thread_rank"]) for r in found] == [
+        ("a", "1", 1, 1), ("a", "2", 2, 1), ("b", "1", 1, 2), ("b", "2", None, 2),
+    ]  # fmt: skip
 
 
 def test_found_posts_of_one_conversation_are_one_thread_with_its_scores():
@@ -176,7 +204,7 @@ def test_the_command_with_wrong_input(dump):
     assert "none of its posts is among the posts" in run(posts="others.jsonl")
     assert "expected a name that ends in" in run(out="t.trec")
     assert "is one of the input files" in run(out="posts.jsonl")
-    assert "field 'post' is None, expected an id" in run(results="others.jsonl")
+    assert "others.jsonl:1: expected the columns post and score" in run(results="others.jsonl")
     assert not (dump / "t.jsonl").exists()
 
 

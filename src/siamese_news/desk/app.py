@@ -43,6 +43,8 @@ def application(desk: Desk) -> Starlette:
         Route("/api/count", listing.count),
         Route("/api/copies/{rank:int}", listing.copies),
         Route("/api/threshold", listing.threshold, methods=["POST"]),
+        Route("/api/threads", listing.find_threads, methods=["POST"]),
+        Route("/api/threads/{number:int}", listing.thread),
         Route("/api/learn", listing.learn, methods=["POST"]),
         Route("/api/verdicts", listing.take_verdicts, methods=["PUT"]),
         Route("/api/verdicts", listing.forget_machine, methods=["DELETE"]),
@@ -138,6 +140,7 @@ def hand_over_values(desk: Desk) -> dict[str, Any]:
         "threshold": desk.threshold(),
         "labels": len(desk.log.posts()),
         "by": groups_by(desk),
+        "threads": desk.threads.found(),
         "commands": commands(desk) if ready else [],
         "folder": desk.project.folder.name,
     }

@@ -18,6 +18,7 @@ from siamese_news.desk.results import Asked, Results
 from siamese_news.desk.search import Search, command_line
 from siamese_news.desk.standing import Standing
 from siamese_news.desk.stops import Stops
+from siamese_news.desk.threads import Threads
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import (
     CONFLICT,
@@ -57,6 +58,7 @@ class Desk:
         self.standing = Standing(project, self.log)
         self.machine = Machine(project)
         self.learning = Learning(project, self.log, self.machine)
+        self.threads = Threads(project)
         self._guard = threading.Lock()
         self._results: tuple[str, Results] | None = None
 

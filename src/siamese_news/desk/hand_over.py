@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.readers import open_posts
 from siamese_news.data.records import Post
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.search import FIELDS, command_line
+from siamese_news.desk.search import command_line, posts_of
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import annotator_name
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import read_rows, write_sheet
 from siamese_news.search.clusters import CLUSTERED, clusters_of
+from siamese_news.search.conversations import COLUMNS as THREADED
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import ReportData, groups, read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
@@ -50,6 +50,8 @@ def commands(desk: Desk) -> list[str]:
     by = groups_by(desk)
     posts = ["--by", by, "--posts", *desk.project.sources("posts")] if by else []
     lines.append(command_line(["report", "--results", "hand-over/found.parquet", *out, *posts]))
+    if desk.threads.found():
+        lines += desk.threads.commands()
     if desk.deciding.planned:
         lines += desk.deciding.commands()
     if desk.stops.planned:
@@ -152,6 +154,16 @@ def _report(desk: Desk, path: Path) -> None:
     write_report(path, _compared(desk))
 
 
+def _threads(desk: Desk, path: Path) -> None:
+    with atomic_write(path) as stream:
+        write_rows(stream, desk.threads.rows(), "csv", columns=THREADED)
+
+
+def _threads_report(desk: Desk, path: Path) -> None:
+    title = f"Threads of {desk.project.folder.name}"
+    write_report(path, read_results(desk.threads.path, title=title))
+
+
 def _groups(desk: Desk, path: Path) -> None:
     data = _compared(desk)
     if data.groups is None:
@@ -168,10 +180,7 @@ def _compared(desk: Desk) -> ReportData:
     by = groups_by(desk)
     if not by:
         return data
-    posts = [str(project.folder / source) for source in project.sources("posts")]
-    options = project.config()["options"]
-    reading: dict[str, Any] = {name: options.get(name) or None for name in FIELDS}
-    stream = open_posts(posts, group_field=None if by in groups.TIMES else by, **reading)
+    stream = posts_of(project, group_field=None if by in groups.TIMES else by)
     return replace(data, groups=groups.compare_posts(data, by, stream))
 
 
@@ -256,6 +265,8 @@ KINDS: dict[str, tuple[str, Callable[[Desk, Path], Path | None]]] = {
     "csv": ("found.csv", _csv),
     "parquet": ("found.parquet", _parquet),
     "ids": ("ids.csv", _ids),
+    "threads": ("threads.csv", _threads),
+    "threads-report": ("threads.html", _threads_report),
     "labels": ("labels.csv", _labels),
     "labelstudio": ("tasks.labelstudio.json", _tasks("labelstudio")),
     "prodigy": ("tasks.prodigy.jsonl", _tasks("prodigy")),

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from siamese_news.desk import pages, uploads
 from siamese_news.desk.desk import Desk
+from siamese_news.desk.hand_over import make
 from siamese_news.desk.requests import body_of, number_in, page, score_in
 from siamese_news.desk.results import Asked
 
@@ -36,6 +37,7 @@ class Listing:
             "posts",
             results=results, meta=meta, threshold=least, counts=results.at_thousandths(),
             titles=meta.get("titles") or {}, days=results.days, learned=desk.learning.found(),
+            threads=desk.threads.found(),
             machine=desk.machine.source, said=desk.machine.verdicts(),
             problem=desk.machine.problem,
             commands=[desk.search.command, *desk.learning.commands()], labels=len(desk.log.posts()),
@@ -47,7 +49,7 @@ class Listing:
         query, desk, results = request.query_params, self.desk, self.desk.results()
         if not len(results):
             return JSONResponse({"html": "", "found": 0, "next": None, "timeline": ""})
-        asked = _asked(query)
+        asked = self._asked(query)
         after = int(number_in(query.get("after") or "0", "after"))
         learned = desk.learning.places() if query.get("order") == "learned" else None
         content: dict[str, Any] = {}
@@ -70,6 +72,7 @@ class Listing:
             posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
             desk.meta().get("titles") or {}, desk.machine, blind=False, learned=learned,
             independent=False,
+            threads=desk.threads.sizes(len(results)) if query.get("threads") else None,
         )  # fmt: skip
         following = int(places[PAGE - 1]) if len(shown) > PAGE else None
         return JSONResponse(content | {"html": html, "next": following})
@@ -77,7 +80,7 @@ class Listing:
     def count(self, request: Request) -> Response:
         """The number of posts, and their timeline."""
         results = self.desk.results()
-        ranks = results.find(_asked(request.query_params))
+        ranks = results.find(self._asked(request.query_params))
         return JSONResponse({"found": len(ranks), "timeline": pages.timeline(results, ranks)})
 
     def copies(self, request: Request) -> Response:
@@ -91,6 +94,17 @@ class Listing:
             self.desk.machine, blind=blind, learned=None, independent=blind,
         )  # fmt: skip
         return JSONResponse({"html": html})
+
+    def find_threads(self, request: Request) -> Response:
+        """Find the threads of the posts from the threshold on."""
+        desk = self.desk
+        found = make(desk, "parquet")
+        return JSONResponse({"said": desk.threads.find(found, desk.threshold())})
+
+    def thread(self, request: Request) -> Response:
+        """The posts of a thread."""
+        rows = list(self.desk.threads.rows(request.path_params["number"]))
+        return JSONResponse({"html": pages.turns(rows)})
 
     async def take_verdicts(self, request: Request) -> Response:
         """Keep the verdicts of a machine."""
@@ -115,11 +129,12 @@ class Listing:
         self.desk.project.update(threshold=value)
         return JSONResponse({"threshold": value})
 
-
-def _asked(query: Mapping[str, str]) -> Asked:
-    least = query.get("least")
-    return Asked(
-        query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),
-        query.get("start", ""), query.get("end", ""),
-        score_in(least) if least else None, query.get("groups") == "1",
-    )  # fmt: skip
+    def _asked(self, query: Mapping[str, str]) -> Asked:
+        least, among = query.get("least"), None
+        if query.get("threads"):
+            among = self.desk.threads.sizes(len(self.desk.results()))[0] > 0
+        return Asked(
+            query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),
+            query.get("start", ""), query.get("end", ""),
+            score_in(least) if least else None, query.get("groups") == "1" and among is None, among,
+        )  # fmt: skip

@@ -14,6 +14,7 @@ from siamese_news.desk.machine import Machine
 from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
 from siamese_news.labels.journal import LabelJournal
+from siamese_news.labels.results import web_link
 from siamese_news.search.report import Histogram, ReportPost
 from siamese_news.search.report.charts import (
     MAP_POINTS,
@@ -87,9 +88,10 @@ def items(
     *,
     blind: bool,
     learned: Any,
+    threads: Any = None,
     **values: Any,
 ) -> str:
-    """Entries of a list of posts, with their labels.
+    """Entries of a list of posts, with their labels and, where ``threads`` has them, threads.
 
     Matched words are marked only where the score may be seen: the more of them a post has, the
     higher its score.
@@ -117,10 +119,24 @@ def items(
         "_items",
         entries=entries,
         blind=blind,
+        threads=threads,
         several_seeds=len(results.seeds) > 1,
         seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
         **values,
     )
+
+
+def turns(rows: list[dict[str, Any]]) -> str:
+    """The posts of a thread, in reading order."""
+    posts = [
+        ReportPost(
+            row["rank"] or 0, row["post"], row["score"] or 0.0, row["text"], 0, 1, row["article"],
+            row["created_at"], row["lang"], row["terms"] or (), link=web_link(row["link"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    own = [(row, shown(-1, post)) for row, post in zip(rows, posts, strict=True)]
+    return piece("_turns", turns=own, several_seeds=False, seeds={}) if rows else ""
 
 
 def charts(

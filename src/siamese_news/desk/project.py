@@ -12,6 +12,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from siamese_news import __version__
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
@@ -72,7 +73,8 @@ class Project:
                     "or an existing project: name another --project"
                 )
             (self.folder / ".private").mkdir(parents=True, exist_ok=True)
-            write_json(self._file, {"format": FORMAT, "search": 0, "options": dict(_OPTIONS)})
+            new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
+            write_json(self._file, new)
         for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # A file there opens the page to anyone who can read it.
@@ -114,7 +116,7 @@ class Project:
             if content["format"] != FORMAT:
                 raise InputError(
                     f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
-                    "open it with the version that made it"
+                    f"open it with the version that made it, {content.get('version', 'unknown')}"
                 )
             content["options"] = _OPTIONS | dict(content["options"])
             self._read = stamp, content

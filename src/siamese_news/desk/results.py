@@ -39,6 +39,7 @@ class Asked:
         end: last day.
         least: lowest score.
         groups: of near-duplicates only the best.
+        among: (N,) which posts by rank; None for all.
     """
 
     words: str = ""
@@ -48,6 +49,7 @@ class Asked:
     end: str = ""
     least: float | None = None
     groups: bool = False
+    among: NDArray[np.bool_] | None = None
 
 
 class Results:
@@ -129,6 +131,8 @@ class Results:
             keep &= self.scores >= asked.least
         if asked.groups:
             keep &= self._lead
+        if asked.among is not None:
+            keep &= asked.among
         for name, known, codes in (
             (asked.lang, self.languages, self._lang), (asked.seed, self.seeds, self._seed),
         ):  # fmt: skip

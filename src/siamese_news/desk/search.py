@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.readers import PostStream, open_posts
 from siamese_news.desk.project import Project
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
@@ -70,6 +71,14 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         articles=named["articles"], posts=named["posts"], negatives=named["not"],
         model=project.model, one_story=True, out=out.relative_to(project.folder), **asked,
     )  # fmt: skip
+
+
+def posts_of(project: Project, **more: Any) -> PostStream:
+    """The posts that the page's search reads, read the same way."""
+    options = project.config()["options"]
+    reading: dict[str, Any] = {name: options.get(name) or None for name in FIELDS}
+    sources = [str(project.folder / source) for source in project.sources("posts")]
+    return open_posts(sources, **reading, **more)
 
 
 def command_line(arguments: list[str]) -> str:

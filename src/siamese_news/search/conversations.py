@@ -1,13 +1,17 @@
 """The threads of found posts: what they answer, and what answers them."""
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.labels.results import result_rows
 from siamese_news.search.records import metadata_text
 
 COLUMNS = (
@@ -17,8 +21,26 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of a file of threads, a row for each post."""
 
-Found = Sequence[tuple[str, str, float]]
-"""Article, post id and score, best first."""
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row of the results.
+
+    Attributes:
+        list: the article whose list it is in; empty where one list is for all articles.
+        article: as the row has it: in one list for all, the one that the post is nearest to.
+        post: id.
+        score: as the search gave it.
+        rank: in its list, from 1.
+        terms: matched words.
+    """
+
+    list: str
+    article: str
+    post: str
+    score: float
+    rank: int
+    terms: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -28,17 +50,15 @@ class Thread:
     Posts are known by the hash of their id until their texts are read.
 
     Attributes:
-        article: the seed.
         key: of the post that began the conversation, as far as that is known.
-        found: post -> rank and score, best first.
+        found: post -> its row of the results, best first.
         others: the posts around them and what these are: ``answered`` or ``reply``.
         shown: those of both within the limit.
         left_out: posts over the limit.
     """
 
-    article: str
     key: int
-    found: dict[int, tuple[int, float]] = field(default_factory=dict)
+    found: dict[int, Found] = field(default_factory=dict)
     others: dict[int, str] = field(default_factory=dict)
     shown: list[int] = field(default_factory=list)
     left_out: int = 0
@@ -46,7 +66,7 @@ class Thread:
     @property
     def scores(self) -> tuple[float, float]:
         """The best score, and the mean of the best three, or of as many as were found."""
-        best = sorted((score for _, score in self.found.values()), reverse=True)[:3]
+        best = sorted((row.score for row in self.found.values()), reverse=True)[:3]
         return best[0], round(sum(best) / len(best), 6)
 
 
@@ -107,7 +127,45 @@ class Links:
         return self._keys[post]
 
 
-def find_threads(links: Links, found: Found, *, most: int) -> list[Thread]:
+def read_found(path: Path) -> list[Found]:
+    """The rows of a file of results, best first.
+
+    Ranks that all differ are those of one list; so are posts that all differ, without ranks.
+
+    Raises:
+        InputError: for another file, and one without rows.
+    """
+    rows: list[Found] = []
+    ranked = True
+    for where, row in result_rows(path):
+        terms = row.get("terms") or ()
+        try:
+            article, post = str(row.get("article", "all")), str(row["post"])
+            rank = int(row.get("rank") or 0)
+            rows.append(
+                Found(article, article, post, float(row["score"]), rank,
+                      terms.split("; ") if isinstance(terms, str) else terms)
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError):
+            raise InputError(
+                f"{where}: expected the columns post and score, as rank and filter write them; "
+                "the score and, where there is one, the rank are numbers"
+            ) from None
+        ranked = ranked and rank > 0
+    if not rows:
+        raise InputError(f"{path}: no row in the file, expected at least one post")
+    rows.sort(key=lambda own: -own.score)
+    if len({own.rank if ranked else own.post for own in rows}) == len(rows):
+        rows = [replace(own, list="") for own in rows]
+    if not ranked:
+        so_far = Counter[str]()
+        for place, own in enumerate(rows):
+            so_far[own.list] += 1
+            rows[place] = replace(own, rank=so_far[own.list])
+    return rows
+
+
+def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thread]:
     """The threads of the found posts, best first.
 
     A thread has its found posts, then what they answer, from each upwards, then what answers them,
@@ -115,17 +173,15 @@ def find_threads(links: Links, found: Found, *, most: int) -> list[Thread]:
 
     Args:
         links: of all posts.
-        found: the results.
+        found: the results, best first.
         most: posts of each thread; what comes after is counted as left out.
     """
     threads: dict[tuple[str, int], Thread] = {}
-    ranks: dict[str, int] = {}
-    for article, post, score in found:
-        ranks[article] = rank = ranks.get(article, 0) + 1
-        own = hash(post)
+    for row in found:
+        own = hash(row.post)
         key = links.key(own)
-        thread = threads.setdefault((article, key), Thread(article, key))
-        thread.found.setdefault(own, (rank, score))
+        thread = threads.setdefault((row.list, key), Thread(key))
+        thread.found.setdefault(own, row)
     for thread in threads.values():
         seen = set(thread.found)
         thread.left_out = max(0, len(seen) - most)
@@ -183,20 +239,64 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
             continue  # it was found among other posts
         missing = len(thread.shown) - len(own_posts)
         best, mean = thread.scores
+        article = next(iter(thread.found.values())).article
         shared = {
-            "article": thread.article, "thread_rank": number, "best": best, "mean3": mean,
+            "thread_rank": number, "best": best, "mean3": mean,
             "thread": texts[thread.key].id if thread.key in texts else names.get(thread.key),
             "found": len(thread.found), "left_out": thread.left_out, "missing": missing,
         }  # fmt: skip
         for own, depth in _in_order(own_posts, texts):
             post = texts[own]
-            rank, score = thread.found.get(own, (None, None))
+            row = thread.found.get(own)
             yield shared | {
-                "depth": depth, "role": thread.others.get(own, "found"), "rank": rank,
-                "score": score, "post": post.id, "text": post.text,
+                "article": row.article if row else article, "depth": depth,
+                "role": thread.others.get(own, "found"), "rank": row.rank if row else None,
+                "score": row.score if row else None, "terms": row.terms if row else None,
+                "post": post.id, "text": post.text,
                 "link": metadata_text(post, "permalink"),
                 **{n: metadata_text(post, n) for n in ("reply_to", "quotes", "lang", "created_at")},
             }  # fmt: skip
+
+
+def bring_threads(
+    results: Path, posts: Iterable[Post], *, most: int
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of a file of threads, and what there is to say about them.
+
+    Args:
+        results: the file of the posts found.
+        posts: those that were searched; read twice.
+        most: see `find_threads`.
+
+    Raises:
+        InputError: the results cannot be read, or are of other posts.
+    """
+    found = read_found(results)
+    links = Links(posts)
+    threads = find_threads(links, found, most=most)
+    rows = list(thread_rows(threads, posts))
+    roles = Counter(row["role"] for row in rows)
+    if not roles["found"]:
+        raise InputError(
+            f"{results}: none of its posts is among the posts; expected the files that were "
+            "searched"
+        )
+    counts = {
+        f"posts over {most}, the bound of a thread, which are left out": sum(
+            thread.left_out for thread in threads
+        ),
+        "posts of these threads that are not among the posts": sum(
+            len(thread.shown) for thread in threads
+        )
+        - len(rows),
+        "posts that answer themselves, which counts for nothing": links.own,
+        "circles of answers": links.cycles,
+    }
+    return rows, [
+        f"threads: {rows[-1]['thread_rank']:,}, of {roles['found']:,} posts found, "
+        f"{roles['answered']:,} that they answer and {roles['reply']:,} replies",
+        *(f"{what}: {count:,}" for what, count in counts.items() if count),
+    ]
 
 
 def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:

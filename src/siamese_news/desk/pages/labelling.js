@@ -44,8 +44,9 @@ const typing = (event) =>
 
 document.addEventListener("toggle", async (event) => {
   const details = event.target;
-  if (!details.dataset?.copies || !details.open || details.dataset.loaded) return;
+  if (!details.dataset?.load || !details.open || details.dataset.loaded) return;
   details.dataset.loaded = "1";
-  const found = await ask(`/api/copies/${details.dataset.copies}?annotator=${encodeURIComponent(annotator?.value || "")}&blind=${details.dataset.blind || ""}`);
-  one("ol", details).innerHTML = found.html;
+  const address = new URL(details.dataset.load, location);
+  address.searchParams.set("annotator", annotator?.value || "");
+  one("ol", details).innerHTML = (await ask(address)).html;
 }, true);

@@ -168,18 +168,24 @@ if (list) {
     await ask("/api/verdicts", { method: "DELETE" });
     location.reload();
   });
-  one("#learn").addEventListener("click", async () => {
-    problem("");
-    one("#learn").disabled = true;
-    one("#learning").value = "Learning…";
-    try {
-      await send("/api/learn", {});
-      location.reload();
-    } catch {
-      one("#learn").disabled = false;
-      one("#learning").value = "";
-    }
-  });
+  // Buttons whose work takes a while; the page then shows what came of it.
+  for (const [button, output, address, doing] of [
+    ["#learn", "#learning", "/api/learn", "Learning…"],
+    ["#find-threads", "#finding", "/api/threads", "Reading the posts…"],
+  ]) {
+    one(button).addEventListener("click", async () => {
+      problem("");
+      one(button).disabled = true;
+      one(output).value = doing;
+      try {
+        await send(address, {});
+        location.reload();
+      } catch {
+        one(button).disabled = false;
+        one(output).value = "";
+      }
+    });
+  }
 
   choose(Number(cut.value), null);
   load(0);
