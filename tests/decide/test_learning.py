@@ -63,6 +63,42 @@ def test_a_perfect_machine_is_believed_once_labels_bear_it_out():
     assert found.helps and rest(found.scores, relevant, verdicts) > 0.99
 
 
+def test_a_machine_that_agrees_with_people_is_used_where_the_search_has_the_labels_right_too():
+    words, scores, relevant = made(1, telling=False)
+    generator = np.random.default_rng(1)
+    machine = (generator.random(len(scores)) < np.where(relevant, 0.9, 0.05)).astype(float)
+    top, last = np.flatnonzero(relevant & (scores > 3))[:12], np.flatnonzero(~relevant)[-38:]
+    verdicts = dict.fromkeys(top.tolist(), True) | dict.fromkeys(last.tolist(), False)
+    found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
+    assert found.before == 1 and found.chance < 1e-4 and found.helps
+    assert rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.02
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_machine_that_knows_nothing_agrees_by_chance_as_rarely_as_promised(cut):
+    generator, trials = np.random.default_rng(0), 4000
+    said = np.arange(50) < 20
+    values = generator.random((trials, 50))
+    values[generator.random(values.shape) < 0.2] = np.nan
+    if cut:
+        values = np.where(np.isnan(values), np.nan, values < 0.4)
+    found = [learning._by_chance(row, said, np.arange(50)) for row in values]
+    for share in (0.01, 0.05, 0.2):
+        least = trials * share + 4 * math.sqrt(trials * share * (1 - share))
+        assert np.sum(np.array(found) < share) <= least
+
+
+def test_copies_agree_once_and_a_machine_without_a_verdict_or_a_second_kind_not_at_all():
+    said = np.arange(40) < 20
+    agrees, alone = said.astype(float), np.arange(40)
+    assert learning._by_chance(agrees, said, alone) < 1e-6
+    assert learning._by_chance(agrees, said, np.where(said, 0, 1)) > 0.1
+    assert learning._by_chance(1 - agrees, said, alone) > 0.99
+    assert learning._by_chance(np.full(40, np.nan), said, alone) == 1
+    assert learning._by_chance(np.ones(40), said, alone) == 1
+    assert learning._by_chance(agrees[:20], said[:20], alone[:20]) == 1
+
+
 def test_relevant_posts_with_one_text_teach_nothing():
     words, scores, _ = made(0, telling=True)
     with pytest.raises(TooFewLabels, match="with 1 different texts"):

@@ -28,6 +28,8 @@ _FOLDS, _RESAMPLES = 5, 400
 _SHOWN = 8
 # A new order explains labels better by so many nats (what Akaike's criterion asks of a weight).
 _NATS = 1.0
+# So rarely would a machine that knows nothing agree with people as it does.
+_CHANCE = 0.01
 _LOSS = 0.005  # of average precision, at most: noise, where both orders are nearly perfect
 # Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
 _FAR_POSTS, _FAR_RANK = 1500, 8000
@@ -59,6 +61,8 @@ class Feedback:
         high: upper end.
         information: by how much the labels surprise the learned odds less than those of the search
             (log-likelihood of posts that were not learned from, in nats).
+        chance: how likely a machine that knows nothing would put the relevant labelled posts so far
+            before the others (Mann and Whitney, one-sided, a text once); 1 without a machine.
         words: that speak most for a post, and most against it.
         scores: (N,) of the posts: that of the search, standardised, and what was learned on top.
         odds: (N,) logits that the posts are relevant.
@@ -73,6 +77,7 @@ class Feedback:
     low: float
     high: float
     information: float
+    chance: float
     words: tuple[tuple[str, ...], tuple[str, ...]]
     scores: NDArray[np.float64]
     odds: NDArray[np.float64]
@@ -85,8 +90,12 @@ class Feedback:
 
     @property
     def helps(self) -> bool:
-        """Whether the learned order is the better one on posts that it was not learned from."""
-        if not self.judged:
+        """Whether the learned order is the better one on posts that it was not learned from.
+
+        So it is where a machine agrees with people: what it knows of posts without a label shows
+        in no order of the labelled ones, as long as the search has these right by itself.
+        """
+        if not self.judged or self.chance < _CHANCE:
             return True
         gain = self.after - self.before
         return self.other > 0 and self.information > _NATS and gain > -_LOSS
@@ -111,6 +120,11 @@ class Feedback:
             f"{self.after - self.before:+z.3f}, 95% interval {self.low:+z.3f} to "
             f"{self.high:+z.3f})."
         )
+        if self.chance < _CHANCE:
+            return (
+                f"{said} {self.machine} agrees with people; one that knows nothing would in "
+                f"{self.chance:.1g} of all cases."
+            )
         return said + ("" if self.helps else " That is no sure gain: the order stays as it was.")
 
     def _with(self) -> str:
@@ -129,7 +143,7 @@ class Feedback:
             "relevant": self.relevant, "other": self.other, "far": self.far,
             **{
                 name: getattr(self, name) if self.judged else None
-                for name in ("before", "after", "low", "high", "information")
+                for name in ("before", "after", "low", "high", "information", "chance")
             },
             "helps": self.helps, "machine": self.machine,
             "words": [list(words) for words in self.words], "sentence": self.sentence(),
@@ -212,7 +226,10 @@ def learn(
     known = np.unique(words.features[rows].indices)  # words of no other post have no weight
     features = words.features[:, known]
     found, coefficients = _words(features, rows, said, weights)
-    views = [_standardised(scores)] + ([] if machine is None else [_standard_machine(machine)])
+    views, chance = [_standardised(scores)], 1.0
+    if machine is not None:
+        views.append(_standard_machine(machine))
+        chance = _by_chance(machine[labelled], said[: len(labelled)], groups[: len(labelled)])
     unseen, own, odds = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((2, len(rows)))
     folds = _folds(said, groups, generator)
     for fold in range(int(folds.max()) + 1):
@@ -248,7 +265,7 @@ def learn(
     )
     return Feedback(
         relevant, other, len(far), float(before[0]), float(after[0]), low, high,
-        float(surprise[0] - surprise[1]), telling, joined / shares[0], joined + intercept,
+        float(surprise[0] - surprise[1]), chance, telling, joined / shares[0], joined + intercept,
     )  # fmt: skip
 
 
@@ -350,7 +367,7 @@ def unjudged(
     joined = _standardised(scores) + MACHINE * _standard_machine(machine)
     relevant, none = sum(verdicts.values()), float("nan")
     return Feedback(
-        relevant, len(verdicts) - relevant, 0, none, none, none, none, none, ((), ()), joined,
+        relevant, len(verdicts) - relevant, 0, none, none, none, none, none, none, ((), ()), joined,
         joined - np.quantile(joined, 0.95),
     )  # fmt: skip
 
@@ -361,6 +378,27 @@ def _standard_machine(machine: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.zeros(len(machine))
     found[there] = _standardised(machine[there])
     return found
+
+
+def _by_chance(
+    machine: NDArray[np.float64], said: NDArray[np.bool_], groups: NDArray[np.int64]
+) -> float:
+    """How likely a machine that knows nothing agrees with labels so well, or better.
+
+    Args:
+        machine: (n,) its verdicts, NaN for none.
+        said: (n,) the labels.
+        groups: (n,) of near-duplicates, which count once.
+    """
+    from scipy.stats import mannwhitneyu
+
+    there = np.flatnonzero(~np.isnan(machine))
+    there = there[np.unique(groups[there], return_index=True)[1]]
+    sides = [machine[there][said[there] == kind] for kind in (True, False)]
+    if not min(map(len, sides)):
+        return 1.0
+    found = float(mannwhitneyu(*sides, alternative="greater", method="asymptotic").pvalue)
+    return 1.0 if np.isnan(found) else found  # all verdicts are equal
 
 
 def _standardised(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
