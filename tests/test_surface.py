@@ -168,6 +168,24 @@ def test_words_have_the_ngrams_that_a_reader_sees():
     assert word_grams([], 4).shape[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("word", "latin"),
+    [("челябинск", "chelyabinsk"), ("Київ", "kiiv"), ("αθήνα", "athina"), ("Երևան", "erevan"),
+     ("दिल्ली", "dilli"), ("თბილისი", "tbilisi"), ("überfall", "überfall"), ("القاهرة", "القاهرة"),
+     ("ь", "ь"), ("新加", "新加"), ("flood", "flood")],
+)  # fmt: skip
+def test_other_alphabets_have_the_ngrams_of_their_latin_letters(word, latin):
+    found, wanted = (word_grams([one.lower()], 4).indices for one in (word, latin))
+    assert found.tolist() == wanted.tolist()
+
+
+def test_an_english_seed_finds_a_name_in_cyrillic(model):
+    article = "A meteor exploded above Chelyabinsk and Chelyabinsk closed its schools"
+    scorer = scorer_of(model, [article])
+    near, far = scorer.scores(["Взрыв над Челябинском", "Дождь над Новосибирском"])[0]
+    assert near > far + 0.01
+
+
 def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
     for learned in (False, True):
         scorer = scorer_of(model, [ARTICLE, "The river flooded Boston", "zzqqxyz ran"])

@@ -25,6 +25,7 @@ from scipy import sparse
 from siamese_news.lexical_head import Surface, TermHead, distinct
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.content_words import smoothed_idf
+from siamese_news.text.latin import in_latin
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.vocabulary import Vocabulary
 
@@ -44,7 +45,8 @@ _CELLS = 1 << 23
 def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     """Which n-grams each word has: (W, BUCKETS) of ones.
 
-    A word stands between two blanks, and one that is shorter than an n-gram then is one.
+    A word has a blank at both ends, and one that is shorter than an n-gram then is one. Cyrillic,
+    Greek and some other letters are read as Latin ones (`in_latin`).
 
     Args:
         words: W words without blanks.
@@ -56,7 +58,8 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
         [[4, 1]]
     """
     least = size - 2
-    words = [word if len(word) >= least else word.ljust(least) for word in words]
+    latin = map(in_latin, words)
+    words = [word if len(word) >= least else word.ljust(least) for word in latin]
     lengths = np.fromiter(map(len, words), np.int64, len(words)) + 2
     joined = f" {'  '.join(words)} ".encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(joined, np.uint32).astype(np.uint64)

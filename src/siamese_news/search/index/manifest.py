@@ -9,7 +9,7 @@ from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.utils.files import file_sha256, reading, write_json
 
-FORMAT = 5
+FORMAT = 6
 NAME = "manifest.json"
 _KIND = "index of posts"
 
