@@ -18,7 +18,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from served import ARTICLE, Served, begun, corpus, found_before
 
+from siamese_news.desk.project import Project
+from siamese_news.desk.search import query_of
 from siamese_news.desk.uploads import CAPS
+from siamese_news.search.query import FILTER
 
 
 @pytest.fixture
@@ -151,6 +154,21 @@ def test_the_list_shows_a_thread_as_one_entry(project):
     assert "siamese-news threads --results hand-over/found.parquet" in commands
 
 
+def test_the_page_asks_for_a_second_look_where_it_was_started_with_one(tmp_path):
+    (tmp_path / "minilm").mkdir()
+    (tmp_path / "story.txt").write_text(ARTICLE)
+    given = [[str(tmp_path / "story.txt")], [str(tmp_path / "posts.jsonl")]]
+    for folder, wanted, asked in (
+        (tmp_path / "minilm", True, ["--second-look", str(tmp_path / "minilm")]),
+        (tmp_path / "minilm", False, []), (None, True, []),
+    ):  # fmt: skip
+        project = Project(tmp_path / f"{folder is None}{wanted}", *given, second_look=folder)
+        options = project.config()["options"] | {"second_look": wanted}
+        line = query_of(project, options, project.results).arguments(FILTER)
+        place = line.index("--second-look") if "--second-look" in line else len(line)
+        assert line[place : place + 2] == asked
+
+
 def test_an_upload_that_is_too_large_leaves_nothing(project):
     served, _, folder = project
 
@@ -181,7 +199,7 @@ def test_a_cancelled_search_goes_on_to_the_same_results(tmp_path):
                 state = _wait_for(served, lambda state: state["state"] != "running")
                 assert state["state"] == "stopped"
                 assert not (tmp_path / name / "searches/1/results.parquet").exists()
-                assert b"Go on" in served.ask("/")[1]
+                assert b"Resume" in served.ask("/")[1]
             served.search(threshold=0.05, map=False, seconds=600)
         finally:
             served.end()

@@ -80,6 +80,7 @@ def search_values(desk: Desk) -> dict[str, Any]:
         "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
         "options": config["options"],
+        "second_look": project.second_look.name if project.second_look else "",
         "status": desk.search.status(),
         "command": desk.search.command,
         "labels": len(desk.log.posts()),

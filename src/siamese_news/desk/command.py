@@ -25,6 +25,9 @@ def desk(
         typer.Option("--not", help="Articles about a different story, as for rank."),
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Model folder, as for rank.")] = None,
+    second_look: Annotated[
+        Path | None, typer.Option(help="Model folder that reads the best posts, as for rank.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port (default: any free one).")] = 0,
     no_browser: Annotated[
         bool,
@@ -47,5 +50,7 @@ def desk(
         from siamese_news.desk.project import Project
         from siamese_news.desk.server import serve
 
-        opened = Project(project, articles or [], posts or [], negatives or [], model)
+        opened = Project(
+            project, articles or [], posts or [], negatives or [], model, second_look
+        )  # fmt: skip
         serve(opened, port=port, browser=not no_browser, say=lambda line: typer.echo(line))

@@ -33,7 +33,7 @@ _OPTIONS: dict[str, Any] = {  # an empty text means not set
         "threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about",
         "dedupe", *READING[:4],
     )
-}  # fmt: skip
+} | {"second_look": True}  # fmt: skip
 
 
 class Project:
@@ -45,6 +45,7 @@ class Project:
         posts: files of posts from the command line, likewise.
         negatives: articles about a different story, likewise.
         model: folder of the model; None for the one shipped.
+        second_look: folder of a model that reads the best posts again where the search asks for it.
 
     Raises:
         InputError: the folder is not a project.
@@ -57,12 +58,14 @@ class Project:
         posts: Sequence[str] = (),
         negatives: Sequence[str] = (),
         model: Path | None = None,
+        second_look: Path | None = None,
     ) -> None:
         self.folder = folder.resolve()
         self.named = {
             "articles": _found(articles), "not": _found(negatives), "posts": _found(posts),
         }  # fmt: skip
         self.model = None if model is None else model.resolve()
+        self.second_look = None if second_look is None else second_look.resolve()
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
         self._read: tuple[tuple[int, ...], dict[str, Any]] | None = None

@@ -67,6 +67,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     for name in ("dated_only", "dedupe", "map"):
         asked[name] = bool(options[name])
     asked["threshold"] = options["threshold"]
+    asked["second_look"] = project.second_look if options["second_look"] else None
     return Query(
         articles=named["articles"], posts=named["posts"], negatives=named["not"],
         model=project.model, one_story=True, out=out.relative_to(project.folder), **asked,

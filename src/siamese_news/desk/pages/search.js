@@ -158,7 +158,7 @@ const show = (status) => {
     ? "The search was interrupted. What it found is kept: it goes on from there."
     : status.message;
   one("#onward").hidden = status.state !== "done";
-  one("#start").textContent = { stopped: "Go on", done: "Search again" }[status.state] || "Search";
+  one("#start").textContent = { stopped: "Resume", done: "Search again" }[status.state] || "Search";
 };
 
 const watch = () => {
