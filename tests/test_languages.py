@@ -1,15 +1,22 @@
 """Seeds and posts in many languages, through the command that a user types."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
+from siamese_news.lexical_head import RocchioFeedback
+from siamese_news.model.loading import open_model
+from siamese_news.scoring import observe_all, rules
+from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.text.languages import other_language
 
 from .commands import siamese_news
 
@@ -185,3 +192,68 @@ def test_filter_and_explain_read_a_seed_in_the_same_way(tmp_path):
     by_words = {term["term"] for term in explained["terms"] if term["lexical"]}
     assert by_words
     assert not {"el", "de", "la"} & by_words
+
+
+NAMED = (
+    "Alluvione in Sardegna: le strade sono sommerse, sedici vittime #Sardinia",
+    "Il ciclone ha colpito la Sardegna e i paesi della costa #Sardinia",
+    "Il fango dell'alluvione ha invaso le case dopo il ciclone #Sardinia",
+    "Scuole chiuse per l'alluvione, il ciclone non si ferma #Sardinia",
+    "Almeno sedici vittime per il ciclone, alluvione sulla costa #Sardinia",
+    "La protezione civile porta aiuti dopo l'alluvione #Sardinia",
+)
+NAMELESS = "L'alluvione ha invaso le strade e le case, scuole chiuse: almeno sedici vittime"
+STORM = (
+    "Cyclone Cleopatra floods Sardinia\nA cyclone named Cleopatra has brought floods to the island "
+    "of Sardinia. Sixteen people died in and around Olbia; streets and houses are full of mud."
+)
+
+
+def test_posts_with_names_lead_to_those_of_their_language_without_any():
+    model = open_model()
+    cats = [f"La gatta numero {n} dorme sul divano e sogna i pesci della nonna" for n in range(60)]
+    mayors = [f"The mayor of town {n} opened a library on Monday" for n in range(60)]
+    posts = [*NAMED, NAMELESS, *cats, *mayors]
+    options, ranks = model.terms.options, []
+    for foreign in (0, 40):
+        changed = replace(options, feedback=replace(options.feedback, foreign_posts=foreign))
+        scorer = MixtureScorer(model, [STORM], about="event", options=changed)
+        observe_all(scorer, posts)
+        scores = scorer.scores(posts)[0]
+        assert min(scores[: len(NAMED)]) > max(scores[len(NAMED) + 1 :])
+        ranks.append(scores[len(NAMED)] - max(scores[len(NAMED) + 1 :]))
+    assert ranks[1] > ranks[0] + 0.02 and ranks[1] > 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.sampled_from([None, "it", "es", "tl"]))), st.data()
+)
+def test_feedback_takes_the_best_of_each_language(found, data):
+    options = RocchioFeedback(
+        foreign_posts=data.draw(st.integers(0, 4)), foreign_least=data.draw(st.integers(1, 4)),
+        foreign_score=0.00003, weight=data.draw(st.sampled_from([0.0, 0.2])),
+    )  # fmt: skip
+    found = sorted(found, key=lambda row: -row[0])
+    keys, scores = np.arange(len(found), dtype=np.uint64), np.array([s for s, _ in found], np.int32)
+    taken = rules.foreign_posts(options, keys, scores, lambda key: found[key][1])
+    wanted = []
+    for name in dict.fromkeys(name for score, name in found if name and score >= 30):
+        own = [key for key, (score, one) in enumerate(found) if one == name and score >= 30]
+        if len(own) >= options.foreign_least and options.weight:
+            wanted += own[: options.foreign_posts]
+    assert taken == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "found"),
+    [
+        ("la gatta dorme sul divano e sogna i pesci della nonna", "en", "it"),
+        ("la gatta dorme sul divano e sogna i pesci della nonna", "it", None),
+        ("the cat sleeps on the sofa and dreams of fish", "en", None),
+        ("the cat sleeps on the sofa and dreams of fish", "it", "en"),
+        ("sardinia cleopatra olbia", "en", None),  # too few words to tell
+        ("", "en", None),
+    ],
+)
+def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found):
+    assert other_language(text.split(), seed) == found

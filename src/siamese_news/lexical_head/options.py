@@ -48,6 +48,10 @@ class RocchioFeedback:
         least: the fewest such posts; an article with fewer stays as it is.
         score: the score that a post must reach.
         weight: the weight of their mean vector in the article's; 0 for no feedback.
+        foreign_posts: the most posts of each other language that speak for an article as well,
+            where it asks for its event; 0 for none.
+        foreign_least: the fewest of a language.
+        foreign_score: the score that they must reach: names and hashtags alone find them.
     """
 
     posts: int = 20
@@ -55,6 +59,9 @@ class RocchioFeedback:
     least: int = 3
     score: float = 0.15
     weight: float = 0.2
+    foreign_posts: int = 40
+    foreign_least: int = 5
+    foreign_score: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +252,11 @@ class TermOptions:
             )
         back = self.feedback
         most = min(back.posts, back.focused_posts)
+        if min(back.foreign_posts, back.foreign_least - 1) < 0:
+            raise InputError(
+                f"terms: feedback.foreign_posts={back.foreign_posts}, feedback.foreign_least="
+                f"{back.foreign_least}; expected foreign_posts >= 0 and foreign_least >= 1"
+            )
         if not 0 <= back.weight <= 1 or not 1 <= back.least <= most:
             raise InputError(
                 f"terms: feedback.weight={back.weight}, feedback.least={back.least}, "
@@ -257,6 +269,8 @@ class TermOptions:
         """From plain values, such as those of a model folder."""
         options = dict(values)
         # Parts that a folder was written without stay off.
+        if "feedback" in options:
+            options["feedback"] = {"foreign_posts": 0, **options["feedback"]}
         parts = {
             name: kind(**options.pop(name, {"weight": 0.0})) for name, kind in _WEIGHTED.items()
         }

@@ -24,6 +24,7 @@ from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.checks import check_texts
+from siamese_news.text.languages import BACKGROUND, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.choices import About
 from siamese_news.utils.stopwatch import timed
@@ -110,6 +111,9 @@ class MixtureScorer:
         self.known_texts = best
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
+        self._vocabulary = model.vocabulary
+        self._languages = [language_of_seed(text) or BACKGROUND for text in articles]
+        self._told: dict[tuple[str, int], str | None] = {}
         self._smoothed: SmoothedScores | None = None
         self._passages: PassageScores | None = None
         self._choices: list[About] = []
@@ -287,10 +291,24 @@ class MixtureScorer:
         for article, degree in enumerate(degrees.tolist()):
             keys, scores = candidates.best(article)
             mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
+            if not degree and article < self._positives:
+                told = partial(self._language, self._languages[article])
+                mine = mine + rules.foreign_posts(self._feedback, keys, scores, told)
+                mine = list(dict.fromkeys(mine))
             best.append(mine if article < self._positives else [])
         lists = [[candidates.text(key) for key in keys] for keys in best]
         said = candidates.vectors([key for keys in best for key in keys])
         return self._pool.counts, degrees, lists, said
+
+    def _language(self, own: str, key: int) -> str | None:
+        """The language of a candidate by its key; None where it may be an article's own."""
+        if (own, key) not in self._told:
+            candidates = self._pool.candidates
+            words, unknown = self._vocabulary.words, candidates.unknown
+            ids = candidates.text(key).tolist()
+            text = [words[id] if id < len(words) else unknown.get(id, "") for id in ids]
+            self._told[own, key] = other_language(text, own)
+        return self._told[own, key]
 
     def _others(self) -> dict[About, ArticleVectors]:
         """The articles as they would be if something else had been asked for, where it is known."""

@@ -1,5 +1,7 @@
 """What an article's best posts and the pool decide: the question, the feedback, the excess."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -81,6 +83,37 @@ def feedback_posts(
     most = options.focused_posts if focused else options.posts
     found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
     return found if len(found) >= options.least else []
+
+
+def foreign_posts(
+    options: RocchioFeedback,
+    keys: NDArray[np.uint64],
+    scores: NDArray[np.int32],
+    language: Callable[[int], str | None],
+) -> list[int]:
+    """Which of an article's best posts in other languages speak for it as well.
+
+    What they share with the article are names, numbers and hashtags, so their scores are low; the
+    words around these lead to the posts of their language that share nothing with the article.
+
+    Args:
+        options: how many, and how good.
+        keys: of the article's best posts, best first.
+        scores: theirs, in millionths.
+        language: of a post by its key; None where it may be the article's.
+
+    Returns:
+        Their keys.
+    """
+    if not options.weight or not options.foreign_posts:
+        return []
+    found: dict[str, list[int]] = {}
+    good = np.searchsorted(-scores, -round(options.foreign_score * _UNIT), side="right")
+    for key in keys[: min(int(good), COUNTED)].tolist():
+        if name := language(key):
+            found.setdefault(name, []).append(key)
+    groups = (own for own in found.values() if len(own) >= options.foreign_least)
+    return [key for own in groups for key in own[: options.foreign_posts]]
 
 
 def near(scores: NDArray[np.int32]) -> int:
