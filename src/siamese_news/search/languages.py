@@ -99,9 +99,9 @@ class SearchLanguages:
             most = ", ".join(f"'{name}' {share:.0%}" for name, share in list(others.items())[:3])
             found.append(
                 f"About {sum(others.values()):.0%} of the posts are in other languages than the "
-                f"seeds ({most}; from a sample). Their words count only where they are spelled as "
-                "in a seed, as names and hashtags are: what is relevant among them ranks low. Add "
-                "a seed in their language."
+                f"seeds ({most}; from a sample). They are found by names, hashtags and the words "
+                "around these, and what shares none of them ranks low. Add a seed in their "
+                "language."
             )
         return found
 
