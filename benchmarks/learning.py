@@ -265,7 +265,7 @@ def replay(pool: RankedPool, mix: str, seed: int) -> Iterator[tuple[int, str, fl
 def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
     """Labels until these shares are found: 100 as asked for, then from the top of the order.
 
-    After 100 labels the order is learned again when there are a tenth more.
+    After 100 labels the order is learned again when there are a fifth more.
     """
     found: list[int] = []
     relevant = one.pool.relevant
@@ -273,7 +273,7 @@ def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
         need = int(np.ceil(share * relevant.sum()))
         while relevant[one.rows].sum() < need:
             few = len(one.rows) < 100
-            one.label(BATCH if few else len(one.rows) // 10, None if few else "1:0:0")
+            one.label(BATCH if few else len(one.rows) // 5, None if few else "1:0:0")
         found.append(int(np.flatnonzero(np.cumsum(relevant[one.rows]) >= need)[0]) + 1)
     return found
 
@@ -304,6 +304,7 @@ def reading(lists: Path, mix: str) -> None:
     shares = (0.5, 0.8, 0.9, 0.95)
     found: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
     for pool in islice(ranked_pools(lists), None, None, READ):
+        print(pool.group, pool.name, file=sys.stderr, flush=True)
         ranks = np.flatnonzero(pool.relevant) + 1
         needs = [int(np.ceil(share * len(ranks))) for share in shares]
         found[pool.group, "search"].append([int(ranks[need - 1]) for need in needs])

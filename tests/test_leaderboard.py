@@ -22,11 +22,20 @@ from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, HeldOut, Row, option, read_board
 from benchmarks.leaderboard.sentences import SentenceEncoder, not_installed, unpacked
 from benchmarks.leaderboard.sets import open_test
-from benchmarks.leaderboard.systems import Beside, Ground, SentenceSystem, missing, open_row
+from benchmarks.leaderboard.systems import (
+    Beside,
+    Ground,
+    LookAgain,
+    ModelSystem,
+    SentenceSystem,
+    missing,
+    open_row,
+)
 from benchmarks.leaderboard.table import (
     Column,
     columns,
     leaderboard,
+    read_tables,
     strongest_peer,
     training_minutes,
 )
@@ -36,6 +45,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.search.partial_results import output_lock
+from siamese_news.search.seeds import MILLION
 from siamese_news.training.distill import teacher
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
@@ -141,16 +151,24 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
     assert "| 1x |" in line_of(again, "TF-IDF")
 
 
-def test_the_table_loses_no_row_where_the_figures_of_others_are_elsewhere(place, capsys):
+def test_what_has_no_figures_here_keeps_its_cells_with_a_mark(place):
     table = run(place, "--rows", "bm25,tfidf,mean_glove")
     (place / "out").rename(place / "elsewhere")
-    capsys.readouterr()
-    assert run(place, "score", "--rows", "bm25") == table
-    said = capsys.readouterr().out
-    assert "LEADERBOARD.md is left as it is: 4 of its lines have no figures in" in said
-    part = (place / "out" / "LEADERBOARD.md").read_text()
-    assert line_of(part, "BM25") and "| TF-IDF |" not in part
-    # A row that left the board may leave the table.
+    again = run(place, "score", "--rows", "bm25")
+    old, new = (read_tables(text) for text in (table, again))
+    assert new["stories"]["TF-IDF"]["scored"] == "1x †"
+    assert new["stories"]["TF-IDF"] | {"scored": "1x"} == old["stories"]["TF-IDF"]
+    title = "stories MAP"
+    assert new["Leaderboard"]["TF-IDF"][title] == old["Leaderboard"]["TF-IDF"][title] + " †"
+    assert new["stories"]["BM25"]["scored"] == "2x"
+    assert "- TF-IDF: not scored on stories" in again
+    # A second time nothing is marked twice, and figures that are back have no mark.
+    assert read_tables(run(place, "table")) == new
+    run(place, "score", "--rows", "tfidf")
+    assert "†" not in "".join(
+        read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"]
+    )
+    # A row that left the board leaves the table.
     board = records(place, "rows.yaml")
     for name in ("tfidf", "mean_glove", "mixed"):
         del board["rows"][name]
@@ -183,7 +201,7 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
     with pytest.raises(SystemExit, match="tiny was locked with other models"):
         run(place, "score", "--rows", "tiny")
     run(place, "table")
-    assert "tiny: locked with other models" in (place / "out" / "LEADERBOARD.md").read_text()
+    assert "tiny: locked with other models" in (place / "LEADERBOARD.md").read_text()
     run(place, "choose", "--rows", "tiny")
     run(place, "score", "--rows", "tiny")
     assert [e["count"] for e in records(place, "scored.json") if e["row"] == "tiny"] == [1, 2]
@@ -460,6 +478,32 @@ def test_a_sentence_encoder_stands_beside_the_model_that_stands_in(held_out, let
     assert encode is ground.sentences["mpnet"]
     assert model.name == "shipped_without_webis-clickbait"
     assert options == {"one_story": False, "about": "event"}
+
+
+def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypatch):
+    class Look:
+        def __init__(self, folder, seeds):
+            self.seeds = [article.full_text for article in seeds.articles]
+
+        def count(self, scores):
+            return 3
+
+        def added(self, number, texts):
+            return np.array([MILLION * (self.seeds[number] in text) for text in texts])
+
+    monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)
+    articles, posts = (
+        ["market vote", "storm"],
+        ["storm a", "market vote b", "storm storm", "c", "d"],
+    )
+    first, _ = ModelSystem(tiny_model)(articles, posts)
+    found, seconds = LookAgain(tiny_model, Path("mpnet"))(articles, posts)
+    more = np.zeros_like(first)
+    for row, article in enumerate(articles):
+        best = np.argsort(-first[row], kind="stable")[:3]
+        more[row, best] = [article in posts[place] for place in best]
+    assert more.any() and seconds > 0
+    np.testing.assert_allclose(found, first + more, atol=1e-6)
 
 
 def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):

@@ -2,8 +2,8 @@
 
 Without a step, all steps are done: train the missing models (hours on a CPU; --rows selects rows),
 choose for rows that the lock lacks or has with other models or options, score what was not scored
-yet, write the table. The table never loses a line: where figures of its rows are not on this
-machine, what has figures is written to the folder of --out instead.
+yet, write the table. A row whose figures are not on this machine keeps its cells of the last table,
+with a mark.
 """
 
 import argparse
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from benchmarks.leaderboard.rows import Board
 
 HERE = Path(__file__).parent
-SHIPPED = ("shipped", "beside")  # kinds of rows with the model that ships
 STEPS = ("train", "choose", "score", "table")
 
 
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
         InputError: an unknown row or test, a row that is not locked as it is, or another command
             that scores.
     """
-    from benchmarks.leaderboard.rows import read_board
+    from benchmarks.leaderboard.rows import SHIPPED, read_board
     from benchmarks.leaderboard.train import train
     from siamese_news.search.partial_results import output_lock
 
@@ -120,32 +119,10 @@ def _choose_and_score(
             if figures is not None:
                 scores[test][row.name] = figures
                 skipped.pop(row.name, None)
-    text = leaderboard(board, scores, skipped, ledger)
-    table, there = options.table, set()
-    if table.is_file():
-        there = _lines(table.read_text(encoding="utf-8"), board)
-    if lacking := sorted(there - _lines(text, board)):
-        table = options.out / options.table.name
-        print(
-            f"{options.table} is left as it is: {len(lacking)} of its lines have no figures in "
-            f"{options.out} (the first: {lacking[0][1]}, {lacking[0][0]}); to write it anew, run "
-            "python -m benchmarks.leaderboard, or delete it. What has figures is in:"
-        )
-    with atomic_write(table) as stream:
-        stream.write(text)
-    print(table)
-
-
-def _lines(text: str, board: "Board") -> set[tuple[str, str]]:
-    """Heading and title of each line of a leaderboard that is a row of the board."""
-    titles = {row.title for row in board.rows.values()}
-    heading, found = "the summary", set()
-    for line in text.splitlines():
-        if line.startswith("## "):
-            heading = line.removeprefix("## ")
-        elif (title := line.removeprefix("| ").partition(" | ")[0]) in titles:
-            found.add((heading, title))
-    return found
+    earlier = options.table.read_text(encoding="utf-8") if options.table.is_file() else ""
+    with atomic_write(options.table) as stream:
+        stream.write(leaderboard(board, scores, skipped, ledger, earlier))
+    print(options.table)
 
 
 def _named(what: str, value: str | None, known: list[str]) -> list[str]:

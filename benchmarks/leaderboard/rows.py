@@ -15,7 +15,10 @@ from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
-KINDS = ("glove", "bm25", "tfidf", "ngrams", "minilm", "mpnet", "mix", "model", "shipped", "beside")
+SHIPPED = ("shipped", "beside", "second_look")
+"""Kinds of rows with the model that ships."""
+
+KINDS = ("glove", "bm25", "tfidf", "ngrams", "minilm", "mpnet", "mix", "model", *SHIPPED)
 PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
 
 
@@ -28,7 +31,7 @@ class Row:
         title: what the table calls it.
         kind: one of `KINDS`.
         options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``;
-            ``encoder`` the sentence encoder of a ``beside``, MiniLM without it.
+            ``encoder`` the sentence encoder of a ``beside`` or a ``second_look``.
         weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired
@@ -121,15 +124,15 @@ class Board:
         """The model folders of a row, one a seed; none for a peer."""
         if row.sweep is not None:
             return sweep_models(row.sweep, self.sweep)
-        places = {"model": self.models / row.name, "shipped": self.shipped, "beside": self.shipped}
-        if row.kind not in places:
+        if row.kind not in ("model", *SHIPPED):
             return []
-        return sorted(checksum.parent for checksum in places[row.kind].rglob("SHA256SUMS"))
+        place = self.models / row.name if row.kind == "model" else self.shipped
+        return sorted(checksum.parent for checksum in place.rglob("SHA256SUMS"))
 
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the row's scores depend on, as plain values."""
         description: dict[str, Any] = {"kind": row.kind, "options": {**row.options, **choices}}
-        if row.kind in ("model", "shipped", "beside"):
+        if row.kind in ("model", *SHIPPED):
             description["models"] = [folder_sha256(folder) for folder in self.folders(row)]
         if row.kind == "mix":
             parts = [self.rows[name] for name in row.options["of"]]

@@ -1,19 +1,26 @@
 """The systems behind the rows: they score posts for articles, and time the posts."""
 
+import os
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.leaderboard.rows import Board, Row, option
+from benchmarks.leaderboard.rows import SHIPPED, Board, Row, option
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
 from siamese_news.baselines import BM25, TfIdf
+from siamese_news.data.records import Article
 from siamese_news.model import Model
 from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.second_look import SecondLook
+from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text
 from siamese_news.training.linking.datamodule import LinkDataModule
@@ -76,12 +83,12 @@ class Ground:
 
 def missing(ground: Ground, row: Row) -> str | None:
     """The reason why a row cannot be scored here; None if it can."""
-    encoder = row.options.get("encoder", "minilm") if row.kind == "beside" else row.kind
+    encoder = row.options.get("encoder", row.kind)
     if encoder in ENCODERS and (lacking := not_installed(encoder)):
         return lacking
     if row.kind == "model" and not ground.board.folders(row):
         return f"no model folder below {ground.board.models.name}/{row.name}"
-    if row.kind in ("shipped", "beside") and not ground.board.folders(row):
+    if row.kind in SHIPPED and not ground.board.folders(row):
         return f"no model in {ground.board.shipped.name}"
     if row.kind == "mix":
         reasons = [missing(ground, ground.board.rows[name]) for name in row.options["of"]]
@@ -105,9 +112,13 @@ def open_row(
         loaded = [Model.load(folder) for folder in folders]
         return [ModelSystem(model, one_story=one_story, **row.options) for model in loaded]
     if row.kind == "beside":
-        beside = {"encoder": "minilm", "one_story": one_story, **row.options}
+        beside = {"one_story": one_story, **row.options}
         encode = ground.sentences[beside.pop("encoder")]
         return [Beside(encode, Model.load(f), **beside) for f in ground.board.folders(row)]
+    if row.kind == "second_look":
+        folder = ground.sentences[row.options["encoder"]].folder
+        loaded = [Model.load(folder) for folder in ground.board.folders(row)]
+        return [LookAgain(model, folder, one_story=one_story) for model in loaded]
     options = {**row.options, **choices}
     if row.kind == "mix":
         first, second = (
@@ -169,6 +180,36 @@ class Beside(ModelSystem):
         observe_all(scorer, posts)
         scores = scorer.scores(posts)
         return scores, seconds + time.process_time() - started
+
+
+class LookAgain(ModelSystem):
+    """The model that ships, then ``--second-look`` at the best posts of each article.
+
+    Args:
+        model: the model that ships, or what stands for it.
+        folder: of the transformer.
+        options: of `open_scorer`.
+    """
+
+    def __init__(self, model: Model, folder: Path, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._folder = folder
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`; a post that several articles have among their best is read once."""
+        scores, seconds = super().__call__(articles, posts)
+        seeds = Seeds([Article(id=str(n), text=text) for n, text in enumerate(articles)])
+        started = time.process_time()
+        with (
+            tempfile.TemporaryDirectory() as cache,
+            patch.dict(os.environ, SIAMESE_NEWS_CACHE=cache),
+        ):
+            look = SecondLook(self._folder, seeds)
+            lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
+            for number, line in enumerate(lists):
+                best = np.argsort(-line, kind="stable")[: look.count(line)]
+                line[best] += look.added(number, [posts[place] for place in best.tolist()])
+        return lists / MILLION, seconds + time.process_time() - started
 
 
 class StoredVectors(ExternalModel):

@@ -18,6 +18,8 @@ from siamese_news.utils.provenance import provenance
 Scores = Mapping[str, Mapping[str, Sequence[Figures]]]
 """Test -> row -> figures, one for each seed."""
 
+MARK = "†"
+
 _ABOUT = """\
 MAP: mean over articles of the average precision over the whole pool. Micro AP and AUC: all pairs in
 one list. Where a row has several seeds its figures are means over them, with the lowest and highest
@@ -30,7 +32,9 @@ seeds and of its four others. *Worst difference*: the lowest difference to the s
 column; *p of all*: the paired test over all articles of all columns, each against the strongest
 peer of its column. *posts/s*: encoding and scoring the pool of this very test against all its
 articles, CPU time of one thread, articles and background ready (sentence encoders: from a sample of
-the posts), on a machine with other work; it differs from test to test. all-mpnet-base-v2 is
+the posts), on a machine with other work; it differs from test to test. *s/question*: the same
+seconds for each article asked. *†*: an earlier scoring, perhaps of an earlier version, whose
+figures by article are no longer there. all-mpnet-base-v2 is
 computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
 The rows *the paper's training* differ in the encoder alone (`papers paper=ast
 table=2`); those of the released code and of our training have settings of their own, listed in
@@ -62,7 +66,13 @@ _NOTES = {
 }
 
 
-def leaderboard(board: Board, scores: Scores, skipped: Mapping[str, str], ledger: Ledger) -> str:
+Earlier = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Heading -> title of a row -> column -> cell, as a leaderboard has them."""
+
+
+def leaderboard(
+    board: Board, scores: Scores, skipped: Mapping[str, str], ledger: Ledger, earlier: str = ""
+) -> str:
     """Write all tables.
 
     Args:
@@ -70,16 +80,19 @@ def leaderboard(board: Board, scores: Scores, skipped: Mapping[str, str], ledger
         scores: the figures of the scored rows.
         skipped: row -> why it was not scored.
         ledger: how often each row was scored.
+        earlier: the table so far; what has no figures keeps the cells that it has there, marked.
     """
-    parts = ["# Leaderboard", _summary(board, scores), _ABOUT]
+    before = read_tables(earlier)
+    parts = ["# Leaderboard", _summary(board, scores, before), _ABOUT]
     for test in board.tests:
         row_figures = scores.get(test, {})
-        if not row_figures:
+        heading = test + (" (leaks)" if test in LEAK else "")
+        if not row_figures and heading not in before:
             continue
-        parts += [f"## {test}" + (" (leaks)" if test in LEAK else "")]
+        parts += [f"## {heading}"]
         if test in _NOTES:
             parts.append(_NOTES[test])
-        parts.append(_test_table(board, test, row_figures, ledger))
+        parts.append(_test_table(board, test, row_figures, ledger, before.get(heading, {})))
     lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
     for row in board.rows.values():
         lacking = [test for test in row.tests if row.name not in scores.get(test, {})]
@@ -94,6 +107,26 @@ def leaderboard(board: Board, scores: Scores, skipped: Mapping[str, str], ledger
         f"randomisation seed 0 · Python {about['python']}, {versions} · {about['machine']}"
     )
     return "\n\n".join(parts) + "\n"
+
+
+def read_tables(text: str) -> Earlier:
+    """The cells of all tables of a leaderboard, whose titles are unique below a heading."""
+    heading, head = "", list[str]()
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if line.startswith("#"):
+            heading, head = line.lstrip("# "), []
+        elif line.startswith("|") and not head:
+            head = cells
+        elif line.startswith("| ") and len(cells) == len(head):
+            row = dict(zip(head, cells, strict=True))
+            found.setdefault(heading, {})[row["system"]] = row
+    return found
+
+
+def _marked(cell: str) -> str:
+    return cell if cell == "–" or cell.endswith(MARK) else f"{cell} {MARK}"
 
 
 @dataclass(frozen=True)
@@ -132,17 +165,24 @@ def columns(board: Board) -> list[Column]:
     return found
 
 
-def _summary(board: Board, scores: Scores) -> str:
+def _summary(board: Board, scores: Scores, before: Earlier) -> str:
     rows = []
     for row in board.rows.values():
         line: dict[str, Any] = {"system": row.title}
+        old = before.get("Leaderboard", {}).get(row.title, {})
         for column in columns(board):
             figures = scores.get(column.test, {}).get(row.name)
-            line[column.title] = _cell(column, figures) if figures else "–"
+            line[column.title] = (
+                _cell(column, figures) if figures else _marked(old.get(column.title, "–"))
+            )
             if not open_test(column.test).one_story:
-                micro = _mean(f.micro for f in figures) if figures else None
-                line[f"{column.test} micro AP"] = _three(micro)
-        if any(row.name in scores.get(column.test, {}) for column in columns(board)):
+                title = f"{column.test} micro AP"
+                line[title] = (
+                    _three(_mean(f.micro for f in figures))
+                    if figures
+                    else _marked(old.get(title, "–"))
+                )
+        if set(list(line.values())[1:]) != {"–"}:
             rows.append(line | _together(board, scores, row))
     return markdown_table(rows)
 
@@ -202,7 +242,11 @@ def strongest_peer(
 
 
 def _test_table(
-    board: Board, test: str, scores: Mapping[str, Sequence[Figures]], ledger: Ledger
+    board: Board,
+    test: str,
+    scores: Mapping[str, Sequence[Figures]],
+    ledger: Ledger,
+    before: Mapping[str, Mapping[str, str]],
 ) -> str:
     data = open_test(test)
     events = {a.id: str(a.metadata["event"]) for a in data.articles if "event" in a.metadata}
@@ -210,6 +254,9 @@ def _test_table(
     rows = []
     for row in board.rows.values():
         if row.name not in scores:
+            if test in row.tests and row.title in before:
+                old = before[row.title]
+                rows.append({**old, "scored": _marked(old["scored"])})
             continue
         figures = scores[row.name]
         spread = [float(np.mean(list(f.ap.values()))) for f in figures]
@@ -241,6 +288,7 @@ def _test_table(
         minutes = training_minutes(board, row)
         line["training min"] = "–" if minutes is None else f"{minutes:.1f}"
         line["posts/s"] = f"{_mean(f.posts / max(f.seconds, 1e-9) for f in figures):,.0f}"
+        line["s/question"] = f"{_mean(f.seconds for f in figures) / len(data.articles):.2f}"
         line["scored"] = f"{ledger.count(row.name, test)}x"
         rows.append(line)
     return markdown_table(rows)
