@@ -1,0 +1,151 @@
+"""Speed from release to release: python -m benchmarks.speed_history record | check | draw.
+
+*record* measures and writes a file to ``benchmarks/history/``, with revision, date and machine;
+*draw* makes ``docs/speed.svg`` from these files. *check* measures and compares with the newest
+record of the same kind of machine: it ends with 1 if a figure is more than 15% worse. All figures
+are CPU seconds of whole commands on one thread, the least of several turns, which other work on the
+machine changes least.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.coldstart import posts, seconds, write_pages
+from siamese_news import __version__
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.provenance import provenance
+
+HISTORY = Path(__file__).parent / "history"
+PICTURE = Path(__file__).parents[1] / "docs" / "speed.svg"
+WORSE = 0.15
+MANY = 100_000  # posts; the rest is start-up
+
+
+def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
+    """What is measured, in an order in which each finds its files; the posts are invented."""
+    write_pages(folder / "pages")
+    for name, count in (("few", 1000), ("many", MANY)):
+        lines = (json.dumps(row) + "\n" for row in posts(count))
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    one = ["--articles", folder / "pages" / "bridge.html", "--threads", 1]
+    three = ["--articles", folder / "pages", "--threads", 1]
+    many, found = folder / "many.jsonl", folder / "found.jsonl"
+    yield "--help", ["--help"]
+    yield "rank, 1,000 posts", ["rank", *three, "--posts", folder / "few.jsonl"]
+    yield "rank, 100,000 posts", ["rank", *three, "--posts", many]
+    filtered = ["filter", *one, "--posts", many, "--threshold", 0.1, "--out", found]
+    yield "filter, 100,000 posts", filtered
+    yield "index of 100,000 posts", ["index", "--posts", many, "--out", folder / "index"]
+    yield "rank with the index", ["rank", *three, "--index", folder / "index"]
+
+
+def measured(turns: int) -> dict[str, float]:
+    """CPU seconds of each command, the least of so many turns."""
+    found: dict[str, list[float]] = {}
+    for _ in range(turns):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, command in commands(Path(folder)):
+                found.setdefault(name, []).append(seconds(command)[1])
+    return {name: round(min(times), 3) for name, times in found.items()}
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """What was recorded, oldest first."""
+    read = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return sorted(read, key=lambda one: one["date"])
+
+
+def regressions(before: Mapping[str, float], now: Mapping[str, float]) -> list[str]:
+    """A line for each figure that both have and that is worse by more than `WORSE`."""
+    return [
+        f"{name}: {before[name]:.2f} -> {now[name]:.2f} CPU seconds "
+        f"({now[name] / before[name] - 1:+.0%})"
+        for name in before
+        if name in now and now[name] > before[name] * (1 + WORSE)
+    ]
+
+
+def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
+    """A panel for each figure, a line for each kind of machine, as SVG."""
+    import io
+
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(name for one in recorded for name in one["seconds"]))
+    machines = list(dict.fromkeys(one["machine"] for one in recorded))
+    labels = [f"{one['version']}\n{one['date'][:10]}" for one in recorded]
+    with matplotlib.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "none"}):
+        figure, grid = plt.subplots(2, -(-len(names) // 2), figsize=(9.6, 5), squeeze=False)
+        for panel in grid.flat[len(names) :]:
+            panel.remove()
+        for name, panel in zip(names, grid.flat, strict=False):
+            for machine in machines:
+                here = [n for n, one in enumerate(recorded) if one["machine"] == machine]
+                panel.plot(
+                    here,
+                    [recorded[n]["seconds"].get(name, np.nan) for n in here],
+                    "o-",
+                    label=machine,
+                )
+            panel.set_title(name, fontsize=10)
+            panel.set_ylim(bottom=0)
+            panel.set_xticks(range(len(labels)), labels, fontsize=7)
+        grid[0, 0].set_ylabel("CPU seconds")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="lower center", fontsize=8)
+        figure.tight_layout(rect=(0, 0.04 + 0.03 * len(machines), 1, 1))
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    return buffer.getvalue()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("step", choices=("record", "check", "draw"))
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--history", type=Path, default=HISTORY)
+    options = parser.parse_args(arguments)
+    about = provenance()
+    kept = records(options.history)
+    if options.step == "check":
+        kept = [one for one in kept if one["machine"] == about["machine"]]
+        if not kept:
+            sys.exit(
+                f"{options.history}: no record of {about['machine']}; run python -m "
+                "benchmarks.speed_history record on a revision to compare with"
+            )
+    if options.step != "draw":
+        now = measured(options.turns)
+        for name, value in now.items():
+            print(f"{name}: {value:.2f} CPU seconds")
+    if options.step == "check":
+        last = kept[-1]
+        print(f"compared with {last['revision']}, {last['date']}")
+        if worse := regressions(last["seconds"], now):
+            sys.exit(f"more than {WORSE:.0%} worse:\n" + "\n".join(worse))
+    if options.step == "record":
+        record = {key: about[key] for key in ("date", "revision", "python", "machine")}
+        record |= {"version": __version__, "seconds": now}
+        path = options.history / f"{str(about['date'])[:10]}-{about['revision']}.json"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_write(path) as stream:
+            json.dump(record, stream, indent=1)
+            stream.write("\n")
+        print(path)
+    if options.step == "draw":
+        PICTURE.write_bytes(draw(kept))
+        print(PICTURE)
+
+
+if __name__ == "__main__":
+    main()
