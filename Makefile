@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
-.PHONY: help install demo test test-all lint format types docs bench pretrained leaderboard \
+.PHONY: help install demo test test-all lint format types docs bench bench-check pretrained leaderboard \
 	reproduce build lock audit sbom fuzz clean
 
 help:  ## list the targets
@@ -72,6 +72,9 @@ build/notebooks/%.ipynb: notebooks/%.ipynb | install
 bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
+
+bench-check: install  ## whole commands against the newest recorded speed: fails if one is over 15% slower
+	$(BIN)/python -m benchmarks.speed_history check
 
 # On processors with AVX-512 BF16: make pretrained ARGS=task.teacher.bf16=true
 pretrained: install  ## train the model that ships, from the shared data (15 minutes; much longer without bf16)

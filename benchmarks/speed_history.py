@@ -98,7 +98,7 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
                     label=machine,
                 )
             panel.set_title(name, fontsize=10)
-            panel.set_ylim(bottom=0)
+            panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
             panel.set_xticks(range(len(labels)), labels, fontsize=7)
         grid[0, 0].set_ylabel("CPU seconds")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="lower center", fontsize=8)
