@@ -79,11 +79,9 @@ def _minilm() -> Callable[[list[str]], np.ndarray] | None:
     return lambda texts: model.encode(texts, batch_size=32, show_progress_bar=False)
 
 
-def _against_minilm(dim: int, target: float, side: str, compiled: bool = False) -> list[Line]:
+def _against_minilm(dim: int, target: float, side: str) -> list[Line]:
     posts, articles, name = _texts()
     model = _model(dim, star(dim))
-    if compiled:
-        model.compile_attention()
     encode = model.encode_posts if side == "posts" else model.encode_articles
     texts, peer_texts = (
         (posts, posts[:: max(len(posts) // PEER_POSTS, 1)])
@@ -96,8 +94,7 @@ def _against_minilm(dim: int, target: float, side: str, compiled: bool = False) 
         runs["peer"] = lambda: peer(peer_texts)
     times = side_by_side(runs, 5)
     rate = len(texts) / statistics.median(times["ours"])
-    how = ", compiled" if compiled else ""
-    what = f"{side}/s, d={dim}{how}, {name}, against all-MiniLM-L6-v2"
+    what = f"{side}/s, d={dim}, {name}, against all-MiniLM-L6-v2"
     if peer is None:
         got = f"{rate:,.0f} {side}/s; peer not installed (extra: bench)"
         return [Line(what, f">= {target:g}x", got, None)]
@@ -111,20 +108,12 @@ def posts_100() -> list[Line]:
     return _against_minilm(100, 120, "posts")
 
 
-def posts_100_compiled() -> list[Line]:
-    return _against_minilm(100, 120, "posts", compiled=True)
-
-
 def posts_300() -> list[Line]:
     return _against_minilm(300, 25, "posts")
 
 
 def articles_100() -> list[Line]:
     return _against_minilm(100, 45, "articles")
-
-
-def articles_100_compiled() -> list[Line]:
-    return _against_minilm(100, 45, "articles", compiled=True)
 
 
 def peers() -> list[Line]:

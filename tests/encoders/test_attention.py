@@ -1,11 +1,12 @@
 """Ring and star against naive Python loops, and the fast backend against the readable one."""
 
 import math
+import shutil
 
 import pytest
 import torch
 
-from siamese_news.attention import RingAttention, StarAttention
+from siamese_news.attention import RingAttention, StarAttention, compiled
 from siamese_news.attention import ring as ring_module
 from siamese_news.encoders.transformer import DenseAttention
 from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
@@ -207,7 +208,100 @@ def test_gradcheck(backend):
     torch.autograd.gradcheck(lambda n, r: star(r, n, mask), inputs)
 
 
+needs_compiler = pytest.mark.skipif(
+    shutil.which("gcc") is None and shutil.which("clang") is None, reason="no C compiler"
+)
+
+
+@pytest.fixture
+def no_loop(monkeypatch):
+    """Without the compiled loop."""
+    monkeypatch.setattr(ring_module, "library", lambda: (None, "off"))
+
+
+@needs_compiler
+def test_a_compiler_gives_a_loop():
+    loop, words = compiled.library()
+    assert loop is not None, words
+
+
+@needs_compiler
+@pytest.mark.parametrize("sparsity", SPARSITIES.values())
+@pytest.mark.parametrize("own", ["none", "itself", "others"])
+@pytest.mark.parametrize("radius", [0, 2, 6])
+@pytest.mark.parametrize("length", [1, 5, 16, 53])
+def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, length):
+    options = {"dim": 20, "heads": 4, "head_dim": 5, "radius": radius, "sparsity": sparsity}
+    exact = make(RingAttention, **options)
+    loop = make(RingAttention, **options).float()
+    torch.manual_seed(length)
+    nodes, others = torch.randn(2, 7, length, 20)
+    relay, mask = torch.randn(7, 20), torch.rand(7, length) > 0.3
+    results = []
+    for ring, kind in ((exact, torch.float64), (loop, torch.float32)):
+        inputs = [part.to(kind).requires_grad_() for part in (nodes, relay, others)]
+        embeddings = {"none": None, "itself": inputs[0], "others": inputs[2]}[own]
+        updated = ring(inputs[0], mask, inputs[1], embeddings)
+        upstream = torch.cos(torch.arange(updated.numel())).view(updated.shape).to(kind)
+        loss = (updated * upstream)[mask].sum()
+        wanted = [*inputs[: 2 + (own == "others")], *ring.parameters()]
+        results.append([updated[mask], *torch.autograd.grad(loss, wanted)])
+        with monkeypatch.context() as patch, torch.no_grad():
+            patch.setattr(ring_module, "TILE", 16)
+            tiled = ring(*(part.to(kind) for part in (nodes,)), mask, inputs[1], embeddings)
+        torch.testing.assert_close(tiled[mask], updated[mask], rtol=0, atol=2e-6)
+    for one, other in zip(*results, strict=True):
+        error = (one - other).abs().max() if one.numel() else torch.tensor(0.0)
+        assert error <= 1e-5 * max(one.abs().max().item() if one.numel() else 0, 1)
+
+
+@needs_compiler
+def test_the_compiled_loop_is_the_same_with_more_threads(monkeypatch):
+    ring = make(RingAttention, radius=2).float()
+    nodes, relay = torch.randn(3, 400, 6), torch.randn(3, 6)
+    mask = torch.ones(3, 400, dtype=torch.bool)
+    monkeypatch.setattr(compiled, "SMALL", 1)
+    results = []
+    for threads in (1, 3):
+        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)  # noqa: B023
+        updated = ring(nodes, mask, relay)
+        results.append([updated, *torch.autograd.grad(updated.square().sum(), ring.parameters())])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("broken", ["query", "key", "value"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_broken_weights_give_nan_not_a_number(broken, value):
+    ring = make(RingAttention, radius=1).float()
+    getattr(ring, broken).weight.data[1] = value
+    nodes, mask, relay = (part.float() if part.dtype != torch.bool else part for part in batch())
+    with torch.no_grad():
+        assert not ring(nodes, mask, relay)[mask].isfinite().any()
+
+
+def test_without_a_compiler_the_expressions_do_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+    failing = tmp_path / "cc"
+    failing.write_text("#!/bin/sh\necho 'no such option' >&2; exit 1\n")
+    failing.chmod(0o755)
+    for name, value, words in (
+        ("CC", str(failing), "cc failed: no such option"),
+        ("PATH", str(tmp_path / "empty"), "no C compiler was found"),
+        (compiled.SWITCH, "0", "SIAMESE_NEWS_COMPILE is 0"),
+    ):
+        monkeypatch.setenv(name, value)
+        if name == "PATH":
+            monkeypatch.delenv("CC")
+        loop, why = compiled.library.__wrapped__()
+        assert loop is None
+        assert words in why
+    assert not list(tmp_path.glob("compiled/*"))
+
+
 @pytest.mark.parametrize("kind", [RingAttention, StarAttention])
+@pytest.mark.usefixtures("no_loop")
 def test_autocast_keeps_scores_in_float32(kind):
     extra = {"radius": 2} if kind is RingAttention else {"attends_itself": True}
     module = make(kind, **extra).float()
@@ -222,8 +316,10 @@ def test_autocast_keeps_scores_in_float32(kind):
     exact = run()
     with torch.autocast("cpu", torch.bfloat16):
         rough = run()
+        with torch.no_grad():
+            torch.testing.assert_close(run(), rough.detach(), check_dtype=False)
     rough.float().sum().backward()
-    assert seen == [torch.float32] * 2
+    assert seen == [torch.float32] * 3
     assert torch.cosine_similarity(rough.float().flatten(), exact.flatten(), 0) > 0.999
     assert all(p.grad.isfinite().all() for p in module.parameters())
 

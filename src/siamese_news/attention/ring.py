@@ -8,7 +8,7 @@ the texts, and a sum over few keys costs a twentieth of what it costs with the k
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention.base import Attention
-from siamese_news.attention.word_projections import Columns, repeated, span, tiles
+from siamese_news.attention.compiled import MAX_KEYS, Tile, attend, head_alphas, library
+from siamese_news.attention.word_projections import Columns, repeated, tiles
 
 Places = tuple[tuple[int, int | None], ...]
 
@@ -182,11 +183,6 @@ class RingAttention(Attention):
         if radius < 0:
             raise ValueError(f"RingAttention got radius={radius}; expected at least 0")
         self.radius = radius
-        self._fused: Callable[..., Tensor] | None = None
-
-    def fuse(self) -> None:
-        """Compile scores, weights and mixing into one loop, which is used without gradients."""
-        self._fused = torch.compile(self._attend, dynamic=True)
 
     def forward(
         self,
@@ -251,7 +247,9 @@ class RingAttention(Attention):
     ) -> Tensor:
         batch, length, dim = nodes.shape
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
-        bias = self._bias(mask, embeddings is not None, nodes)
+        alphas = self._loop_alphas(nodes, 2 * self.radius + 2 + (embeddings is not None))
+        real = mask.flatten()
+        bias = self._bias(mask, embeddings is not None, nodes) if alphas is None else None
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         for texts, tile in tiles(batch, length, None if whole else TILE):
@@ -260,33 +258,52 @@ class RingAttention(Attention):
             halo = columns[first : -(-(tile.stop + self.radius) // 16) * 16]
             query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
-            middle = tile.start - first
-            # Other places, strides or a size of 1 would trigger another compilation.
-            fused = None if whole or tile.stop - tile.start < 2 else self._fused
-            if fused is not None:
-                ends = middle - self.radius, middle + tile.stop - tile.start + self.radius
-                sources[0], middle = [span(side, *ends) for side in sources[0]], self.radius
-            places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
-            if embeddings is nodes:  # the first cycle: e_i is h_i
-                places.append((0, middle))
-            elif embeddings is not None:
+            if embeddings is not None and embeddings is not nodes:  # else e_i is h_i
                 sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
-                places.append((1, 0))
-            hub = [side[..., texts].contiguous() for side in relays]
-            single = hub[0].shape[-1] == 1
-            sources.append(hub if single else [repeated(side, tile) for side in hub])
-            places.append((len(sources) - 1, None if single else 0))
-            own_bias = bias[:, tile].contiguous()
-            mixed = (fused or self._attend)(query, sources, tuple(places), own_bias)
-            joined = mixed.flatten(0, 1)
-            part = joined if self.output is None else Columns(joined).through(self.output)
-            if whole:
-                updated = part
+            if alphas is not None:
+                own = [None, None] if embeddings is None else sources[-1]
+                begins = first if len(sources) == 1 else tile.start
+                where = Tile(self.radius, length, tile.start, tile.stop, first, begins, self.scale)
+                mixed = attend(where, real, alphas, query, *sources[0], *own, *relays)
             else:
-                updated[:, tile] = part
+                assert bias is not None
+                middle = tile.start - first
+                places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
+                if embeddings is not None:
+                    places.append((0, middle) if len(sources) == 1 else (1, 0))
+                hub = [side[..., texts].contiguous() for side in relays]
+                single = hub[0].shape[-1] == 1
+                sources.append(hub if single else [repeated(side, tile) for side in hub])
+                places.append((len(sources) - 1, None if single else 0))
+                mixed = self._attend(query, sources, tuple(places), bias[:, tile].contiguous())
+            joined = mixed.flatten(0, 1)
+            to = None if whole or mixed.dtype != updated.dtype else updated[:, tile]
+            if self.output is not None:
+                joined = torch.mm(self.output.weight, joined, out=to)
+                if self.output.bias is not None:
+                    joined = joined.add_(self.output.bias[:, None])
+            if whole:
+                updated = joined
+            elif to is None or self.output is None:
+                updated[:, tile] = joined
         if self.record and self.recorded is not None:  # (1, H, K, M)
             self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _loop_alphas(self, nodes: Tensor, keys: int) -> Tensor | None:
+        """The alpha of each head if the compiled loop takes these states, else None."""
+        if (
+            torch.compiler.is_compiling()
+            or self.record
+            or nodes.dtype != torch.float32
+            or nodes.device.type != "cpu"
+            or torch.is_autocast_enabled("cpu")
+            or keys > MAX_KEYS
+            or nodes.numel() == 0
+            or library()[0] is None
+        ):
+            return None
+        return head_alphas(self.sparsity)
 
     def _attend(
         self, query: Tensor, sources: Sequence[Sequence[Tensor]], places: Places, bias: Tensor

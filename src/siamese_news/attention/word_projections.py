@@ -10,7 +10,6 @@ Shape letters: B texts, S tokens, E size of a state, U distinct words, M = B * S
 import math
 from collections.abc import Iterator
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -104,11 +103,3 @@ def repeated(texts: Tensor, tile: slice) -> Tensor:
     """(H, head_dim, texts) -> (H, head_dim, M), one column a token."""
     length = (tile.stop - tile.start) // max(texts.shape[-1], 1)
     return texts.unsqueeze(-1).expand(-1, -1, -1, length).flatten(-2)
-
-
-def span(columns: Tensor, start: int, stop: int) -> Tensor:
-    """Columns (..., M) from `start` to `stop`, with zeros beyond the ends."""
-    left, right = max(-start, 0), max(stop - columns.shape[-1], 0)
-    inside = columns[..., max(start, 0) : stop]
-    # One column too many, then cut: not contiguous, as the other slices, for the compiler.
-    return F.pad(inside, (left, right + 1))[..., :-1] if left or right else inside

@@ -115,8 +115,8 @@ def _torch() -> str:
 def _found() -> None:
     from importlib.util import find_spec
 
-    from siamese_news.text.cache import cache_folder
     from siamese_news.text.vectors import KUMO
+    from siamese_news.utils.files import cache_folder
 
     offline = "found" if find_spec(KUMO.replace("-", "_")) else "not installed (extra glove)"
     _say(f"vectors {KUMO}: {offline}", 2)
@@ -133,6 +133,12 @@ def _found() -> None:
                 state = f"{folder}: {', '.join(names[:10]) or 'empty'}"
         _say(f"{variable} ({what}): {state}", 2)
     _say(f"cache of converted vectors: {cache_folder()}", 2)
+    try:
+        from siamese_news.attention.compiled import library
+    except ImportError:  # an extra, and the versions above say that it is missing
+        return
+    loop, words = library()
+    _say(f"loop of ring attention: {words if loop else 'not compiled, ' + words}", 2)
 
 
 def _model(folder: Path) -> None:

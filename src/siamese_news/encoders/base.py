@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from siamese_news.attention import Attention, RingAttention
+from siamese_news.attention import Attention
 from siamese_news.attention.word_projections import Words
-from siamese_news.errors import InputError
 from siamese_news.sparsity.maps import Sparsity
 
 
@@ -118,30 +117,6 @@ class Encoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The result of `forward`, (B, D), and a factor for each token, (B, S), 0 at padding."""
         raise NotImplementedError
-
-    def fuse(self) -> None:
-        """Compile the inner loops of its attention for encoding; see `RingAttention.fuse`.
-
-        Raises:
-            InputError: the encoder has no such attention.
-            RuntimeError: torch found no compiler, or the compiler failed.
-        """
-        rings = [module for module in self.modules() if isinstance(module, RingAttention)]
-        if not rings:
-            raise InputError(
-                f"compile=True got a {type(self).__name__}, which has no star attention to "
-                "compile; leave compile out"
-            )
-        for ring in rings:
-            ring.fuse()
-        like = next(self.parameters())
-        with torch.inference_mode():
-            for texts in (
-                1,
-                100,
-            ):  # batches of one text and of several texts are compiled separately
-                shape = texts, 3000 // texts, self.input_dim
-                self(like.new_zeros(shape), like.new_ones(shape[:2], dtype=torch.bool))
 
     def alphas(self) -> dict[str, Tensor]:
         """The alpha of each head, (H,), by the name of the sparsity in the encoder."""

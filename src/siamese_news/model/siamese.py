@@ -185,24 +185,6 @@ class Model(TextModel, nn.Module):
             )
         return vectors
 
-    def compile_attention(self) -> None:
-        """Compile the inner loop of attention with `torch.compile`, which makes encoding faster.
-
-        This needs a C++ compiler and takes up to a minute the first time on a machine, seconds
-        after that. The vectors differ by less than 1e-6 from those without it.
-
-        Raises:
-            InputError: there is no compiler, or the encoder has no star attention.
-        """
-        try:
-            self.encoder.fuse()
-        except RuntimeError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(
-                f"compile=True: torch.compile failed ({reason}); install a C++ compiler such as "
-                "g++, or leave compile out"
-            ) from error
-
     def text_heads(self) -> Heads:
         """See `TextModel`."""
         return TextHeads(self)
@@ -259,20 +241,16 @@ class Model(TextModel, nn.Module):
         return cls.load(PRETRAINED)
 
     @classmethod
-    def load(cls, folder: str | Path, *, compile: bool = False) -> "Model":
+    def load(cls, folder: str | Path) -> "Model":
         """Load a model folder. No code from it runs.
 
         Args:
             folder: the model folder.
-            compile: see `compile_attention`.
 
         Raises:
             InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
-        model = cls.of(folder, *read_folder(folder))
-        if compile:
-            model.compile_attention()
-        return model
+        return cls.of(folder, *read_folder(folder))
 
     @classmethod
     def of(

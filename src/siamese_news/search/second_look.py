@@ -26,8 +26,8 @@ from siamese_news.model.loading import (
     is_cross_encoder,
 )
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.text.cache import cache_folder
 from siamese_news.utils.extras import needs
+from siamese_news.utils.files import cache_folder
 
 LEAST, MOST = 200, 5000
 """Posts of a list that are read, at least and at most, where the user names no number."""

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,14 +18,6 @@ from siamese_news.utils.files import atomic_write
 CONVERTER = 1  # increase it when the same source would give other words or numbers
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
-
-
-def cache_folder(cache_dir: str | Path | None = None) -> Path:
-    """`cache_dir`, else ``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
-    if cache_dir is not None:
-        return Path(cache_dir)
-    named = os.environ.get("SIAMESE_NEWS_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
 
 
 def content_sha256(files: Sequence[Path], folder: Path) -> str:

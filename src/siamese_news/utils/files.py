@@ -24,6 +24,14 @@ _GZIP_FEED = 2**16
 _ZSTD_FEED = 2**9
 
 
+def cache_folder(cache_dir: str | Path | None = None) -> Path:
+    """`cache_dir`, else ``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
+    if cache_dir is not None:
+        return Path(cache_dir)
+    named = os.environ.get("SIAMESE_NEWS_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
+
+
 def is_stream(path: str | Path) -> bool:
     """Whether a path is, or links to, a pipe, a socket or a device: no file can be put next to it.
 

@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from siamese_news.errors import InputError
-from siamese_news.text.cache import cache_folder
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, cache_folder
 
 log = logging.getLogger(__name__)
 

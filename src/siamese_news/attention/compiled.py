@@ -1,0 +1,251 @@
+"""Ring attention as a compiled loop, with its own gradient (``ring.c``).
+
+Where a C compiler is found, the loop is compiled once for this processor, in some seconds, and
+kept in the cache. It reads and writes the memory once, where the expressions of
+`siamese_news.attention.ring` do so for every step of the solver.
+
+Shape letters: H heads, K keys of a query, M tokens of all texts, T tokens of a tile, B texts.
+"""
+
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from siamese_news.sparsity.maps import AdaptiveEntmax, Entmax15, Softmax, Sparsemax, Sparsity
+from siamese_news.utils.files import cache_folder
+
+SOURCE = Path(__file__).with_name("ring.c")
+SWITCH = "SIAMESE_NEWS_COMPILE"
+MAX_KEYS = 16
+SMALL = 1 << 13  # states of a tile, over all heads, that one thread does faster than two
+
+_log = logging.getLogger(__name__)
+# No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.
+_FLAGS = "-O3 -shared -fPIC -ffp-contract=fast -fno-math-errno -fno-trapping-math".split()
+_TUNED = ("-march=native -mprefer-vector-width=512 -Wno-psabi", "-march=native", "")
+
+
+@functools.cache
+def library() -> tuple[ctypes.CDLL | None, str]:
+    """The compiled loop, or None, and in words what it was compiled with or why it is not there."""
+    if os.environ.get(SWITCH) == "0":
+        return None, f"{SWITCH} is 0"
+    names = filter(None, (os.environ.get("CC"), "gcc", "clang", "cc"))
+    compiler = next(filter(None, map(shutil.which, names)), None)
+    if compiler is None:
+        return None, "no C compiler was found (gcc, clang, or the one that CC names)"
+    try:
+        path = _compiled(compiler)
+        return ctypes.CDLL(str(path)), f"compiled by {compiler}, {path}"
+    except (OSError, subprocess.SubprocessError) as error:
+        lines = str(getattr(error, "stderr", None) or error).strip().splitlines()
+        return None, f"{compiler} failed: {lines[0] if lines else type(error).__name__}"
+
+
+def _compiled(compiler: str) -> Path:
+    """The shared object of this source, compiler and processor, compiled if it is missing."""
+    parts = [SOURCE.read_bytes(), compiler.encode(), repr((_FLAGS, _TUNED)).encode(), _processor()]
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+    path = cache_folder() / "compiled" / f"ring-{key}.so"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _log.info("Compiling the loop of ring attention for this processor, once (%s)", compiler)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        for tuned in _TUNED:  # a compiler that does not know an option tries the next
+            command = [compiler, *_FLAGS, *tuned.split(), str(SOURCE), "-o", str(made)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            if done.returncode == 0:
+                break
+        done.check_returncode()
+        made.replace(path)
+    return path
+
+
+def _processor() -> bytes:
+    """What decides which instructions there are: a home folder may serve several machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_bytes().split(b"\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor().encode() + platform.machine().encode()
+    return b"\n".join(line for line in lines if line.startswith((b"flags", b"model", b"Features")))
+
+
+def head_alphas(sparsity: Sparsity) -> Tensor | None:
+    """The alpha of each head, (H,), with its gradient; None if the loop does not have this map."""
+    if type(sparsity) is AdaptiveEntmax and sparsity.backend == "newton":
+        return sparsity.alpha
+    if type(sparsity) is Softmax or (
+        type(sparsity) in (Sparsemax, Entmax15) and sparsity.backend == "newton"
+    ):
+        return sparsity.alphas()
+    return None
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Which tokens are updated, and where the columns of their states begin.
+
+    Attributes:
+        radius: how many neighbors on each side are keys.
+        length: S, tokens of a text, with padding.
+        start: the first token, counted over all texts.
+        stop: the token after the last one.
+        halo: the token of the first column of keys and values.
+        own: the token of the first column of own keys and values.
+        scale: factor of the products.
+    """
+
+    radius: int
+    length: int
+    start: int
+    stop: int
+    halo: int
+    own: int
+    scale: float
+
+
+def attend(tile: Tile, mask: Tensor, alphas: Tensor, *states: Tensor | None) -> Tensor:
+    """Mix the values of a tile: (H, head_dim, T).
+
+    With a gradient the tile has to be all tokens of all texts.
+
+    Args:
+        tile: which tokens.
+        mask: (M,) bool, contiguous.
+        alphas: (H,), 1 for softmax.
+        *states: query (H, head_dim, T); keys and values of the tokens with a halo; own keys and
+            values, or None twice; the relays' keys and values (H, head_dim, B). All float32.
+    """
+    return _Ring.apply(tile, mask, alphas, *states)
+
+
+class _Matrix(ctypes.Structure):
+    """As in ``ring.c``."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("step", "shift", "columns")),
+    ]
+
+
+class _Arguments(ctypes.Structure):
+    """``Ring`` of ``ring.c``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in "heads size radius length start stop".split()),
+        ("scale", ctypes.c_float),
+        ("alphas", ctypes.c_void_p),
+        ("mask", ctypes.c_void_p),
+        *(
+            (name, _Matrix)
+            for name in "query key value own_key own_value relay_key relay_value out".split()
+        ),
+        ("weights", ctypes.c_void_p),
+        *((name, _Matrix) for name in "grad d_query d_key d_value d_own_key d_own_value".split()),
+        ("d_scores", ctypes.c_void_p),
+        ("d_relay_key", _Matrix),
+        ("d_relay_value", _Matrix),
+        ("d_alphas", ctypes.c_void_p),
+    ]
+
+
+def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
+    """Query, keys, values, own keys and values, relays' keys and values."""
+    shifts = tile.start, tile.halo, tile.halo, tile.own, tile.own, 0, 0
+    return [_matrix(one, shift) for one, shift in zip(states, shifts, strict=True)]
+
+
+def _matrix(states: Tensor | None, shift: int) -> _Matrix:
+    if states is None:
+        return _Matrix()
+    return _Matrix(states.data_ptr(), states.stride(1), shift, states.shape[-1])
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads for the heads; `process` because threads do not survive a fork."""
+    return ThreadPoolExecutor(threads)
+
+
+def _run(name: str, arguments: _Arguments) -> None:
+    """Call the loop for all heads; ctypes lets other threads run meanwhile."""
+    loop = getattr(library()[0], name)
+    heads = arguments.heads
+    threads = min(torch.get_num_threads(), heads)
+    if (arguments.stop - arguments.start) * heads < SMALL:
+        threads = 1
+    ends = [ctypes.c_int64(heads * part // threads) for part in range(threads + 1)]
+    each = functools.partial(loop, ctypes.byref(arguments))
+    if threads == 1:
+        each(*ends)
+    else:
+        list(_pool(os.getpid(), threads).map(each, ends[:-1], ends[1:]))
+
+
+class _Ring(torch.autograd.Function):
+    """Scores, weights and mixing, and the gradient of every state and of alpha."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, tile: Tile, mask: Tensor, alphas: Tensor, *given: Tensor | None
+    ) -> Tensor:
+        states = [None if one is None else one.contiguous() for one in given]
+        query = states[0]
+        assert query is not None
+        mixed = torch.empty_like(query)
+        heads, size, tokens = query.shape
+        keys = 2 * tile.radius + 2 + (states[3] is not None)
+        weights = query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
+        alphas = alphas.contiguous()
+        arguments = _Arguments(
+            *(heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale),
+            *(alphas.data_ptr(), mask.data_ptr()),
+            *_matrices(tile, states),
+            _matrix(mixed, tile.start),
+            None if weights is None else weights.data_ptr(),
+        )
+        _run("forward", arguments)
+        ctx.tile, ctx.keys = tile, keys
+        ctx.save_for_backward(mask, alphas, weights, *states)
+        return mixed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        mask, alphas, weights, *states = ctx.saved_tensors
+        tile, grad = ctx.tile, grads[0].contiguous()
+        heads, size, _ = grad.shape
+        back = [None if one is None else torch.zeros_like(one) for one in states]
+        d_alphas, d_scores = torch.zeros_like(alphas), torch.empty_like(weights)
+        gradients = _matrices(tile, back)
+        arguments = _Arguments(
+            *(heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale),
+            *(alphas.data_ptr(), mask.data_ptr()),
+            *_matrices(tile, states),
+            _Matrix(),
+            weights.data_ptr(),
+            _matrix(grad, tile.start),
+            *gradients[:5],
+            d_scores.data_ptr(),
+            *gradients[5:],
+            d_alphas.data_ptr() if ctx.needs_input_grad[2] else None,
+        )
+        _run("backward", arguments)
+        return None, None, d_alphas, *back

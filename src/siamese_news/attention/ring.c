@@ -1,0 +1,337 @@
+/* Ring attention in one pass over memory: scores, alpha-entmax and mixing of 16 tokens at a time.
+
+   States lie with their tokens innermost, (heads * size, columns), so 16 neighboring tokens are one
+   vector. The keys of token i are the tokens i - radius ... i + radius of its text that are no
+   padding, its own embedding if there is one, and the relay of its text. Softmax is alpha = 1.
+   Compiled by siamese_news.attention.compiled; needs GCC or Clang. */
+
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 16
+#define KEYS 16
+#define MAX_STEPS 20
+#define NO_KEY -1e30f
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+
+/* A matrix (heads * size, columns): its rows are `step` apart, token i is column i - shift. */
+typedef struct {
+    float *data;
+    int64_t step, shift, columns;
+} Matrix;
+
+typedef struct {
+    int64_t heads, size, radius, length; /* length: tokens of a text */
+    int64_t start, stop;                 /* tokens of this call, among all texts * length */
+    float scale;
+    const float *alphas;                 /* (heads,) */
+    const uint8_t *mask;                 /* (texts * length,) */
+    Matrix query, key, value, own_key, own_value; /* own_key.data may be null */
+    Matrix relay_key, relay_value;       /* a column a text; shift: the text of column 0 */
+    Matrix out;
+    float *weights;                      /* (heads, keys, stop - start), or null */
+    /* Backward: the gradient of out, and where those of all others go; the last three are added. */
+    Matrix grad, d_query, d_key, d_value, d_own_key, d_own_value;
+    float *d_scores; /* (heads, keys, tokens) */
+    Matrix d_relay_key, d_relay_value;
+    float *d_alphas;
+} Ring;
+
+INLINE vec all(float x) { return x - (vec){}; }
+INLINE vec pick(ints mask, vec yes, vec no) { return (vec)((mask & (ints)yes) | (~mask & (ints)no)); }
+INLINE vec larger(vec a, vec b) { return pick(a > b, a, b); }
+
+INLINE float total(vec x) {
+    float sum = 0;
+    for (int i = 0; i < LANES; i++) sum += x[i];
+    return sum;
+}
+
+static __attribute__((noinline)) vec load_part(const float *row, int64_t at, int64_t columns) {
+    vec x = {};
+    for (int i = 0; i < LANES; i++)
+        if (at + i >= 0 && at + i < columns) x[i] = row[at + i];
+    return x;
+}
+
+static __attribute__((noinline)) void store_part(float *row, int64_t at, int64_t columns, vec x) {
+    for (int i = 0; i < LANES; i++)
+        if (at + i >= 0 && at + i < columns) row[at + i] = x[i];
+}
+
+/* Columns at ... at + 15; those beyond the ends are 0 unless `whole` says that there are none. */
+INLINE vec load(const float *row, int64_t at, int64_t columns, int whole) {
+    vec x;
+    if (!whole) return load_part(row, at, columns);
+    memcpy(&x, row + at, sizeof x);
+    return x;
+}
+
+INLINE void store(float *row, int64_t at, int64_t columns, int whole, vec x) {
+    if (!whole) store_part(row, at, columns, x);
+    else memcpy(row + at, &x, sizeof x);
+}
+
+INLINE vec log2_of(vec x) { /* normal numbers above 0; 2^e m with m in sqrt(.5) ... sqrt(2) */
+    ints bits = (ints)x, e = (bits - 0x3f3504f3) >> 23;
+    vec t = (vec)(bits - (e << 23)) - 1.0f, z = t * t;
+    vec p = all(7.0376836292e-2f); /* of Cephes' logf (Moshier) */
+    p = p * t - 1.1514610310e-1f;
+    p = p * t + 1.1676998740e-1f;
+    p = p * t - 1.2420140846e-1f;
+    p = p * t + 1.4249322787e-1f;
+    p = p * t - 1.6668057665e-1f;
+    p = p * t + 2.0000714765e-1f;
+    p = p * t - 2.4999993993e-1f;
+    p = p * t + 3.3333331174e-1f;
+    return __builtin_convertvector(e, vec) + (t + (p * t * z - 0.5f * z)) * 1.44269504088896f;
+}
+
+INLINE vec exp2_of(vec x) {
+    x = larger(x, all(-126.0f));
+    x = pick(x < 126.0f, x, all(126.0f));
+    vec whole = x + 12582912.0f; /* 1.5 * 2^23: rounds to an integer */
+    ints e = (ints)whole - 0x4b400000;
+    vec t = (x - (whole - 12582912.0f)) * 0.693147180559945f;
+    vec p = all(1.9875691500e-4f); /* of Cephes' expf (Moshier) */
+    p = p * t + 1.3981999507e-3f;
+    p = p * t + 8.3334519073e-3f;
+    p = p * t + 4.1665795894e-2f;
+    p = p * t + 1.6666665459e-1f;
+    p = p * t + 5.0000001201e-1f;
+    return (p * t * t + t + 1.0f) * (vec)((e + 127) << 23);
+}
+
+/* Scores of each token's keys -> weights, in place. Newton's method on the norm ||x||_m with
+   m = 1 / (alpha - 1), as in siamese_news.sparsity.entmax. */
+INLINE void weigh(vec *z, const int keys, float alpha) {
+    vec top = z[0], mass = {}, slope[KEYS], change = {};
+    for (int k = 1; k < keys; k++) top = larger(z[k], top);
+    if (alpha == 1.0f)
+        for (int k = 0; k < keys; k++) {
+            vec e = exp2_of((z[k] - top) * 1.44269504088896f);
+            z[k] = pick(z[k] > NO_KEY / 2, e, all(0));
+            mass += z[k];
+        }
+    else {
+        float beta = alpha - 1, power = 1 / beta - 1;
+        for (int k = 0; k < keys; k++) z[k] = larger(1 + beta * (z[k] - top), all(-1e20f));
+        for (int step = 0; step < MAX_STEPS; step++) {
+            vec slopes = {};
+            mass = all(0);
+            for (int k = 0; k < keys; k++) {
+                vec x = larger(z[k], all(1e-30f));
+                slope[k] = pick(z[k] > 0, exp2_of(log2_of(x) * power), all(0));
+                slopes += slope[k];
+                mass += slope[k] * x;
+            }
+            mass = larger(mass, all(1));
+            /* expm1(-beta log(mass)): a series near 0, where exp loses digits */
+            vec l = log2_of(mass) * (-beta * 0.693147180559945f);
+            vec near = l * (1 + l * (0.5f + l * (0.166666667f + l * 0.0416666667f)));
+            vec far = exp2_of(l * 1.44269504088896f) - 1;
+            change = pick(l > -0.1f, near, far) * mass / larger(slopes, all(1));
+            for (int k = 0; k < keys; k++) z[k] += change;
+            float furthest = 0;
+            for (int i = 0; i < LANES; i++) furthest = change[i] < furthest ? change[i] : furthest;
+            if (!(furthest < -1e-5f)) break; /* convergence is quadratic: 1e-7 is left */
+        }
+        mass = all(0);
+        for (int k = 0; k < keys; k++) {
+            vec x = larger(z[k] - change, all(1e-30f));
+            vec p = larger(slope[k] * (x + change * (1 / beta)), all(0));
+            z[k] = pick(z[k] > 0, p, all(0));
+            mass += z[k];
+        }
+    }
+    mass = 1 / larger(mass, all(1e-30f));
+    for (int k = 0; k < keys; k++) z[k] *= mass;
+}
+
+typedef struct {
+    int64_t token, text, head, count; /* lanes in use */
+    int whole;                        /* whether no load leaves its matrix */
+} Place;
+
+/* The products of a matrix with the keys, or with the values, of 16 tokens: (keys,). */
+INLINE void products(const Ring *r, const Place *at, const int radius, const int own, Matrix states,
+                     Matrix sides, Matrix owns, Matrix relays, vec *z) {
+    const int side = 2 * radius + 1;
+    for (int k = 0; k < side + own + 1; k++) z[k] = all(0);
+    for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
+        vec q = load(states.data + d * states.step, at->token - states.shift, states.columns,
+                     at->whole);
+        const float *row = sides.data + d * sides.step;
+        int64_t column = at->token - radius - sides.shift;
+        for (int k = 0; k < side; k++)
+            z[k] += q * load(row, column + k, sides.columns, at->whole);
+        if (own)
+            z[side] += q * load(owns.data + d * owns.step, at->token - owns.shift, owns.columns,
+                                at->whole);
+        z[side + own] += q * relays.data[d * relays.step + at->text - relays.shift];
+    }
+}
+
+/* Values, or keys, summed by weights of the keys; the transpose of `products`. */
+INLINE void mix(const Ring *r, const Place *at, const int radius, const int own, const vec *z,
+                Matrix sides, Matrix owns, Matrix relays, Matrix out) {
+    const int side = 2 * radius + 1;
+    for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
+        vec sum = z[side + own] * relays.data[d * relays.step + at->text - relays.shift];
+        const float *row = sides.data + d * sides.step;
+        int64_t column = at->token - radius - sides.shift;
+        for (int k = 0; k < side; k++)
+            sum += z[k] * load(row, column + k, sides.columns, at->whole);
+        if (own)
+            sum += z[side] * load(owns.data + d * owns.step, at->token - owns.shift, owns.columns,
+                                  at->whole);
+        float *to = out.data + d * out.step;
+        store(to, at->token - out.shift, at->token - out.shift + at->count, at->whole, sum);
+    }
+}
+
+/* The gradients of own keys or values and of the relay's, which no two tokens share or all do. */
+INLINE void scatter(const Ring *r, const Place *at, const int radius, const int own, const vec *z,
+                    Matrix states, Matrix owns, Matrix relays) {
+    const int side = 2 * radius + 1;
+    for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
+        vec q = load(states.data + d * states.step, at->token - states.shift, states.columns,
+                     at->whole);
+        if (own)
+            store(owns.data + d * owns.step, at->token - owns.shift,
+                  at->token - owns.shift + at->count, at->whole, q * z[side]);
+        relays.data[d * relays.step + at->text - relays.shift] += total(q * z[side + own]);
+    }
+}
+
+/* The gradient of the keys or values at 16 tokens: of each token that has them as a key, the state
+   times its weight (keys, tokens). Weights are 0 across the ends of a text. */
+INLINE void gather(const Ring *r, const Place *at, const int radius, const float *weights,
+                   Matrix states, Matrix out) {
+    int64_t tokens = r->stop - r->start;
+    for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
+        vec sum = {};
+        for (int k = 0; k < 2 * radius + 1; k++) {
+            int64_t from = at->token + radius - k;
+            sum += load(weights + k * tokens, from - r->start, tokens, at->whole) *
+                   load(states.data + d * states.step, from - states.shift, states.columns,
+                        at->whole);
+        }
+        store(out.data + d * out.step, at->token - out.shift, at->token - out.shift + at->count,
+              at->whole, sum);
+    }
+}
+
+/* Lanes that are no token of this text have weight 0 everywhere. */
+INLINE void attend(const Ring *r, const Place *at, const int radius, const int own) {
+    const int side = 2 * radius + 1, keys = side + own + 1;
+    int64_t begin = at->text * r->length, end = begin + r->length;
+    vec z[KEYS];
+    products(r, at, radius, own, r->query, r->key, r->own_key, r->relay_key, z);
+    vec broken = {}; /* NaN where a score is NaN or infinite: comparisons would hide it */
+    for (int k = 0; k < keys; k++) {
+        z[k] *= r->scale;
+        int64_t first = at->token + (k < side ? k - radius : 0);
+        for (int i = 0; k < keys - 1 && i < LANES; i++)
+            if (first + i < begin || first + i >= end || !r->mask[first + i]) z[k][i] = NO_KEY;
+        broken += z[k] * 0;
+    }
+    weigh(z, keys, r->alphas[at->head]);
+    z[keys - 1] += broken;
+    int64_t tokens = r->stop - r->start;
+    if (r->weights)
+        for (int k = 0; k < keys; k++)
+            memcpy(r->weights + (at->head * keys + k) * tokens + at->token - r->start, &z[k],
+                   at->count * sizeof(float));
+    mix(r, at, radius, own, z, r->value, r->own_value, r->relay_value, r->out);
+}
+
+/* Correia et al. (2019), Proposition 1, between the two products. */
+INLINE void attend_back(const Ring *r, const Place *at, const int radius, const int own) {
+    const int keys = 2 * radius + 1 + own + 1;
+    int64_t tokens = r->stop - r->start, first = at->head * keys * tokens + at->token - r->start;
+    float beta = r->alphas[at->head] - 1;
+    vec w[KEYS], z[KEYS], slope[KEYS], slopes = {}, mean = {}, by_alpha = {};
+    products(r, at, radius, own, r->grad, r->value, r->own_value, r->relay_value, z);
+    for (int k = 0; k < keys; k++) {
+        w[k] = all(0);
+        memcpy(&w[k], r->weights + first + k * tokens, at->count * sizeof(float));
+        vec logs = log2_of(larger(w[k], all(1e-30f)));
+        slope[k] = pick(w[k] > 0, exp2_of(logs * (1 - beta)), all(0));
+        slopes += slope[k];
+        mean += slope[k] * z[k];
+    }
+    mean /= larger(slopes, all(1e-30f));
+    scatter(r, at, radius, own, w, r->grad, r->d_own_value, r->d_relay_value);
+    for (int k = 0; k < keys; k++) {
+        vec logs = log2_of(larger(w[k], all(1e-30f)));
+        by_alpha += (1 - beta * 0.693147180559945f * logs) * w[k] * (z[k] - mean);
+        z[k] = slope[k] * (z[k] - mean) * r->scale;
+        memcpy(r->d_scores + first + k * tokens, &z[k], at->count * sizeof(float));
+    }
+    if (r->d_alphas) r->d_alphas[at->head] += total(by_alpha) / (beta * beta);
+    mix(r, at, radius, own, z, r->key, r->own_key, r->relay_key, r->d_query);
+    scatter(r, at, radius, own, z, r->query, r->d_own_key, r->d_relay_key);
+}
+
+/* Once the scores of all tokens have their gradient. */
+INLINE void neighbors_back(const Ring *r, const Place *at, const int radius, const int own) {
+    int64_t first = at->head * (2 * radius + 1 + own + 1) * (r->stop - r->start);
+    gather(r, at, radius, r->d_scores + first, r->query, r->d_key);
+    gather(r, at, radius, r->weights + first, r->grad, r->d_value);
+}
+
+INLINE int inside(Matrix m, int64_t first, int64_t stop) {
+    return !m.data || (first >= m.shift && stop <= m.shift + m.columns);
+}
+
+typedef void Step(const Ring *, const Place *, const int, const int);
+
+/* A step for 16 tokens after the other, of heads first ... last - 1. */
+INLINE void each(const Ring *r, int64_t first, int64_t last, const int radius, const int own,
+                 Step step) {
+    Place at;
+    for (at.head = first; at.head < last; at.head++)
+        for (at.text = r->start / r->length; at.text * r->length < r->stop; at.text++) {
+            int64_t begin = at.text * r->length, end = begin + r->length;
+            end = end < r->stop ? end : r->stop;
+            for (at.token = begin > r->start ? begin : r->start; at.token < end;
+                 at.token += LANES) {
+                int64_t left = end - at.token, stop = at.token + LANES + radius;
+                at.count = left < LANES ? left : LANES;
+                /* A constant for the compiler, which then leaves the checks out. */
+                if (at.count == LANES && inside(r->key, at.token - radius, stop) &&
+                    inside(r->query, at.token, stop - radius)) {
+                    at.whole = 1;
+                    step(r, &at, radius, own);
+                } else {
+                    at.whole = 0;
+                    step(r, &at, radius, own);
+                }
+            }
+        }
+}
+
+INLINE void back(const Ring *r, int64_t first, int64_t last, const int radius, const int own) {
+    each(r, first, last, radius, own, attend_back);
+    each(r, first, last, radius, own, neighbors_back);
+}
+
+/* Constants here make loops that the compiler unrolls. */
+#define FOR_RADIUS(do)                     \
+    int own = r->own_key.data != 0;        \
+    int radius = (int)r->radius;           \
+    if (radius == 2 && own) do(2, 1);      \
+    else if (radius == 2) do(2, 0);        \
+    else if (own) do(radius, 1);           \
+    else do(radius, 0);
+
+#define FORWARD(radius, own) each(r, first, last, radius, own, attend)
+#define BACKWARD(radius, own) back(r, first, last, radius, own)
+
+/* Heads first ... last - 1. `backward` is for all tokens of all texts at once. */
+void forward(const Ring *r, int64_t first, int64_t last) { FOR_RADIUS(FORWARD) }
+void backward(const Ring *r, int64_t first, int64_t last) { FOR_RADIUS(BACKWARD) }
