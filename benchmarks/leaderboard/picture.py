@@ -3,6 +3,7 @@
 ``python -m benchmarks.leaderboard.picture``
 """
 
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,9 +18,9 @@ PLACES = {
     "right": ((9, -4), "left"),
 }
 ROWS: dict[str, tuple[str, str, str]] = {
-    "**shipped model**": ("the model that ships", OURS, "above"),
+    "**shipped model**": ("the model that ships", OURS, "right"),
     "words of the shipped model + mpnet (`--model`)": ("its words + mpnet", OURS, "left"),
-    "words of the shipped model + MiniLM (`--model`)": ("its words + MiniLM", OURS, "right"),
+    "words of the shipped model + MiniLM (`--model`)": ("its words + MiniLM", OURS, "above"),
     ".3 mpnet + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 mpnet", PEER, "left"),
     ".3 MiniLM + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 MiniLM", PEER, "right"),
     "TF-IDF, background IDF, + score of the first 100 words": ("TF-IDF + lead", PEER, "above"),
@@ -28,11 +29,19 @@ ROWS: dict[str, tuple[str, str, str]] = {
     "all-mpnet-base-v2, first 150 words": ("mpnet", PEER, "left"),
     "all-MiniLM-L6-v2, first 150 words": ("MiniLM", PEER, "right"),
     "AST, our training": ("AST, our training", PAPER, "above"),
-    "AST, projected heads, the paper's training": ("AST, the paper's training", PAPER, "above"),
+    "AST, projected heads, the paper's training": ("AST, the paper's training", PAPER, "below"),
     "Bi-GRU, the paper's training": ("Bi-GRU", PAPER, "above"),
     "mean GloVe": ("mean of GloVe", PAPER, "above"),
 }
 """The leaderboard's row -> its label, color, and where the label goes."""
+COLUMNS = (
+    "usatoday-cnn MAP",
+    "signal1m MAP",
+    "crisislex-boston AP",
+    "crisislex-boston one seed (lowest)",
+    "events-dev MAP",
+    "politifact-dev MAP",
+)
 
 
 def table_of(text: str, heading: str) -> dict[str, dict[str, str]]:
@@ -47,12 +56,16 @@ def table_of(text: str, heading: str) -> dict[str, dict[str, str]]:
     return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
 
 
+def mean_of(row: Mapping[str, str]) -> float:
+    """The mean over the columns for which every row that is drawn has a figure."""
+    return statistics.mean(float(row[column].split()[0]) for column in COLUMNS)
+
+
 def points(text: str) -> dict[str, tuple[float, float]]:
     """Posts per second and mean quality of the rows that are drawn."""
     board, speeds = table_of(text, "# Leaderboard"), table_of(text, "\n## signal1m")
     return {
-        row: (float(speeds[row]["posts/s"].replace(",", "")), float(board[row]["mean"]))
-        for row in ROWS
+        row: (float(speeds[row]["posts/s"].replace(",", "")), mean_of(board[row])) for row in ROWS
     }
 
 
@@ -72,7 +85,7 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
             (speed, quality), (offset, align) = found[row], PLACES[place]
             axes.plot(speed, quality, "o", color=color, markersize=9 if color == OURS else 7)
             axes.annotate(
-                f"{label} .{round(quality * 1000):03d}",
+                f"{label} {quality:.3f}".replace(" 0.", " ."),
                 (speed, quality),
                 offset,
                 textcoords="offset points",
@@ -84,7 +97,7 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
         axes.set_xlim(1.5, 200_000)
         axes.set_ylim(0.08, 0.88)
         axes.set_xlabel("posts per second on one core (92 articles at once)")
-        axes.set_ylabel("mean average precision over seven test columns")
+        axes.set_ylabel("mean average precision over six test columns")
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="#e3e6e8", linewidth=0.7)
         axes.set_axisbelow(True)

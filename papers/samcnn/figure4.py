@@ -173,11 +173,10 @@ EXHIBIT = Exhibit(
     key="4",
     title="Fig. 4: the hidden layer o",
     remark=(
-        f"The topic is the paper's, {BEST}, where the results were made for it; saved results may "
-        "be of the topic where our PAtt gains most over QL (Fig. 3). The rankers are those of the "
-        "first seed. o is the output of the head's hidden layer after its ReLU, section 2.3; "
-        "t-SNE with perplexity 30, from PCA, seed 0. Distances between groups in such a picture "
-        "mean nothing, so a count of neighbours stands beside it."
+        f"The topic is the paper's, {BEST}. The rankers are those of the first seed. o is the "
+        "output of the head's hidden layer after its ReLU, section 2.3; t-SNE with perplexity 30, "
+        "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the remark "
+        "counts neighbours."
     ),
     published=Published(
         f"{PAPER}, Fig. 4",
