@@ -75,15 +75,15 @@ EXHIBIT = Exhibit(
     paper="samcnn",
     kind="table",
     key="own_vectors",
-    title="Vectors of the posts themselves",
+    title="Other word vectors",
     remark=(
         "As QAtt and PAtt in Table 3, in everything but the vectors: GloVe's 100 dimensions are "
         "followed by 100 that FastText learns from the posts, with n-grams of characters for rare "
         "words. It reads the posts of all years, texts without a judgement. As chosen (on held-out "
-        "topics of the 2013 fold): words without a vector as long as the others, the mean and "
-        "three principal components removed, two epochs; PAtt with the vectors of the posts, QAtt "
-        "without them and selected every .135 epochs. All of it brings both nearer to the printed "
-        "figures and not up to them."
+        "topics of the 2013 fold, which the other folds test): words without a vector as long as "
+        "the others, the mean and three principal components removed, two epochs; PAtt with the "
+        "vectors of the posts, QAtt without them and selected every .135 epochs. All of "
+        "it brings both nearer to the printed figures and not up to them."
     ),
     published=Published(
         f"{PAPER}, Table 3",

@@ -248,7 +248,7 @@ def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, l
         results.append([updated[mask], *torch.autograd.grad(loss, wanted)])
         with monkeypatch.context() as patch, torch.no_grad():
             patch.setattr(ring_module, "TILE", 16)
-            tiled = ring(*(part.to(kind) for part in (nodes,)), mask, inputs[1], embeddings)
+            tiled = ring(inputs[0], mask, inputs[1], embeddings)
         torch.testing.assert_close(tiled[mask], updated[mask], rtol=0, atol=2e-6)
     for one, other in zip(*results, strict=True):
         error = (one - other).abs().max() if one.numel() else torch.tensor(0.0)
@@ -268,6 +268,23 @@ def test_the_compiled_loop_is_the_same_with_more_threads(monkeypatch):
         results.append([updated, *torch.autograd.grad(updated.square().sum(), ring.parameters())])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("head_dim", [1, 2])
+def test_the_compiled_loop_takes_any_strides_and_default_dtype(monkeypatch, head_dim):
+    ring = make(RingAttention, radius=2, head_dim=head_dim, sparsity=Softmax).float()
+    nodes, relay = torch.randn(6, 1, 18).permute(1, 2, 0), torch.randn(6, 1).t()
+    mask = torch.rand(1, 36)[:, ::2] > 0.3
+    results = []
+    torch.set_default_dtype(torch.float64)
+    try:
+        results.append(ring(nodes, mask, relay))
+        monkeypatch.setattr(ring_module, "library", lambda: (None, "off"))
+        results.append(ring(nodes, mask, relay))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(*(one[mask] for one in results), rtol=0, atol=1e-6)
 
 
 @needs_compiler

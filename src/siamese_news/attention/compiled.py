@@ -2,7 +2,8 @@
 
 Where a C compiler is found, the loop is compiled once for this processor, in some seconds, and
 kept in the cache. It reads and writes the memory once, where the expressions of
-`siamese_news.attention.ring` do so for every step of the solver.
+`siamese_news.attention.ring` do so for every step of the solver. (`torch.utils.cpp_extension` would
+need ninja and a C++ compiler for it.)
 
 Shape letters: H heads, K keys of a query, M tokens of all texts, T tokens of a tile, B texts.
 """
@@ -121,27 +122,13 @@ class Tile:
     scale: float
 
 
-def attend(tile: Tile, mask: Tensor, alphas: Tensor, *states: Tensor | None) -> Tensor:
-    """Mix the values of a tile: (H, head_dim, T).
-
-    With a gradient the tile has to be all tokens of all texts.
-
-    Args:
-        tile: which tokens.
-        mask: (M,) bool, contiguous.
-        alphas: (H,), 1 for softmax.
-        *states: query (H, head_dim, T); keys and values of the tokens with a halo; own keys and
-            values, or None twice; the relays' keys and values (H, head_dim, B). All float32.
-    """
-    return _Ring.apply(tile, mask, alphas, *states)
-
-
 class _Matrix(ctypes.Structure):
     """As in ``ring.c``."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("step", "shift", "columns")),
+        ("shift", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
     ]
 
 
@@ -175,7 +162,7 @@ def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:
     if states is None:
         return _Matrix()
-    return _Matrix(states.data_ptr(), states.stride(1), shift, states.shape[-1])
+    return _Matrix(states.data_ptr(), shift, states.shape[-1])
 
 
 @functools.lru_cache(maxsize=1)
@@ -199,13 +186,24 @@ def _run(name: str, arguments: _Arguments) -> None:
         list(_pool(os.getpid(), threads).map(each, ends[:-1], ends[1:]))
 
 
-class _Ring(torch.autograd.Function):
-    """Scores, weights and mixing, and the gradient of every state and of alpha."""
+class RingLoop(torch.autograd.Function):
+    """The values of a tile, mixed, (H, head_dim, T), and the gradient of every state and of alpha.
+
+    With a gradient the tile has to be all tokens of all texts.
+
+    Args:
+        tile: which tokens.
+        mask: (M,) bool.
+        alphas: (H,), 1 for softmax.
+        *given: query (H, head_dim, T); keys and values of the tokens with a halo; own keys and
+            values, or None twice; the relays' keys and values (H, head_dim, B). All float32.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, tile: Tile, mask: Tensor, alphas: Tensor, *given: Tensor | None
     ) -> Tensor:
+        """See the class."""
         states = [None if one is None else one.contiguous() for one in given]
         query = states[0]
         assert query is not None
@@ -213,7 +211,7 @@ class _Ring(torch.autograd.Function):
         heads, size, tokens = query.shape
         keys = 2 * tile.radius + 2 + (states[3] is not None)
         weights = query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
-        alphas = alphas.contiguous()
+        mask, alphas = mask.contiguous(), alphas.float().contiguous()
         arguments = _Arguments(
             *(heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale),
             *(alphas.data_ptr(), mask.data_ptr()),
@@ -229,6 +227,7 @@ class _Ring(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of alpha and of the states that were given."""
         mask, alphas, weights, *states = ctx.saved_tensors
         tile, grad = ctx.tile, grads[0].contiguous()
         heads, size, _ = grad.shape

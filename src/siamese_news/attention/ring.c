@@ -17,10 +17,10 @@
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
 
-/* A matrix (heads * size, columns): its rows are `step` apart, token i is column i - shift. */
+/* A contiguous matrix (heads * size, columns), whose column i - shift is token i. */
 typedef struct {
     float *data;
-    int64_t step, shift, columns;
+    int64_t shift, columns;
 } Matrix;
 
 typedef struct {
@@ -162,16 +162,16 @@ INLINE void products(const Ring *r, const Place *at, const int radius, const int
     const int side = 2 * radius + 1;
     for (int k = 0; k < side + own + 1; k++) z[k] = all(0);
     for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
-        vec q = load(states.data + d * states.step, at->token - states.shift, states.columns,
+        vec q = load(states.data + d * states.columns, at->token - states.shift, states.columns,
                      at->whole);
-        const float *row = sides.data + d * sides.step;
+        const float *row = sides.data + d * sides.columns;
         int64_t column = at->token - radius - sides.shift;
         for (int k = 0; k < side; k++)
             z[k] += q * load(row, column + k, sides.columns, at->whole);
         if (own)
-            z[side] += q * load(owns.data + d * owns.step, at->token - owns.shift, owns.columns,
+            z[side] += q * load(owns.data + d * owns.columns, at->token - owns.shift, owns.columns,
                                 at->whole);
-        z[side + own] += q * relays.data[d * relays.step + at->text - relays.shift];
+        z[side + own] += q * relays.data[d * relays.columns + at->text - relays.shift];
     }
 }
 
@@ -180,15 +180,15 @@ INLINE void mix(const Ring *r, const Place *at, const int radius, const int own,
                 Matrix sides, Matrix owns, Matrix relays, Matrix out) {
     const int side = 2 * radius + 1;
     for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
-        vec sum = z[side + own] * relays.data[d * relays.step + at->text - relays.shift];
-        const float *row = sides.data + d * sides.step;
+        vec sum = z[side + own] * relays.data[d * relays.columns + at->text - relays.shift];
+        const float *row = sides.data + d * sides.columns;
         int64_t column = at->token - radius - sides.shift;
         for (int k = 0; k < side; k++)
             sum += z[k] * load(row, column + k, sides.columns, at->whole);
         if (own)
-            sum += z[side] * load(owns.data + d * owns.step, at->token - owns.shift, owns.columns,
+            sum += z[side] * load(owns.data + d * owns.columns, at->token - owns.shift, owns.columns,
                                   at->whole);
-        float *to = out.data + d * out.step;
+        float *to = out.data + d * out.columns;
         store(to, at->token - out.shift, at->token - out.shift + at->count, at->whole, sum);
     }
 }
@@ -198,12 +198,12 @@ INLINE void scatter(const Ring *r, const Place *at, const int radius, const int 
                     Matrix states, Matrix owns, Matrix relays) {
     const int side = 2 * radius + 1;
     for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
-        vec q = load(states.data + d * states.step, at->token - states.shift, states.columns,
+        vec q = load(states.data + d * states.columns, at->token - states.shift, states.columns,
                      at->whole);
         if (own)
-            store(owns.data + d * owns.step, at->token - owns.shift,
+            store(owns.data + d * owns.columns, at->token - owns.shift,
                   at->token - owns.shift + at->count, at->whole, q * z[side]);
-        relays.data[d * relays.step + at->text - relays.shift] += total(q * z[side + own]);
+        relays.data[d * relays.columns + at->text - relays.shift] += total(q * z[side + own]);
     }
 }
 
@@ -217,10 +217,10 @@ INLINE void gather(const Ring *r, const Place *at, const int radius, const float
         for (int k = 0; k < 2 * radius + 1; k++) {
             int64_t from = at->token + radius - k;
             sum += load(weights + k * tokens, from - r->start, tokens, at->whole) *
-                   load(states.data + d * states.step, from - states.shift, states.columns,
+                   load(states.data + d * states.columns, from - states.shift, states.columns,
                         at->whole);
         }
-        store(out.data + d * out.step, at->token - out.shift, at->token - out.shift + at->count,
+        store(out.data + d * out.columns, at->token - out.shift, at->token - out.shift + at->count,
               at->whole, sum);
     }
 }

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention.base import Attention
-from siamese_news.attention.compiled import MAX_KEYS, Tile, attend, head_alphas, library
-from siamese_news.attention.word_projections import Columns, repeated, tiles
+from siamese_news.attention.compiled import MAX_KEYS, RingLoop, Tile, head_alphas, library
+from siamese_news.attention.word_projections import Columns, projected, repeated, tiles
 
 Places = tuple[tuple[int, int | None], ...]
 
@@ -264,7 +264,7 @@ class RingAttention(Attention):
                 own = [None, None] if embeddings is None else sources[-1]
                 begins = first if len(sources) == 1 else tile.start
                 where = Tile(self.radius, length, tile.start, tile.stop, first, begins, self.scale)
-                mixed = attend(where, real, alphas, query, *sources[0], *own, *relays)
+                mixed = RingLoop.apply(where, real, alphas, query, *sources[0], *own, *relays)
             else:
                 assert bias is not None
                 middle = tile.start - first
@@ -279,9 +279,7 @@ class RingAttention(Attention):
             joined = mixed.flatten(0, 1)
             to = None if whole or mixed.dtype != updated.dtype else updated[:, tile]
             if self.output is not None:
-                joined = torch.mm(self.output.weight, joined, out=to)
-                if self.output.bias is not None:
-                    joined = joined.add_(self.output.bias[:, None])
+                joined = projected(self.output, joined, to)
             if whole:
                 updated = joined
             elif to is None or self.output is None:

@@ -10,7 +10,14 @@ Shape letters: B texts, S tokens, E size of a state, U distinct words, M = B * S
 import math
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor, nn
+
+
+def projected(linear: nn.Linear, states: Tensor, out: Tensor | None = None) -> Tensor:
+    """The projection of each column: (E, M) -> (out, M), written to `out` if that is given."""
+    result = torch.mm(linear.weight, states, out=out)
+    return result if linear.bias is None else result.add_(linear.bias[:, None])
 
 
 class Columns:
@@ -29,8 +36,7 @@ class Columns:
 
     def through(self, linear: nn.Linear) -> Tensor:
         """The projection of each column: (out, M)."""
-        projected = linear.weight @ self.states
-        return projected if linear.bias is None else projected.add_(linear.bias[:, None])
+        return projected(linear, self.states)
 
 
 class Words:
