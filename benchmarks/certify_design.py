@@ -45,12 +45,15 @@ def first_before(scores, budget) -> int:
 _BEFORE = ("before", 0.0, 0.0, first_before, "1.02")
 _NOW = ("now", design._FOUND, design._FOUND_LESS, lambda scores, budget: first_set(budget), "1.02")
 _OTHERS = [
-    ("none to be found", 0.0, 0.0, *_NOW[3:]), ("1 m - 1.5 sqrt m", 1.0, 1.5, *_NOW[3:]),
-    ("2 m - 4 sqrt m", 2.0, 4.0, *_NOW[3:]), ("3 m - 5 sqrt m", 3.0, 5.0, *_NOW[3:]),
+    ("none to be found", 0.0, 0.0, *_NOW[3:]),
+    ("1 m - 1.5 sqrt m", 1.0, 1.5, *_NOW[3:]),
+    ("2 m - 4 sqrt m", 2.0, 4.0, *_NOW[3:]),
+    ("3 m - 5 sqrt m", 3.0, 5.0, *_NOW[3:]),
     ("first 100", *_NOW[1:3], lambda scores, budget: 100, "1.02"),
     ("first 200", *_NOW[1:3], lambda scores, budget: 200, "1.02"),
-    ("first as before", *_NOW[1:3], first_before, "1.02"), ("ratio 1.1", *_NOW[1:4], "1.1"),
-]  # fmt: skip
+    ("first as before", *_NOW[1:3], first_before, "1.02"),
+    ("ratio 1.1", *_NOW[1:4], "1.1"),
+]
 
 
 def pools(run: Path) -> list[LabelledPool]:

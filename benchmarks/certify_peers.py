@@ -60,9 +60,13 @@ def bargain(pool, target, region, budget, generator):
 
     seed = int(generator.integers(2**31))
     peer = BARGAIN_P(
-        Scores(verbose=False), Truth(verbose=False), delta=_ERROR, target=float(target),
-        budget=budget, seed=seed,
-    )  # fmt: skip
+        Scores(verbose=False),
+        Truth(verbose=False),
+        delta=_ERROR,
+        target=float(target),
+        budget=budget,
+        seed=seed,
+    )
     return np.array(peer.process(np.arange(region)), np.int64)
 
 
@@ -77,9 +81,13 @@ def mapie(pool, target, region, budget, generator):
     drawn = generator.choice(region, min(budget, region), replace=False)
     thresholds = np.linspace(2 / 3, 0.001, 100)
     peer = BinaryClassificationController(
-        chance, "precision", float(target), confidence_level=1 - _ERROR,
-        list_predict_params=thresholds, fwer_method="fixed_sequence",
-    )  # fmt: skip
+        chance,
+        "precision",
+        float(target),
+        confidence_level=1 - _ERROR,
+        list_predict_params=thresholds,
+        fwer_method="fixed_sequence",
+    )
     peer.calibrate(drawn[:, None], pool.relevant[drawn].astype(int))
     valid = np.asarray(peer.valid_predict_params, float).ravel()
     if not len(valid):
@@ -109,10 +117,15 @@ def main() -> None:
             region = min(len(pool.scores), int(_REGION * oracle))
             for name, peer in peers.items():
                 found = [
-                    peer(pool, target, region, options.budget,
-                         generator_of(options.seed, name, pool.name, precision, number))
+                    peer(
+                        pool,
+                        target,
+                        region,
+                        options.budget,
+                        generator_of(options.seed, name, pool.name, precision, number),
+                    )
                     for number in range(options.runs)
-                ]  # fmt: skip
+                ]
                 share = float(np.mean([len(posts) / oracle for posts in found]))
                 shares[name].append(share)
                 wrong = sum(

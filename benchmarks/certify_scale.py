@@ -36,8 +36,10 @@ def run(folder: Path, *arguments: str) -> None:
     with (folder / "log").open("w") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "siamese_news", *arguments],
-            cwd=folder, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
         _, status, used = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - started
     print(
@@ -66,9 +68,16 @@ def main() -> None:
         relevant = set(np.load(folder / "scored.npy")[: options.relevant].tolist())
         budget = ("--budget", "1000", "--at-least", "1000")
         run(
-            folder, "sample", "--results", "scored.parquet", "--precision", ".9", "--out",
-            "sheet.csv", *budget,
-        )  # fmt: skip
+            folder,
+            "sample",
+            "--results",
+            "scored.parquet",
+            "--precision",
+            ".9",
+            "--out",
+            "sheet.csv",
+            *budget,
+        )
         with (folder / "sheet.csv").open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream))
         for row in rows:

@@ -84,8 +84,11 @@ def walk(
         started = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "siamese_news", *map(str, arguments)],
-            cwd=folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         name = str(arguments[0])
         found.seconds.setdefault(name, []).append(time.perf_counter() - started)
         if done.returncode:
@@ -93,9 +96,17 @@ def walk(
         return done
 
     run(
-        "rank", "--articles", *articles, "--posts", *posts, "--one-story", "--scores-only",
-        *ranking, "--out", "scored.parquet",
-    )  # fmt: skip
+        "rank",
+        "--articles",
+        *articles,
+        "--posts",
+        *posts,
+        "--one-story",
+        "--scores-only",
+        *ranking,
+        "--out",
+        "scored.parquet",
+    )
     texts = [part for path in posts for part in ("--posts", path)]
     run("sample", "--results", "scored.parquet", *texts, *options, "--out", "sheet.csv")
     found.sheets.append(folder / "sheet.csv")
@@ -127,10 +138,19 @@ def main() -> None:
     relevant = relevant_posts(pool / "qrels" / f"{options.split}.tsv")
     with tempfile.TemporaryDirectory() as name:
         found = walk(
-            Path(name), [pool / "queries.jsonl.gz"], [pool / "corpus.jsonl.gz"], relevant,
-            "--precision", options.precision, "--budget", options.budget, "--seed", options.seed,
-            "--at-least", options.at_least,
-        )  # fmt: skip
+            Path(name),
+            [pool / "queries.jsonl.gz"],
+            [pool / "corpus.jsonl.gz"],
+            relevant,
+            "--precision",
+            options.precision,
+            "--budget",
+            options.budget,
+            "--seed",
+            options.seed,
+            "--at-least",
+            options.at_least,
+        )
         listed = Path(name) / "sheet.certificate.csv"
         rows = list(csv.DictReader(listed.open(encoding="utf-8"))) if listed.exists() else []
     print(found.said.strip())

@@ -69,8 +69,12 @@ def write_dumps(folder: Path, rows: list[dict[str, Any]]) -> None:
     with (folder / "bluesky.jsonl").open("w", encoding="utf-8") as out:
         for row in skeets:
             record = {"text": row["text"], "createdAt": row["created_at"], "langs": [row["lang"]]}
-            commit = {"operation": "create", "collection": "app.bsky.feed.post", "rkey": row["id"],
-                      "record": record}  # fmt: skip
+            commit = {
+                "operation": "create",
+                "collection": "app.bsky.feed.post",
+                "rkey": row["id"],
+                "record": record,
+            }
             event = {"did": row["author"], "time_us": 1, "kind": "commit", "commit": commit}
             out.write(json.dumps(event) + "\n")
     with (folder / "comments.csv").open("w", encoding="utf-8", newline="") as out:
@@ -120,13 +124,21 @@ def main() -> None:
             "10,000 posts, three articles as web pages, to a table": ([[*search, few]], 5.0),
             f"{arguments.posts:,} posts (twarc, Jetstream, CSV), three web pages, to a report": (
                 [
-                    [*search, folder / "dumps", "--one-story", "--top", 1000, "--map",
-                     "--out", matches],
+                    [
+                        *search,
+                        folder / "dumps",
+                        "--one-story",
+                        "--top",
+                        1000,
+                        "--map",
+                        "--out",
+                        matches,
+                    ],
                     ["report", "--results", matches, "--out", folder / "report.html"],
                 ],
                 None,
             ),
-        }  # fmt: skip
+        }
         for what, (commands, target) in runs.items():
             turns = [seconds(*commands) for _ in range(arguments.turns)]
             taken, used = (statistics.median(times) for times in zip(*turns, strict=True))

@@ -45,12 +45,15 @@ def make(folder: Path, count: int) -> None:
                 run = [chr(0x4E00 + int(2000 * chance.random() ** 2)) for _ in range(40)]
                 text, lang = "".join(run), "ja"
             yield {
-                "article": f"seed{rank % 3}", "rank": rank,
-                "score": round(0.6 - 0.59 * rank / count, 6), "post": str(10**18 + rank),
-                "text": text, "lang": lang,
+                "article": f"seed{rank % 3}",
+                "rank": rank,
+                "score": round(0.6 - 0.59 * rank / count, 6),
+                "post": str(10**18 + rank),
+                "text": text,
+                "lang": lang,
                 "created_at": f"2026-03-{1 + chance.randrange(30):02}T10:{rank % 60:02}:00Z",
                 "terms": words[:2],
-            }  # fmt: skip
+            }
 
     with (search / "results.parquet").open("wb") as stream:
         write_rows(stream, rows(), "parquet", columns=COLUMNS)
@@ -164,39 +167,48 @@ def main() -> None:
         page.ask("/posts")
         page.ask("/api/posts")
         rows.append(
-            ("first page and first posts of a server started anew",
-             f"{1000 * (time.perf_counter() - start):.0f} ms")
-        )  # fmt: skip
+            (
+                "first page and first posts of a server started anew",
+                f"{1000 * (time.perf_counter() - start):.0f} ms",
+            )
+        )
         for name, query in (
             ("scrolling: 50 posts from rank 500,000 on", "after=500000"),
             ("language", "lang=de"),
             ("a week", "start=2026-03-08&end=2026-03-14"),
-            ("article, language, a week, above a threshold",
-             "seed=seed1&lang=en&start=2026-03-08&end=2026-03-14&least=0.2"),
+            (
+                "article, language, a week, above a threshold",
+                "seed=seed1&lang=en&start=2026-03-08&end=2026-03-14&least=0.2",
+            ),
             ("a word that a third of the posts have", "words=storm"),
             ("a rare word", "words=w12345"),
             ("two words and a language", "words=storm+wall&lang=es"),
             ("a word, without another and without a language", "words=rescue+-night&lang=!de"),
             ("two characters of Japanese", f"words={quote(chr(0x4E00) + chr(0x4E01))}"),
             ("three characters of Japanese", f"words={quote(chr(0x4E00) * 2 + chr(0x4E02))}"),
-        ):  # fmt: skip
+        ):
             begun = page.cpu()
             first, _ = timed(page, f"/api/posts?{query}", 0)
             counted, _ = timed(page, f"/api/count?{query}", 0)
             new = page.cpu() - begun
             _, again = timed(page, f"/api/posts?{query}")
             rows.append(
-                (name, f"{first:.0f} ms, its count {counted:.0f} ms (both {1000 * new:.0f} ms of "
-                 f"the server's CPU), again {again:.0f} ms")
-            )  # fmt: skip
+                (
+                    name,
+                    f"{first:.0f} ms, its count {counted:.0f} ms (both {1000 * new:.0f} ms of "
+                    f"the server's CPU), again {again:.0f} ms",
+                )
+            )
         before = page.cpu()
         count, seconds = label(page, options.labels, options.seconds, options.posts)
         written = (folder / "labels.jsonl").read_bytes().count(b"\n")
         rows.append(
-            (f"labels from four tabs, {options.labels} a second asked for",
-             f"{count / seconds:.0f} a second; {count:,} confirmed, {written:,} on the disk; "
-             f"{1000 * (page.cpu() - before) / count:.2f} ms of the server's CPU each")
-        )  # fmt: skip
+            (
+                f"labels from four tabs, {options.labels} a second asked for",
+                f"{count / seconds:.0f} a second; {count:,} confirmed, {written:,} on the disk; "
+                f"{1000 * (page.cpu() - before) / count:.2f} ms of the server's CPU each",
+            )
+        )
         rows.append(("most memory of the server", f"{page.memory()} MB"))
     finally:
         page.process.kill()

@@ -41,10 +41,7 @@ def _foreign(language: str) -> str:
 
 
 def labelled_pool(
-    figure: str,
-    collection: Collection,
-    split: str,
-    by_language: Callable[[str], str] | None = None,
+    figure: str, collection: Collection, split: str, by_language: Callable[[str], str] | None = None
 ) -> Pool:
     """Every article of a split against all posts of the collection.
 

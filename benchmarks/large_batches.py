@@ -46,9 +46,11 @@ def batch(pairs: int) -> dict[str, torch.Tensor]:
     draw, labels = torch.Generator().manual_seed(0), torch.arange(pairs)
     ids = partial(torch.randint, 2, len(WORDS), generator=draw)
     return {
-        "article_ids": ids((pairs, 500)), "post_ids": ids((pairs, 20)),
-        "article_labels": labels, "post_labels": labels.clone(),
-    }  # fmt: skip
+        "article_ids": ids((pairs, 500)),
+        "post_ids": ids((pairs, 20)),
+        "article_labels": labels,
+        "post_labels": labels.clone(),
+    }
 
 
 def main() -> None:

@@ -78,9 +78,13 @@ def questions() -> Iterator[tuple[str, str, list[str], dict[str, str], set[str]]
         texts = {post.id: post.text for post in source.posts.values()}
         generator = np.random.default_rng(0)
         names = sorted(qrels)
-        seeds = [[one] for one in names] if split == "dev" else [
-            generator.choice(names, FACT_CHECKS, replace=False).tolist() for _ in range(DRAWS)
-        ]  # fmt: skip
+        seeds = (
+            [[one] for one in names]
+            if split == "dev"
+            else [
+                generator.choice(names, FACT_CHECKS, replace=False).tolist() for _ in range(DRAWS)
+            ]
+        )
         for number, asked in enumerate(seeds):
             known = {post for one in asked for post, grade in qrels[one].items() if grade > 0}
             called = asked[0] if len(asked) == 1 else f"draw {number}"
@@ -108,12 +112,14 @@ def ranked_pools(folder: Path) -> Iterator[RankedPool]:
             rows = searcher.filter(
                 seeds, [{"id": one, "text": text} for one, text in texts.items()], threshold=-4
             )
-            table = pa.table({
-                "text": [row["text"] for row in rows],
-                "score": [row["score"] for row in rows],
-                "cluster": [row["cluster"] for row in rows],
-                "relevant": [row["post_id"] in known for row in rows],
-            }).replace_schema_metadata({"group": group, "name": name})  # fmt: skip
+            table = pa.table(
+                {
+                    "text": [row["text"] for row in rows],
+                    "score": [row["score"] for row in rows],
+                    "cluster": [row["cluster"] for row in rows],
+                    "relevant": [row["post_id"] in known for row in rows],
+                }
+            ).replace_schema_metadata({"group": group, "name": name})
             pq.write_table(table, folder / f"{number:03}.parquet")
         (folder / "complete").touch()
     for path in sorted(folder.glob("*.parquet")):
@@ -461,9 +467,11 @@ def machines(lists: Path, mix: str) -> None:
                 except TooFewLabels:
                     joined = unjudged(pool.scores, said, values)
                 orders = (
-                    pool.scores, np.nan_to_num(values), ours.order,
+                    pool.scores,
+                    np.nan_to_num(values),
+                    ours.order,
                     joined.scores if joined.helps else pool.scores,
-                )  # fmt: skip
+                )
                 got = [average_precision(pool.relevant[rest], order[rest]) for order in orders]
                 group = "development lists" if name in ERRORS or "half" in name else pool.group
                 found[group, name, size].append((*got, got[3] - got[0]))

@@ -67,7 +67,7 @@ def active(
     error: float,
     generator: np.random.Generator,
 ) -> tuple[float, float]:
-    """The same from about so many labels, more of them where the order is unsure."""  # fmt: skip
+    """The same from about so many labels, more of them where the order is unsure."""
     odds = (order - np.quantile(order, 1 - verdicts.mean())) / (order.std() or 1)
     share = 1 / (1 + np.exp(-np.clip(2 * odds, -30, 30)))
     unsure = np.sqrt(share * (1 - share)) + 0.1  # part at random, as the authors advise

@@ -74,9 +74,11 @@ def main() -> None:
             write(path)
             done = subprocess.run(
                 [sys.executable, "-c", CHILD, str(path)],
-                capture_output=True, text=True, check=True,
+                capture_output=True,
+                text=True,
+                check=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )  # fmt: skip
+            )
             said, peak, seconds = done.stdout.strip().split("|")
             size = path.stat().st_size
             print(f"| {name} | {size:,} | {said} | {peak} | {seconds} |", flush=True)

@@ -115,8 +115,10 @@ def minilm(seeds: list[str], posts: list[str]) -> Peer:
     model = _minilm()
 
     def run() -> Best:
-        asked, found = (model.encode(texts, batch_size=64, normalize_embeddings=True)
-                        for texts in (seeds, posts))  # fmt: skip
+        asked, found = (
+            model.encode(texts, batch_size=64, normalize_embeddings=True)
+            for texts in (seeds, posts)
+        )
         return best(asked @ found.T)
 
     return run
@@ -152,10 +154,17 @@ def minilm_int8(seeds: list[str], posts: list[str]) -> Peer:
         batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
         shape = {0: batch, 1: length}
         torch.onnx.export(
-            encoder, (), str(plain), kwargs={name: given[name] for name in names},
-            dynamic_shapes=dict.fromkeys(names, shape), dynamo=True, external_data=False,
-            input_names=list(names), output_names=["tokens"], verbose=False,
-        )  # fmt: skip
+            encoder,
+            (),
+            str(plain),
+            kwargs={name: given[name] for name in names},
+            dynamic_shapes=dict.fromkeys(names, shape),
+            dynamo=True,
+            external_data=False,
+            input_names=list(names),
+            output_names=["tokens"],
+            verbose=False,
+        )
         quantize_dynamic(plain, small)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -170,8 +179,11 @@ def minilm_int8(seeds: list[str], posts: list[str]) -> Peer:
             places = order[start : start + 64]
             batch = tokenizer(
                 [texts[place] for place in places],
-                padding=True, truncation=True, max_length=256, return_tensors="np",
-            )  # fmt: skip
+                padding=True,
+                truncation=True,
+                max_length=256,
+                return_tensors="np",
+            )
             inputs = {name: batch[name].astype(np.int64) for name in names}
             tokens = session.run(None, inputs)[0]
             mask = batch["attention_mask"][..., None]

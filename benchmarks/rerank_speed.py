@@ -65,8 +65,9 @@ def one_query(turns: int) -> float:
     model = TextRanker(
         vocabulary=Vocabulary(words, unknown="hash"),
         embedding=TokenEmbedding(matrix, trainable=False),
-        ranker={"class": "PAtt", **PATT}, exact_match=True,
-    )  # fmt: skip
+        ranker={"class": "PAtt", **PATT},
+        exact_match=True,
+    )
     posts = [
         [f"w{i}" for i in draw.integers(0, 22_000, max(1, int(draw.normal(15, 6))))]
         for _ in range(1000)
@@ -89,9 +90,13 @@ def main() -> None:
         seconds = fastest(variants, turns)
         for name, value in seconds.items():
             rows.append(
-                {"what": what, "system": name, "ms/pair": 1000 * value / pairs,
-                 "times faster": seconds[slow] / value}
-            )  # fmt: skip
+                {
+                    "what": what,
+                    "system": name,
+                    "ms/pair": 1000 * value / pairs,
+                    "times faster": seconds[slow] / value,
+                }
+            )
 
     patt = PAtt(input_dim=100, **PATT)
     loop = LoopPAtt(input_dim=100, **PATT)
@@ -105,10 +110,11 @@ def main() -> None:
             pair, slow = make_pair(256, words), "loop over query words"
             for part, wrap in (("whole model", lambda model: model), ("attention", Attention)):
                 compare(
-                    f"{what}, {words} query words, {part}", slow,
+                    f"{what}, {words} query words, {part}",
+                    slow,
                     {"PAtt": step(wrap(patt), pair, train), slow: step(wrap(loop), pair, train)},
                     256,
-                )  # fmt: skip
+                )
     seconds = one_query(turns)
     print(markdown_table(rows))
     print(f"\n1,000 posts for one query: {1000 * seconds:.1f} ms")

@@ -282,17 +282,23 @@ def main() -> None:
     parser.add_argument("--neighbours", type=int, default=20, help="as task.neighbours")
     parser.add_argument("--samples", type=int, default=20_000, help="exchanges per test")
     parser.add_argument(
-        "--average", action="append", default=[], metavar="NAME=RANKER,RANKER",
+        "--average",
+        action="append",
+        default=[],
+        metavar="NAME=RANKER,RANKER",
         help="one more line, the mean of these rankers' runs over all seeds",
-    )  # fmt: skip
+    )
     arguments = parser.parse_args()
     collection = read_reranking(arguments.collection)
     print(
         table3(
-            collection, arguments.folders, arguments.average,
-            neighbours=arguments.neighbours, samples=arguments.samples,
+            collection,
+            arguments.folders,
+            arguments.average,
+            neighbours=arguments.neighbours,
+            samples=arguments.samples,
         )
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

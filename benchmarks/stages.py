@@ -64,8 +64,10 @@ def measured(posts: int) -> dict[str, float]:
         clocked("second pass, from the spool", lambda: list(second))
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]
-        clocked("for comparison: a pass that tokenises anew",
-                lambda: list(StreamPool(again).observe(fresh, Window())))  # fmt: skip
+        clocked(
+            "for comparison: a pass that tokenises anew",
+            lambda: list(StreamPool(again).observe(fresh, Window())),
+        )
     return {stage: seconds / posts * 1e6 for stage, seconds in spent.items()}
 
 

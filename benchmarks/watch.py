@@ -48,9 +48,18 @@ def write_stream(path: Path, texts: list[str], count: int) -> Path:
 def watching(folder: Path, name: str, seeds: Path, stream: Path, *more: str) -> subprocess.Popen:
     """A process that watches a stream from its beginning."""
     command = (
-        *CLI, "watch", "--articles", str(seeds), "--source", "stdin", "--threads", "1",
-        "--out", str(folder / f"{name}.jsonl"), *more,
-    )  # fmt: skip
+        *CLI,
+        "watch",
+        "--articles",
+        str(seeds),
+        "--source",
+        "stdin",
+        "--threads",
+        "1",
+        "--out",
+        str(folder / f"{name}.jsonl"),
+        *more,
+    )
     with stream.open("rb") as source, (folder / f"{name}.log").open("ab") as log:
         return subprocess.Popen(command, stdin=source, stderr=log, stdout=log)
 
@@ -111,8 +120,20 @@ def future(folder: Path) -> None:
         for way, window in (("watch", "1000000"), ("watch, window 2,000", "2000"), ("end", "")):
             out = folder / f"{name}-{way}.jsonl"
             if way == "end":
-                command = (*CLI, "filter", "--posts", str(stream), "--articles", str(seeds),
-                           "--threshold", least, "--out", str(out), "--threads", "1")  # fmt: skip
+                command = (
+                    *CLI,
+                    "filter",
+                    "--posts",
+                    str(stream),
+                    "--articles",
+                    str(seeds),
+                    "--threshold",
+                    least,
+                    "--out",
+                    str(out),
+                    "--threads",
+                    "1",
+                )
                 done = subprocess.run(command, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
             else:

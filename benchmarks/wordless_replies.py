@@ -18,10 +18,27 @@ from siamese_news.model.loading import open_model
 from siamese_news.search.rank import rank_posts
 
 PHRASES = (
-    "so true", "this", "wow", "source?", "same here", "oh no", "lol", "exactly", "no way",
-    "thank you", "what happened?", "really?", "omg", "agreed", "not again", "me too", "sad",
-    "unbelievable", "yes", "who cares",
-)  # fmt: skip
+    "so true",
+    "this",
+    "wow",
+    "source?",
+    "same here",
+    "oh no",
+    "lol",
+    "exactly",
+    "no way",
+    "thank you",
+    "what happened?",
+    "really?",
+    "omg",
+    "agreed",
+    "not again",
+    "me too",
+    "sad",
+    "unbelievable",
+    "yes",
+    "who cares",
+)
 THRESHOLD = 0.1
 
 

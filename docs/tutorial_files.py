@@ -42,10 +42,15 @@ def main(folder: Path) -> None:
     with gzip.open(folder / "dumps" / "tweets.jsonl.gz", "wt", encoding="utf-8") as out:
         for start in range(0, len(tweets), 100):
             data = [
-                {"id": str(id), "text": text, "author_id": str(id % 97), "created_at": when,
-                 "lang": "en"}
+                {
+                    "id": str(id),
+                    "text": text,
+                    "author_id": str(id % 97),
+                    "created_at": when,
+                    "lang": "en",
+                }
                 for id, when, text in tweets[start : start + 100]
-            ]  # fmt: skip
+            ]
             out.write(json.dumps({"data": data, "meta": {"result_count": len(data)}}) + "\n")
     events = "".join(json.dumps(_event(*row)) + "\n" for row in skeets)
     packed = zstandard.compress(events.encode())
@@ -59,9 +64,11 @@ def main(folder: Path) -> None:
 def _event(id: int, when: str, text: str) -> dict[str, object]:
     record = {"$type": "app.bsky.feed.post", "text": text, "createdAt": when, "langs": ["en"]}
     commit = {
-        "operation": "create", "collection": "app.bsky.feed.post", "rkey": f"3k{id % 10_000}",
+        "operation": "create",
+        "collection": "app.bsky.feed.post",
+        "rkey": f"3k{id % 10_000}",
         "record": record,
-    }  # fmt: skip
+    }
     return {"did": f"did:plc:{id % 89}", "time_us": id, "kind": "commit", "commit": commit}
 
 

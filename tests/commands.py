@@ -11,10 +11,17 @@ from siamese_news.utils.processes import importing
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
 _MODULES = [
-    "siamese_news.cli.rank", "siamese_news.cli.filter", "siamese_news.cli.explain",
-    "siamese_news.search.searcher", "siamese_news.search.filter", "siamese_news.search.explain",
-    "siamese_news.model.folder", "siamese_news.encoders", "pyarrow.parquet", "sklearn",
-]  # fmt: skip
+    "siamese_news.cli.rank",
+    "siamese_news.cli.filter",
+    "siamese_news.cli.explain",
+    "siamese_news.search.searcher",
+    "siamese_news.search.filter",
+    "siamese_news.search.explain",
+    "siamese_news.model.folder",
+    "siamese_news.encoders",
+    "pyarrow.parquet",
+    "sklearn",
+]
 
 # Run in the new process, which has nothing of this one but its environment and folder.
 _SCRIPT = """
@@ -44,9 +51,12 @@ def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.Complet
     given = [str(argument) for argument in arguments]
     with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
         values = {
-            "arguments": given, "environment": dict(os.environ), "folder": os.getcwd(),
-            "output": output.name, "errors": errors.name,
-        }  # fmt: skip
+            "arguments": given,
+            "environment": dict(os.environ),
+            "folder": os.getcwd(),
+            "output": output.name,
+            "errors": errors.name,
+        }
         process = _context().Process(target=exec, args=(_SCRIPT, values))
         process.start()
         process.join(timeout)

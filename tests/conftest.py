@@ -69,9 +69,29 @@ def vectors_dir() -> Path:
 
 
 WORDS = [
-    "the", "a", "of", "in", "flood", "river", "water", "town", "bridge", "rescue", "fire", "smoke",
-    "train", "strike", "vote", "mayor", "rain", "boat", "street", "night", "help", "news",
-]  # fmt: skip
+    "the",
+    "a",
+    "of",
+    "in",
+    "flood",
+    "river",
+    "water",
+    "town",
+    "bridge",
+    "rescue",
+    "fire",
+    "smoke",
+    "train",
+    "strike",
+    "vote",
+    "mayor",
+    "rain",
+    "boat",
+    "street",
+    "night",
+    "help",
+    "news",
+]
 
 
 @pytest.fixture

@@ -38,20 +38,31 @@ def files(tmp_path, tiny_model):
     (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     (tmp_path / "vote.txt").write_text("The vote of the mayor")
     posts = [
-        {"id": 9007199254740993, "text": "flood flood river", "author": "ann", "lang": "en",
-         "created_at": "2013-04-15T10:00:00Z"},
+        {
+            "id": 9007199254740993,
+            "text": "flood flood river",
+            "author": "ann",
+            "lang": "en",
+            "created_at": "2013-04-15T10:00:00Z",
+        },
         {"id": "2", "text": "vote for the mayor", "created_at": "2013-04-20T10:00:00Z"},
         {"id": "3", "text": "🔥"},
-    ]  # fmt: skip
+    ]
     (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
     return tmp_path
 
 
 def rank(files, *more, articles="story.txt", by=run):
     return by(
-        "rank", "--model", files / "model", "--articles", files / articles,
-        "--posts", files / "posts.jsonl", *more,
-    )  # fmt: skip
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / articles,
+        "--posts",
+        files / "posts.jsonl",
+        *more,
+    )
 
 
 def rows_of(path):
@@ -88,8 +99,13 @@ def test_the_facts_stand_beside_the_file(files):
     meta = json.loads((files / "out.csv.meta.json").read_text())
     assert meta["provenance"]["model"]["sha256"] == folder_sha256(files / "model")
     assert meta["counts"] == {
-        "read": 3, "rejected": 0, "duplicates": 0, "skipped": 0, "scored": 3, "kept": 3,
-    }  # fmt: skip
+        "read": 3,
+        "rejected": 0,
+        "duplicates": 0,
+        "skipped": 0,
+        "scored": 3,
+        "kept": 3,
+    }
     assert len(meta["histogram"]["edges"]) == 101
     assert sum(meta["histogram"]["counts"]) == 6
     assert meta["titles"] == {"story": "Flood in the town", "vote": ""}
@@ -143,10 +159,12 @@ def test_a_negative_seed_pushes_away(files):
     [
         (["--after", "2013-04-16"], {"2", "3"}),
         (["--before", "2013-04-16"], {"9007199254740993", "3"}),
-        (["--after", "2013-04-15T10:00:00Z", "--before", "2013-04-20T10:00:00Z", "--dated-only"],
-         {"9007199254740993"}),
+        (
+            ["--after", "2013-04-15T10:00:00Z", "--before", "2013-04-20T10:00:00Z", "--dated-only"],
+            {"9007199254740993"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_posts_by_date(files, options, left):
     out = files / "out.jsonl"
     done = rank(files, "--out", out, *options)
@@ -279,9 +297,17 @@ def test_a_missing_file_is_named(files, missing):
 def test_posts_through_a_pipe(files):
     posts = (files / "posts.jsonl").read_text()
     done = run(
-        "rank", "--model", files / "model", "--articles", files / "story.txt", "--posts", "-",
-        "--format", "trec", input=posts,
-    )  # fmt: skip
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        "-",
+        "--format",
+        "trec",
+        input=posts,
+    )
     assert done.exit_code == 0, done.stderr
     assert done.stdout == rank(files, "--format", "trec").stdout
 
@@ -290,8 +316,18 @@ def test_ctrl_c_exits_130_and_leaves_the_old_output(files):
     out = files / "out.csv"
     out.write_text("old")
     os.mkfifo(files / "slow.jsonl")
-    command = ["rank", "--model", files / "model", "--articles", files / "story.txt",
-               "--posts", files / "slow.jsonl", "--out", out, "--force"]  # fmt: skip
+    command = [
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        files / "slow.jsonl",
+        "--out",
+        out,
+        "--force",
+    ]
     job = subprocess.Popen(
         [sys.executable, "-m", "siamese_news", *map(str, command)],
         stdout=subprocess.PIPE,
@@ -363,8 +399,14 @@ def test_terms_of_two_words_stay_apart_in_a_csv(tmp_path):
     from siamese_news.search.report import read_results
 
     path = tmp_path / "out.csv"
-    row = {"article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "the old bridge fell",
-           "terms": ["old bridge", "fell"]}  # fmt: skip
+    row = {
+        "article": "a",
+        "rank": 1,
+        "score": 0.5,
+        "post": "p",
+        "text": "the old bridge fell",
+        "terms": ["old bridge", "fell"],
+    }
     with path.open("w") as stream:
         write_rows(stream, [row], "csv")
     assert "old bridge; fell" in path.read_text()
@@ -376,20 +418,33 @@ def shipped(tmp_path):
     """Stories and posts for the model that ships."""
     corpus = tmp_path / "corpus.jsonl"
     posts = [*SHARED, *(f"lunch was number {n}" for n in range(200))]
-    corpus.write_text("".join(json.dumps({"id": f"p{n}", "text": t}) + "\n"
-                              for n, t in enumerate(posts)))  # fmt: skip
+    corpus.write_text(
+        "".join(json.dumps({"id": f"p{n}", "text": t}) + "\n" for n, t in enumerate(posts))
+    )
     (tmp_path / "story.txt").write_text("Ferry sinks off Lesbos\n\nThirteen migrants drowned.\n")
     return tmp_path
 
 
-SHARED = ["ferry sinks off lesbos", "thirteen drowned off lesbos, ferry sinks: skipper Yannis held",
-          "lesbos ferry sinks, skipper Yannis", "skipper Yannis in court"]  # fmt: skip
+SHARED = [
+    "ferry sinks off lesbos",
+    "thirteen drowned off lesbos, ferry sinks: skipper Yannis held",
+    "lesbos ferry sinks, skipper Yannis",
+    "skipper Yannis in court",
+]
 
 
 def shipped_rank(files, *more, command="rank"):
     out = files / "out.jsonl"
-    done = run(command, "--articles", files / "story.txt", "--posts", files / "corpus.jsonl",
-               "--out", out, *more)  # fmt: skip
+    done = run(
+        command,
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        files / "corpus.jsonl",
+        "--out",
+        out,
+        *more,
+    )
     return done, rows_of(out) if done.exit_code == 0 else None
 
 
@@ -415,9 +470,10 @@ def test_either_head_or_the_ranks_of_both(shipped, fusion):
     assert {row["post"]: row["score"] for row in rows}.items() <= {
         row["post"]: row["score"] for row in kept
     }.items()
-    assert json.loads((shipped / "out.jsonl.meta.json").read_text())["score"] == {
-        "words": "mixture", "vectors": "cosine", "reciprocal": "reciprocal rank",
-    }[fusion]  # fmt: skip
+    assert (
+        json.loads((shipped / "out.jsonl.meta.json").read_text())["score"]
+        == {"words": "mixture", "vectors": "cosine", "reciprocal": "reciprocal rank"}[fusion]
+    )
 
 
 def test_a_model_of_vectors_alone_cannot_expand(files):
@@ -452,12 +508,28 @@ def test_a_query_is_the_options_that_ask_for_it():
 
     assert FILTER.arguments(FILTER) == []
     query = Query(
-        articles=["a b.txt"], negatives=["c"], one_story=True, about="event", threshold=0.25,
-        smooth=False, text_field="--x", dedupe=True, out=Path("o.csv"),
-    )  # fmt: skip
+        articles=["a b.txt"],
+        negatives=["c"],
+        one_story=True,
+        about="event",
+        threshold=0.25,
+        smooth=False,
+        text_field="--x",
+        dedupe=True,
+        out=Path("o.csv"),
+    )
     assert query.arguments(FILTER) == [
-        "--articles", "a b.txt", "--not", "c", "--threshold", "0.25", "--no-smooth",
-        "--text-field=--x", "--dedupe", "--out", "o.csv",
-    ]  # fmt: skip
+        "--articles",
+        "a b.txt",
+        "--not",
+        "c",
+        "--threshold",
+        "0.25",
+        "--no-smooth",
+        "--text-field=--x",
+        "--dedupe",
+        "--out",
+        "o.csv",
+    ]
     several = Query(text_field=["a", "--b"], one_story=True, about="event")
     assert several.arguments(FILTER) == ["--text-field=a", "--text-field=--b"]

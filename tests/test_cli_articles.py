@@ -82,8 +82,9 @@ def test_articles_that_are_all_empty_stop_the_run(files):
     assert "all 1 articles are empty" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["a.txt", "posts.jsonl", "posts.csv", "posts.parquet",
-                                  "config.json"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["a.txt", "posts.jsonl", "posts.csv", "posts.parquet", "config.json"]
+)
 def test_a_file_that_may_not_be_read_is_bad_input(files, monkeypatch, name):
     """Reading and writing fail with different words and exit codes."""
     (files / "a.txt").write_text("Flood in the town\n")

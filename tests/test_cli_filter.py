@@ -52,9 +52,19 @@ def files(tmp_path, tiny_model, monkeypatch):
 
 def command(files, *more, out="out.jsonl", threshold=0.4):
     return [
-        "filter", "--model", files / "model", "--articles", files / "story.txt",
-        "--posts", files / "posts.jsonl", "--threshold", threshold, "--out", files / out, *more,
-    ]  # fmt: skip
+        "filter",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        files / "posts.jsonl",
+        "--threshold",
+        threshold,
+        "--out",
+        files / out,
+        *more,
+    ]
 
 
 def run(files, *more, **options):
@@ -80,10 +90,22 @@ def test_it_keeps_what_rank_puts_at_or_over_the_threshold(files):
     done = run(files)
     assert done.exit_code == 0, done.stderr
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
-    whole = CliRunner().invoke(app, [
-        "rank", "--model", str(files / "model"), "--articles", str(files / "story.txt"),
-        "--posts", str(files / "posts.jsonl"), "--top", str(POSTS), "--format", "jsonl",
-    ])  # fmt: skip
+    whole = CliRunner().invoke(
+        app,
+        [
+            "rank",
+            "--model",
+            str(files / "model"),
+            "--articles",
+            str(files / "story.txt"),
+            "--posts",
+            str(files / "posts.jsonl"),
+            "--top",
+            str(POSTS),
+            "--format",
+            "jsonl",
+        ],
+    )
     ranked = [json.loads(line) for line in whole.stdout.splitlines()]
     expected = [row for row in ranked if row["score"] >= 0.4]
     assert 0 < len(rows) < POSTS
@@ -190,10 +212,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     ("change", "message"),
     [
         (lambda f: (f / "story.txt").write_text("Another story"), "other seeds"),
-        (
-            lambda f: (f / "posts.jsonl").open("a").write("{}\n"),
-            "other posts",
-        ),
+        (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "other posts"),
         (lambda f: ["--threshold", "0.5"], "other options"),
         (lambda f: ["--aggregate", "mean"], "other options"),
         (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),

@@ -47,9 +47,15 @@ def files(tmp_path, tiny_model):
 
 def rank(files, *more, posts=("dump",)):
     return (
-        "rank", "--model", files / "model", "--articles", files / "story.txt",
-        "--posts", *(name if name == "-" else files / name for name in posts), *more,
-    )  # fmt: skip
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        *(name if name == "-" else files / name for name in posts),
+        *more,
+    )
 
 
 def found(path):
@@ -264,8 +270,9 @@ def test_sigterm_leaves_nothing_behind(files, tmp_path):
     spool.mkdir()
     running = start(
         *rank(files, "--out", files / "out.jsonl", posts=["-"]),
-        stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(spool)},
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(spool)},
+    )
     running.stdin.write(lines({"id": str(n), "text": "flood " * 50} for n in range(20_000)))
     running.stdin.flush()
     for line in running.stderr:  # the pipe is looked at, and then copied
@@ -310,9 +317,14 @@ def test_a_config_nested_too_deeply_is_refused(files, depth):
 def test_the_address_of_a_post_reaches_the_results(files, command):
     address = "https://www.reddit.com/r/town/comments/aa/_/e1/"
     post = {
-        "id": "e1", "body": "flood river bridge", "author": "ann", "subreddit": "town",
-        "created_utc": 1546300800, "link_id": "t3_aa", "permalink": "/r/town/comments/aa/_/e1/",
-    }  # fmt: skip
+        "id": "e1",
+        "body": "flood river bridge",
+        "author": "ann",
+        "subreddit": "town",
+        "created_utc": 1546300800,
+        "link_id": "t3_aa",
+        "permalink": "/r/town/comments/aa/_/e1/",
+    }
     (files / "dump" / "a.jsonl").write_text(lines([post]))
     out = files / "out.jsonl"
     more = ["--threshold", "-2"] if command == "filter" else []

@@ -31,9 +31,15 @@ def files(tmp_path, tiny_model):
 
 def rank(files, *more, posts):
     return (
-        "rank", "--model", files / "model", "--articles", files / "story.txt",
-        "--posts", *(files / name for name in posts), *more,
-    )  # fmt: skip
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        *(files / name for name in posts),
+        *more,
+    )
 
 
 def test_the_version_is_said():
@@ -115,15 +121,29 @@ def test_the_header_of_an_excel_file_is_found_below_its_title(files, header):
 
 
 FACEBOOK = [
-    {"timestamp": 1714644000, "title": "Ann Lee updated her status.", "attachments": [
-        {"data": [{"external_context": {"url": "https://paper.example/story"}}]}],
-     "data": [{"update_timestamp": 1714644000},
-              {"post": "The river caf\u00c3\u00a9 is flooded \u00f0\u009f\u0098\u00a2"}]},
-    {"timestamp": 1714644000, "title": "Ann Lee added a new photo.", "data": [], "attachments": [
-        {"data": [{"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}]}]},
-    {"timestamp": 1714645000, "title": "Ann Lee shared a memory.", "data": [
-        {"update_timestamp": 1714645000}]},
-]  # fmt: skip
+    {
+        "timestamp": 1714644000,
+        "title": "Ann Lee updated her status.",
+        "attachments": [{"data": [{"external_context": {"url": "https://paper.example/story"}}]}],
+        "data": [
+            {"update_timestamp": 1714644000},
+            {"post": "The river caf\u00c3\u00a9 is flooded \u00f0\u009f\u0098\u00a2"},
+        ],
+    },
+    {
+        "timestamp": 1714644000,
+        "title": "Ann Lee added a new photo.",
+        "data": [],
+        "attachments": [
+            {"data": [{"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}]}
+        ],
+    },
+    {
+        "timestamp": 1714645000,
+        "title": "Ann Lee shared a memory.",
+        "data": [{"update_timestamp": 1714645000}],
+    },
+]
 
 
 def test_the_download_of_facebook_is_read_in_all_its_files(files):
@@ -136,9 +156,7 @@ def test_the_download_of_facebook_is_read_in_all_its_files(files):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Facebook download") == 2
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert sorted(row["text"] for row in rows) == [
-        "", "The river café is flooded 😢", "the brücke",
-    ]  # fmt: skip
+    assert sorted(row["text"] for row in rows) == ["", "The river café is flooded 😢", "the brücke"]
     assert all(row["created_at"].startswith("2024-05-02T10:") for row in rows)
     # The field by its path: an element of the list has it, and no title stands for it.
     chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
@@ -176,15 +194,24 @@ def test_articles_in_word_and_pdf(files):
     writer.write(files / "print.pdf")
     out = files / "out.jsonl"
     done = process(
-        "rank", "--model", files / "model", "--articles", files / "word.docx", files / "print.pdf",
-        "--posts", files / "dump", "--out", out,
-    )  # fmt: skip
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "word.docx",
+        files / "print.pdf",
+        "--posts",
+        files / "dump",
+        "--out",
+        out,
+    )
     assert done.returncode == 0, done.stderr
     assert 'seed word: "Flood in the valley"' in done.stderr
     assert 'seed print: "Bridge falls"' in done.stderr
     assert {json.loads(line)["article"] for line in out.read_text().splitlines()} == {
-        "word", "print",
-    }  # fmt: skip
+        "word",
+        "print",
+    }
 
 
 RSS = """<?xml version="1.0" encoding="UTF-8"?>
@@ -213,8 +240,9 @@ def test_feeds_are_read_as_articles(files, name, content, said):
     (files / name).write_text(content)
     looked = process("doctor", files / name)
     assert all(line in looked.stdout for line in said)
-    done = process("rank", "--model", files / "model", "--articles", files / name,
-                   "--posts", files / "dump")  # fmt: skip
+    done = process(
+        "rank", "--model", files / "model", "--articles", files / name, "--posts", files / "dump"
+    )
     assert done.returncode == looked.returncode == (0 if name.startswith("news") else 2)
     assert "Traceback" not in done.stderr
 
@@ -228,8 +256,9 @@ def test_an_office_file_without_words_is_named(files, name):
         docx.Document().save(path)
     else:
         pdf_of("").write(path)
-    done = process("rank", "--model", files / "model", "--articles", path, "--posts",
-                   files / "dump")  # fmt: skip
+    done = process(
+        "rank", "--model", files / "model", "--articles", path, "--posts", files / "dump"
+    )
     assert done.returncode == 2
     assert f"{name}: " in done.stderr and "Traceback" not in done.stderr
 
@@ -255,10 +284,16 @@ def test_a_pasted_address_gets_a_hint(files, option):
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_own_results_give_back_what_was_guarded(files, form):
     texts = {
-        "=1": "=flood in the town", "-2": "-2 flood", "3": "'=river", "4": "'plain flood",
-        "\x1b[5m": "\x1b[31mflood", "＝6": "＝flood", "7": "＋flood", "8": "－flood",
+        "=1": "=flood in the town",
+        "-2": "-2 flood",
+        "3": "'=river",
+        "4": "'plain flood",
+        "\x1b[5m": "\x1b[31mflood",
+        "＝6": "＝flood",
+        "7": "＋flood",
+        "8": "－flood",
         "9": "＠flood",
-    }  # fmt: skip
+    }
     (files / "raw.jsonl").write_text(lines({"id": i, "text": t} for i, t in texts.items()))
     first = files / "found.csv"
     assert process(*rank(files, "--out", first, posts=["raw.jsonl"])).returncode == 0
@@ -287,9 +322,11 @@ def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
     (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
     _, *given = rank(files, posts=["posts.jsonl"])
     more = {
-        "rank": [], "filter": ["--threshold", "-1"], "explain": ["--post", row["id"]],
+        "rank": [],
+        "filter": ["--threshold", "-1"],
+        "explain": ["--post", row["id"]],
         "keywords": ["--top", "1"],
-    }[command]  # fmt: skip
+    }[command]
     if command == "filter":
         more += ["--out", files / "out.csv"]
     for options in (more, [*more, "--text-field", "\x1b[31m"]):
@@ -303,9 +340,11 @@ def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     (files / "dump" / "b.csv").write_bytes(b"PK\x03\x04 an archive")
     (files / "dump" / "c.jsonl").write_text(lines([{"id": "3", "text": "vote"}]))
     options = {
-        "rank": [], "filter": ["--threshold", "-1"], "workers": ["--threshold=-1", "--workers=2"],
+        "rank": [],
+        "filter": ["--threshold", "-1"],
+        "workers": ["--threshold=-1", "--workers=2"],
         "index": [],
-    }[command]  # fmt: skip
+    }[command]
     out = files / ("posts.index" if command == "index" else "out.jsonl")
     typed = command if command in ("rank", "index") else "filter"
     given = [*rank(files, *options, "--out", out, posts=["dump"])[1:]]

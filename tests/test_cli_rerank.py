@@ -19,9 +19,16 @@ from siamese_news.text.vocabulary import Vocabulary
 
 WORDS = [f"word{i}" for i in range(40)] + ["oscars", "snub", "affleck"]
 SMALL = {
-    "class": "PAtt", "filters": 6, "widths": [2], "padding": "full", "dropout": 0.0, "hidden": 5,
-    "head_hidden": 4, "head_order": "relu-norm", "head_dropout": 0.0,
-}  # fmt: skip
+    "class": "PAtt",
+    "filters": 6,
+    "widths": [2],
+    "padding": "full",
+    "dropout": 0.0,
+    "hidden": 5,
+    "head_hidden": 4,
+    "head_order": "relu-norm",
+    "head_dropout": 0.0,
+}
 
 
 def lines(path, records):
@@ -38,10 +45,12 @@ def model(tmp_path_factory):
     ranker = TextRanker(
         vocabulary=Vocabulary(WORDS, unknown="hash"),
         embedding=TokenEmbedding(torch.from_numpy(matrix), trainable=False),
-        ranker=SMALL, exact_match=True, link_match=True,
+        ranker=SMALL,
+        exact_match=True,
+        link_match=True,
         tokenizer={"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"},
         embedding_config={"trainable": False},
-    )  # fmt: skip
+    )
     optimizer = torch.optim.Adam(ranker.parameters(), lr=0.03)
     for _ in range(60):
         query = dice.sample(WORDS, 2)
@@ -71,10 +80,7 @@ def posts(tmp_path):
 
 def rerank(model, posts, *more, query="oscars snub affleck"):
     return CliRunner().invoke(
-        app,
-        list(
-            map(str, ["rerank", "--model", model, "--query", query, "--posts", posts, *more]),
-        ),
+        app, list(map(str, ["rerank", "--model", model, "--query", query, "--posts", posts, *more]))
     )
 
 

@@ -51,10 +51,25 @@ def corpus(folder: Path, seed: int, count: int) -> None:
 
 
 def command(root, out, *more, threshold=0.05):
-    return list(map(str, [
-        "filter", "--articles", root / "story.txt", "--posts", root / "posts", "--threshold",
-        threshold, "--out", root / out, "--threads", 1, *more,
-    ]))  # fmt: skip
+    return list(
+        map(
+            str,
+            [
+                "filter",
+                "--articles",
+                root / "story.txt",
+                "--posts",
+                root / "posts",
+                "--threshold",
+                threshold,
+                "--out",
+                root / out,
+                "--threads",
+                1,
+                *more,
+            ],
+        )
+    )
 
 
 def run(*arguments):
@@ -246,8 +261,11 @@ def test_rows_and_spools_that_were_changed_are_refused(small, monkeypatch):
     folder = unfinished(small, 4, monkeypatch)
     scored = sorted(folder.glob("*.scored.json"))
     assert scored
-    spool = next(path for path in sorted(folder.glob("*.spool"))
-                 if not path.with_suffix(".scored.json").exists())  # fmt: skip
+    spool = next(
+        path
+        for path in sorted(folder.glob("*.spool"))
+        if not path.with_suffix(".scored.json").exists()
+    )
     kept = spool.read_bytes()
     spool.write_bytes(kept[:-1])
     done = resumed(small)

@@ -35,11 +35,16 @@ def twarc(path, posts):
 
 def archive(path, posts):
     rows = [
-        {"tweet": {"id_str": str(2 * 10**18 + n), "full_text": html.escape(t, quote=False),
-                   "created_at": when(n).strftime("%a %b %d %H:%M:%S +0000 %Y"),
-                   "entities": {"urls": []}}}
+        {
+            "tweet": {
+                "id_str": str(2 * 10**18 + n),
+                "full_text": html.escape(t, quote=False),
+                "created_at": when(n).strftime("%a %b %d %H:%M:%S +0000 %Y"),
+                "entities": {"urls": []},
+            }
+        }
         for n, t in posts
-    ]  # fmt: skip
+    ]
     path.write_text("window.YTD.tweets.part0 = " + json.dumps(rows, indent=2))
 
 
@@ -48,53 +53,95 @@ def jetstream(path, posts):
     for n, t in posts:
         record = {"$type": "app.bsky.feed.post", "text": t, "createdAt": stamp(n)}
         commit = {"operation": "create", "collection": "app.bsky.feed.post", "rkey": f"3k{n}"}
-        rows.append({"did": "did:plc:a", "time_us": 1, "kind": "commit",
-                     "commit": {**commit, "record": record}})  # fmt: skip
+        rows.append(
+            {
+                "did": "did:plc:a",
+                "time_us": 1,
+                "kind": "commit",
+                "commit": {**commit, "record": record},
+            }
+        )
     path.write_bytes(zstandard.compress("".join(json.dumps(r) + "\n" for r in rows).encode()))
 
 
 def search_posts(path, posts):
     rows = [
-        {"uri": f"at://did:plc:b/app.bsky.feed.post/4k{n}", "cid": "bafy",
-         "author": {"did": "did:plc:b", "handle": "ann.example"},
-         "record": {"$type": "app.bsky.feed.post", "createdAt": stamp(n), "text": t},
-         "indexedAt": stamp(n), "likeCount": 0}
+        {
+            "uri": f"at://did:plc:b/app.bsky.feed.post/4k{n}",
+            "cid": "bafy",
+            "author": {"did": "did:plc:b", "handle": "ann.example"},
+            "record": {"$type": "app.bsky.feed.post", "createdAt": stamp(n), "text": t},
+            "indexedAt": stamp(n),
+            "likeCount": 0,
+        }
         for n, t in posts
-    ]  # fmt: skip
+    ]
     path.write_text(json.dumps({"posts": rows, "cursor": "25", "hitsTotal": len(rows)}))
 
 
 def telegram(path, posts):
-    rows = [{"id": 0, "type": "service", "date": "2025-02-01T00:00:00", "text": "",
-             "action": "create_channel", "actor": "n"}]  # fmt: skip
+    rows = [
+        {
+            "id": 0,
+            "type": "service",
+            "date": "2025-02-01T00:00:00",
+            "text": "",
+            "action": "create_channel",
+            "actor": "n",
+        }
+    ]
     for n, t in posts:
         start, _, rest = t.partition("#")  # a hashtag is an entity of its own
         tag, blank, end = rest.partition(" ")
         parts = [start, {"type": "hashtag", "text": "#" + tag}, blank + end] if rest else t
-        rows.append({"id": n + 1, "type": "message", "date": stamp(n)[:19], "from": "n",
-                     "date_unixtime": str(int(when(n).timestamp())), "text": parts,
-                     "text_entities": []})  # fmt: skip
+        rows.append(
+            {
+                "id": n + 1,
+                "type": "message",
+                "date": stamp(n)[:19],
+                "from": "n",
+                "date_unixtime": str(int(when(n).timestamp())),
+                "text": parts,
+                "text_entities": [],
+            }
+        )
     chat = {"name": "n", "type": "public_channel", "id": 9, "messages": rows}
     path.write_text(json.dumps(chat, indent=1, ensure_ascii=False))
 
 
 def mastodon(path, posts):
     rows = [
-        {"id": str(n), "created_at": stamp(n), "content": f"<p>{html.escape(t)}</p>",
-         "uri": f"https://s.example/{n}", "url": f"https://s.example/@a/{n}", "reblog": None,
-         "spoiler_text": "", "account": {"id": "1", "acct": "ann"}, "language": "en"}
+        {
+            "id": str(n),
+            "created_at": stamp(n),
+            "content": f"<p>{html.escape(t)}</p>",
+            "uri": f"https://s.example/{n}",
+            "url": f"https://s.example/@a/{n}",
+            "reblog": None,
+            "spoiler_text": "",
+            "account": {"id": "1", "acct": "ann"},
+            "language": "en",
+        }
         for n, t in posts
-    ]  # fmt: skip
+    ]
     path.write_text(json.dumps(rows))
 
 
 def reddit(path, posts):
     rows = [
-        {"kind": "t1", "data": {"id": f"e{n}", "body": html.escape(t, quote=False), "author": "a",
-                                "subreddit": "town", "created_utc": when(n).timestamp(),
-                                "permalink": f"/r/town/comments/x/_/e{n}/"}}
+        {
+            "kind": "t1",
+            "data": {
+                "id": f"e{n}",
+                "body": html.escape(t, quote=False),
+                "author": "a",
+                "subreddit": "town",
+                "created_utc": when(n).timestamp(),
+                "permalink": f"/r/town/comments/x/_/e{n}/",
+            },
+        }
         for n, t in posts
-    ]  # fmt: skip
+    ]
     path.write_text(json.dumps({"kind": "Listing", "data": {"after": None, "children": rows}}))
 
 
@@ -120,8 +167,9 @@ def table(path, posts, *, delimiter=";", encoding="cp1252"):
     for n, t in posts:
         quoted = '"' + t.replace('"', '""') + '"'
         lines.append(delimiter.join((f"{path.suffix[1]}{n}", quoted, stamp(n))))
-    path.write_text("\r\n".join(lines) + "\r\n", encoding=encoding, errors="xmlcharrefreplace",
-                    newline="")  # fmt: skip
+    path.write_text(
+        "\r\n".join(lines) + "\r\n", encoding=encoding, errors="xmlcharrefreplace", newline=""
+    )
 
 
 def utf16(path, posts):
@@ -212,8 +260,18 @@ def test_the_ranking_is_that_of_the_same_posts_in_one_plain_file(flood):
     lists = []
     for posts in ("dumps", "one.jsonl"):
         out = flood / f"{posts}.out.jsonl"
-        run("rank", "--articles", flood / "articles", "--posts", flood / posts, "--one-story",
-            "--top", "200", "--out", out)  # fmt: skip
+        run(
+            "rank",
+            "--articles",
+            flood / "articles",
+            "--posts",
+            flood / posts,
+            "--one-story",
+            "--top",
+            "200",
+            "--out",
+            out,
+        )
         lists.append(found(out))
     many, one = lists
     assert many.keys() == one.keys()
@@ -222,8 +280,10 @@ def test_the_ranking_is_that_of_the_same_posts_in_one_plain_file(flood):
         assert row["score"] == pytest.approx(one[text]["score"], abs=2e-6)
         assert row["created_at"][:16] == one[text]["created_at"][:16], text
     assert any("Harlow" in text for text in list(many)[:5])
-    counts = [json.loads((flood / f"{p}.out.jsonl.meta.json").read_text())["counts"]
-              for p in ("dumps", "one.jsonl")]  # fmt: skip
+    counts = [
+        json.loads((flood / f"{p}.out.jsonl.meta.json").read_text())["counts"]
+        for p in ("dumps", "one.jsonl")
+    ]
     assert counts[0]["read"] == counts[1]["read"]
     assert counts[0]["rejected"] == 0
 

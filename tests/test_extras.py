@@ -79,11 +79,13 @@ def without(tmp_path):
     [
         ("pyarrow", "rank --articles a.txt --posts p.jsonl --out new/found.parquet"),
         ("zstandard", "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv"),
-        ("ray", "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv "
-                "--engine ray"),
+        (
+            "ray",
+            "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv --engine ray",
+        ),
         ("uvicorn", "desk --project new --no-browser"),
     ],
-)  # fmt: skip
+)
 def test_what_lacks_an_extra_leaves_no_folder(without, files, blocked, command):
     done = without(blocked, "-m", "siamese_news", *command.split())
     assert done.returncode == 2 and f"needs {blocked}" in done.stderr, done.stderr
@@ -222,14 +224,26 @@ def test_records_and_encoders_need_no_extra(without, names):
     [
         ("typer", ["rank", "--help"]),
         ("orjson", ["rank", "--articles", "a.txt", "--posts", "p.jsonl"]),
-        ("scipy", ["filter", "--articles", "a.txt", "--posts", "p.jsonl", "--threshold", "0.1",
-                   "--out", "found.jsonl"]),
+        (
+            "scipy",
+            [
+                "filter",
+                "--articles",
+                "a.txt",
+                "--posts",
+                "p.jsonl",
+                "--threshold",
+                "0.1",
+                "--out",
+                "found.jsonl",
+            ],
+        ),
         slow("nupunkt", ["explain", "--articles", "a.txt", "--posts", "p.jsonl", "--post", "1"]),
         slow("rich", ["keywords", "--articles", "a.txt", "--posts", "p.jsonl", "--top", "1"]),
         ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
         ("orjson", ["doctor", "p.jsonl"]),
     ],
-)  # fmt: skip
+)
 def test_a_command_says_what_is_missing(without, files, blocked, arguments):
     done = without(blocked, "-m", "siamese_news", *arguments)
     assert done.returncode == 2, done.stderr
@@ -246,11 +260,14 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
     [
         ("torch", "encoders", ["rerank", "--model", "m", "--query", "river", "--posts", "p.jsonl"]),
         ("scikit-learn", "learn", ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"]),
-        ("pyarrow", "parquet", ["rank", "--articles", "a.txt", "--posts", "p.jsonl",
-                                "--out", "p.parquet"]),
+        (
+            "pyarrow",
+            "parquet",
+            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
+        ),
         ("starlette", "desk", ["desk", "--project", "p"]),
     ],
-)  # fmt: skip
+)
 def test_a_command_names_the_extra_that_it_lacks(without, files, package, extra, arguments):
     name = {"scikit-learn": "sklearn"}.get(package, package)
     done = without(name, "-m", "siamese_news", *arguments)
@@ -265,8 +282,10 @@ NOT_IN_THE_BASE = "torch,entmax,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,to
 
 def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     """From the posts to a certificate, with none of the packages that only extras bring."""
-    lines = [{"id": str(n), "text": f"the river is in cellar {n}" if n % 3 else f"phone {n}"}
-             for n in range(300)]  # fmt: skip
+    lines = [
+        {"id": str(n), "text": f"the river is in cellar {n}" if n % 3 else f"phone {n}"}
+        for n in range(300)
+    ]
     (files / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     seeds = ["--articles", "a.txt"]
     for arguments in (
@@ -277,15 +296,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         ["report", "--results", "all.jsonl", "--out", "all.html"],
         ["index", "--out", "p.index", "--posts", "p.jsonl"],
         ["rank", *seeds, "--index", "p.index", "--out", "again.jsonl", "--top", "300"],
-        [
-            "sample",
-            "--results",
-            "all.jsonl",
-            "--precision",
-            ".8",
-            "--out",
-            "sheet.csv",
-        ],
+        ["sample", "--results", "all.jsonl", "--precision", ".8", "--out", "sheet.csv"],
         ["doctor", "p.jsonl"],
     ):
         done = without(NOT_IN_THE_BASE, "-m", "siamese_news", *arguments)

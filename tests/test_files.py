@@ -135,9 +135,18 @@ def _search(tmp_path):
     posts = "".join(f'{{"id": "{n}", "text": "flood river {n}"}}\n' for n in range(3))
     (tmp_path / "p.jsonl").write_text(posts)
     return [
-        sys.executable, "-m", "siamese_news", "rank", "--articles", "a.txt", "--posts", "p.jsonl",
-        "--format", "csv", "--out",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "siamese_news",
+        "rank",
+        "--articles",
+        "a.txt",
+        "--posts",
+        "p.jsonl",
+        "--format",
+        "csv",
+        "--out",
+    ]
 
 
 def test_rank_writes_to_standard_output_named_as_a_device(tmp_path):

@@ -29,9 +29,13 @@ def folder(tmp_path, tiny_model):
 def test_a_model_comes_back_as_it_was(folder, tiny_model):
     loaded = Model.load(folder)
     assert sorted(p.name for p in folder.iterdir()) == [
-        "README.md", "SHA256SUMS", "config.json", "model.safetensors", "trained_on.bin",
+        "README.md",
+        "SHA256SUMS",
+        "config.json",
+        "model.safetensors",
+        "trained_on.bin",
         "vocab.txt",
-    ]  # fmt: skip
+    ]
     np.testing.assert_array_equal(loaded.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
     np.testing.assert_array_equal(loaded.encode_articles(TEXTS), tiny_model.encode_articles(TEXTS))
     assert loaded.trained_on == tiny_model.trained_on
@@ -42,8 +46,9 @@ def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
     assert folder_sha256(folder) == folder_sha256(tmp_path / "again")
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "trained_on.bin",
-                                  "vocab.txt", "README.md"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "README.md"]
+)
 def test_a_changed_byte_is_noticed(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -52,8 +57,9 @@ def test_a_changed_byte_is_noticed(folder, name):
         Model.load(folder)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "trained_on.bin",
-                                  "vocab.txt", "SHA256SUMS"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "SHA256SUMS"]
+)
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
     with pytest.raises(InputError, match=name):
@@ -157,8 +163,15 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     write_folder(tmp_path / "model", config, tensors, words, "", trained_on=b"")
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood"}\n')
-    command = ["rank", "--model", tmp_path / "model", "--articles", tmp_path / "a.txt", "--posts",
-               tmp_path / "p.jsonl"]  # fmt: skip
+    command = [
+        "rank",
+        "--model",
+        tmp_path / "model",
+        "--articles",
+        tmp_path / "a.txt",
+        "--posts",
+        tmp_path / "p.jsonl",
+    ]
     result = CliRunner().invoke(app, list(map(str, command)))
     assert result.exit_code == 2
     assert f"embedding.{name}' is {np.dtype(other)}, expected" in " ".join(result.output.split())

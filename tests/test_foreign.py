@@ -183,8 +183,19 @@ def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
     (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
     (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood now"}\n{"id": "2", "text": ""}\n')
     out = tmp_path / "out.jsonl"
-    command = ["filter", "--model", folder, "--articles", tmp_path / "a.txt", "--posts",
-               tmp_path / "p.jsonl", "--threshold", 0.05, "--out", out]  # fmt: skip
+    command = [
+        "filter",
+        "--model",
+        folder,
+        "--articles",
+        tmp_path / "a.txt",
+        "--posts",
+        tmp_path / "p.jsonl",
+        "--threshold",
+        0.05,
+        "--out",
+        out,
+    ]
     result = CliRunner().invoke(app, list(map(str, command)))
     assert result.exit_code == 0, result.output
     assert [json.loads(line)["post"] for line in out.read_text().splitlines()] == ["1"]

@@ -101,9 +101,12 @@ def hub():
 def run(hub, tmp_path):
     def call(*arguments, token="hf_right", endpoint=None):
         env = {
-            **os.environ, "HF_ENDPOINT": endpoint or hub.address, "HF_TOKEN": token,
-            "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        }  # fmt: skip
+            **os.environ,
+            "HF_ENDPOINT": endpoint or hub.address,
+            "HF_TOKEN": token,
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        }
         command = [sys.executable, "-m", "siamese_news", *map(str, arguments)]
         return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
 

@@ -41,9 +41,17 @@ def write(folder, *, seeds, posts=tuple(STORIES)):
 
 def rank(folder, *more):
     run = siamese_news(
-        "rank", "--articles", folder / "seeds.jsonl", "--posts", folder / "posts.jsonl",
-        "--out", folder / "out.jsonl", "--top", "200", *more,
-    )  # fmt: skip
+        "rank",
+        "--articles",
+        folder / "seeds.jsonl",
+        "--posts",
+        folder / "posts.jsonl",
+        "--out",
+        folder / "out.jsonl",
+        "--top",
+        "200",
+        *more,
+    )
     assert run.returncode == 0, run.stderr
     rows = [json.loads(line) for line in (folder / "out.jsonl").open(encoding="utf-8")]
     meta = json.loads((folder / "out.jsonl.meta.json").read_text(encoding="utf-8"))
@@ -230,9 +238,11 @@ def test_posts_with_names_lead_to_those_of_their_language_without_any():
 )
 def test_feedback_takes_the_best_of_each_language(found, data):
     options = RocchioFeedback(
-        foreign_posts=data.draw(st.integers(0, 4)), foreign_least=data.draw(st.integers(1, 4)),
-        foreign_score=0.00003, weight=data.draw(st.sampled_from([0.0, 0.2])),
-    )  # fmt: skip
+        foreign_posts=data.draw(st.integers(0, 4)),
+        foreign_least=data.draw(st.integers(1, 4)),
+        foreign_score=0.00003,
+        weight=data.draw(st.sampled_from([0.0, 0.2])),
+    )
     found = sorted(found, key=lambda row: -row[0])
     keys, scores = np.arange(len(found), dtype=np.uint64), np.array([s for s, _ in found], np.int32)
     taken = rules.foreign_posts(options, keys, scores, lambda key: found[key][1])

@@ -11,9 +11,13 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 SMALL = [
-    "vectors.max_words=5000", "task.epochs=1", "trainer.limit_train_batches=1", "task.bootstrap=0",
-    "trainer.threads=1", "data.limits.article_tokens=40",
-]  # fmt: skip
+    "vectors.max_words=5000",
+    "task.epochs=1",
+    "trainer.limit_train_batches=1",
+    "task.bootstrap=0",
+    "trainer.threads=1",
+    "data.limits.article_tokens=40",
+]
 
 
 def train(folder, *arguments):
@@ -40,8 +44,11 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert [(row["objective"], row["task.optimizer.lr"]) for row in rows] == [
-        ("ntxent", "0.1"), ("ntxent", "0.001"), ("paper", "0.1"), ("paper", "0.001"),
-    ]  # fmt: skip
+        ("ntxent", "0.1"),
+        ("ntxent", "0.001"),
+        ("paper", "0.1"),
+        ("paper", "0.001"),
+    ]
     assert len({row["MAP"] for row in rows}) == 4
     assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
     assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout

@@ -154,9 +154,14 @@ def test_a_wheel_trains_from_another_folder(dist, tmp_path):
     where = run(python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=elsewhere)
     assert str(own) in where
     run(
-        python, "-m", "siamese_news.train", "encoder=bag", "task.bootstrap=10",
-        "vectors.max_words=5000", cwd=elsewhere,
-    )  # fmt: skip
+        python,
+        "-m",
+        "siamese_news.train",
+        "encoder=bag",
+        "task.bootstrap=10",
+        "vectors.max_words=5000",
+        cwd=elsewhere,
+    )
     assert list(elsewhere.glob("outputs/*/evaluation/evaluation.md"))
     assert list(elsewhere.glob("outputs/*/row.json"))
 

@@ -30,10 +30,22 @@ def root(tmp_path_factory):
 
 def command(root, out, *more):
     return [
-        sys.executable, "-m", "siamese_news", "filter", "--articles", str(root / "story.txt"),
-        "--posts", str(root / "posts.jsonl"), "--threshold", "0.05", "--out", str(root / out),
-        "--threads", "1", *more,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "siamese_news",
+        "filter",
+        "--articles",
+        str(root / "story.txt"),
+        "--posts",
+        str(root / "posts.jsonl"),
+        "--threshold",
+        "0.05",
+        "--out",
+        str(root / out),
+        "--threads",
+        "1",
+        *more,
+    ]
 
 
 def actors():

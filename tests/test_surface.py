@@ -78,9 +78,12 @@ def test_before_a_pool_it_has_the_idf_of_the_background(tiny_model):
     tiny_model.vocabulary = Vocabulary(words, unknown="hash")
     tiny_model.embedding.unknown_weight = 0.0
     tiny_model.terms = TermHead(
-        np.arange(len(words)), empty_bigram_counters(), texts=texts, typical=None,
+        np.arange(len(words)),
+        empty_bigram_counters(),
+        texts=texts,
+        typical=None,
         options=TermOptions(),
-    )  # fmt: skip
+    )
 
     def grams(word):
         marked = f" {word} ".ljust(4)
@@ -170,10 +173,20 @@ def test_words_have_the_ngrams_that_a_reader_sees():
 
 @pytest.mark.parametrize(
     ("word", "latin"),
-    [("челябинск", "chelyabinsk"), ("Київ", "kiiv"), ("αθήνα", "athina"), ("Երևան", "erevan"),
-     ("दिल्ली", "dilli"), ("თბილისი", "tbilisi"), ("überfall", "überfall"), ("القاهرة", "القاهرة"),
-     ("ь", "ь"), ("新加", "新加"), ("flood", "flood")],
-)  # fmt: skip
+    [
+        ("челябинск", "chelyabinsk"),
+        ("Київ", "kiiv"),
+        ("αθήνα", "athina"),
+        ("Երևան", "erevan"),
+        ("दिल्ली", "dilli"),
+        ("თბილისი", "tbilisi"),
+        ("überfall", "überfall"),
+        ("القاهرة", "القاهرة"),
+        ("ь", "ь"),
+        ("新加", "新加"),
+        ("flood", "flood"),
+    ],
+)
 def test_other_alphabets_have_the_ngrams_of_their_latin_letters(word, latin):
     found, wanted = (word_grams([one.lower()], 4).indices for one in (word, latin))
     assert found.tolist() == wanted.tolist()

@@ -4,13 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
-from papers.ast.weights import (
-    Scores,
-    draw_scores,
-    largest_weights,
-    last_alphas,
-    weigh,
-)
+from papers.ast.weights import Scores, draw_scores, largest_weights, last_alphas, weigh
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLOURS, HATCHES, new_figure, series

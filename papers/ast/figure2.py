@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import (
-    ENCODERS,
-    Encoder,
-    first_jobs,
-    first_model,
-    overrides,
-    splits,
-)
+from papers.ast.sweep import ENCODERS, Encoder, first_jobs, first_model, overrides, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLOURS, MARKERS, new_figure

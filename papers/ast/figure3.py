@@ -7,24 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import (
-    ENCODERS,
-    overrides,
-    seed_name,
-    share,
-    splits,
-    sweep_jobs,
-    trial_name,
-)
+from papers.ast.sweep import ENCODERS, overrides, seed_name, share, splits, sweep_jobs, trial_name
 from papers.ast.weights import last_alphas
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLOURS, new_figure
-from papers.training_runs import (
-    forget_checkpoints,
-    initial_alphas,
-    train_link,
-)
+from papers.training_runs import forget_checkpoints, initial_alphas, train_link
 
 PUBLISHED = {
     "stars": (1.681, 1.487, 1.622, 1.151, 1.196, 1.410, 1.286, 1.433, 1.397, 1.147),

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import (
-    ENCODERS,
-    EPOCHS,
-    overrides,
-    share,
-    splits,
-)
+from papers.ast.sweep import ENCODERS, EPOCHS, overrides, share, splits
 from papers.exhibit import Content, Exhibit, Table
 from papers.jobs import Job, Results, Setting
 from papers.training_runs import forget_checkpoints, train_link

@@ -5,14 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import (
-    ENCODERS,
-    Encoder,
-    seed_name,
-    splits,
-    sweep_jobs,
-    trial_name,
-)
+from papers.ast.sweep import ENCODERS, Encoder, seed_name, splits, sweep_jobs, trial_name
 from papers.ast.ten_epochs import ten_epochs_jobs, ten_epochs_table
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting

@@ -8,14 +8,7 @@ import numpy as np
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import BEST, PAPER, WORST, WORST_AP, WORST_P30
-from papers.samcnn.runs import (
-    FIGURES,
-    PEERS,
-    YEAR,
-    by_topic,
-    peers_job,
-    training_jobs,
-)
+from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job, training_jobs
 from papers.style import COLOURS, new_figure
 
 RANKER, NAME = "patt", "PAtt"

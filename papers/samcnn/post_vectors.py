@@ -18,14 +18,7 @@ from siamese_news.training.rerank.data import RerankCollection
 #: Vectors that the others stand beside.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
 #: Collections that are no test, whose posts are read as well.
-OTHERS = (
-    "events-dev",
-    "politifact-dev",
-    "facebook-teasers",
-    "webis-clickbait",
-    "fnc1",
-    "reuters",
-)
+OTHERS = ("events-dev", "politifact-dev", "facebook-teasers", "webis-clickbait", "fnc1", "reuters")
 SIZE, EPOCHS = 100, 10
 LEAST = 2  # a word that occurs once joins no two texts
 

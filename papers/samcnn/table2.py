@@ -50,13 +50,7 @@ def rows() -> list[dict[str, Any]]:
 
 def _lay_out(results: Results) -> Content:
     return Content(
-        tables=[
-            Table(
-                "The settings",
-                rows(),
-                note="Read from conf/ as the page is made.",
-            )
-        ],
+        tables=[Table("The settings", rows(), note="Read from conf/ as the page is made.")],
         outcome=(
             "Every setting that the paper prints is taken, except for its vectors: 300-d GloVe; "
             "ours are the 150,000 most frequent words of 100-d GloVe 6B."

@@ -8,14 +8,7 @@ import numpy as np
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
-from papers.samcnn.runs import (
-    FIGURES,
-    PEERS,
-    RANKERS,
-    by_topic,
-    peers_job,
-    training_jobs,
-)
+from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
 from papers.samcnn.significance import mean_over_topics, significant
 from siamese_news.training.rerank.results import JOINT, PLAIN
 

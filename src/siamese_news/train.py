@@ -23,10 +23,7 @@ with entry_point("train", COMMAND, __name__):
     from omegaconf import DictConfig
 
     from siamese_news.training.job import train
-    from siamese_news.training.launch import (
-        launched_processes,
-        prepare_command,
-    )
+    from siamese_news.training.launch import launched_processes, prepare_command
     from siamese_news.training.options import add_installed, plain_options
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,11 @@ VIEWS = ("", "posts", "label", "decide", "hand-over")
 def _run(*arguments, folder):
     return subprocess.run(
         [sys.executable, "-m", "siamese_news", *arguments],
-        cwd=folder, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serve, open_page):
@@ -57,9 +60,22 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
 
 
 ODD_IDS = (
-    "a\x01b", "a\x02b", "\x00", "n\nl", "c\r\nr", "t\x0bt", '"q\'<b>&amp;', "a/b/../c?d#e%20", "ü",
-    "\U0001f30a\u200d\u202e", "=1+1", "\x85\u2028", "\ufeffid", "-", "é%C3%A9",
-)  # fmt: skip
+    "a\x01b",
+    "a\x02b",
+    "\x00",
+    "n\nl",
+    "c\r\nr",
+    "t\x0bt",
+    "\"q'<b>&amp;",
+    "a/b/../c?d#e%20",
+    "ü",
+    "\U0001f30a\u200d\u202e",
+    "=1+1",
+    "\x85\u2028",
+    "\ufeffid",
+    "-",
+    "é%C3%A9",
+)
 
 
 def test_every_post_can_be_labelled_whatever_its_id_holds(tmp_path, serve, open_page):
@@ -286,9 +302,17 @@ def test_the_whole_way(tmp_path, serve, open_page):
     assert page_says["labels"]["used"] == command_says["labels"]["used"] == given
     threshold = page_says["claims"][0]["threshold"]
     _run(
-        "filter", "--articles", "inputs/articles", "--posts", "inputs/posts",
-        "--threshold", repr(threshold), "--out", "by-command.csv", folder=copied,
-    )  # fmt: skip
+        "filter",
+        "--articles",
+        "inputs/articles",
+        "--posts",
+        "inputs/posts",
+        "--threshold",
+        repr(threshold),
+        "--out",
+        "by-command.csv",
+        folder=copied,
+    )
     assert (copied / "by-command.csv").read_bytes() == files["CSV"]
     listed = [row["post"] for row in csv.DictReader(io.StringIO(files["CSV"].decode()))]
     assert len(listed) == page_says["claims"][0]["posts"]

@@ -16,10 +16,17 @@ ROOT = Path(__file__).parents[2]
 AXE = "axe_playwright_python.base"
 # A page of each kind.
 KINDS = [
-    "index.html", "certify.html", "commands.html", "formats.html", "papers.html",
-    "benchmarks/LEADERBOARD.html", "configuration/task.html", "api/index.html",
-    "api/encoders.html", "notebooks/01_find_posts_about_a_story.html",
-]  # fmt: skip
+    "index.html",
+    "certify.html",
+    "commands.html",
+    "formats.html",
+    "papers.html",
+    "benchmarks/LEADERBOARD.html",
+    "configuration/task.html",
+    "api/index.html",
+    "api/encoders.html",
+    "notebooks/01_find_posts_about_a_story.html",
+]
 
 
 def build(root, folder):

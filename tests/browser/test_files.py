@@ -66,8 +66,9 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     # What was meant is read on the list, with what the other choice would keep, and changed there.
     for about, words, other in (
-        ("event", "the event", "article"), ("article", "this very article", "event"),
-    ):  # fmt: skip
+        ("event", "the event", "article"),
+        ("article", "this very article", "event"),
+    ):
         page.goto(served.base + "posts")
         number = json.loads((tmp_path / "storm/project.json").read_text())["search"]
         path = tmp_path / f"storm/searches/{number}/results.parquet.meta.json"
@@ -108,8 +109,14 @@ def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_pa
     page.locator("#columns").wait_for()
     assert "Which columns of Ausfuhr?.csv" in page.locator("#columns-of").inner_text()
     shown = page.locator("#columns tbody tr").all_inner_texts()
-    assert shown[3].split() == ["Wortlaut", *rows[0][3].split(), "·", *rows[1][3].split(), "·",
-                                *rows[2][3].split()]  # fmt: skip
+    assert shown[3].split() == [
+        "Wortlaut",
+        *rows[0][3].split(),
+        "·",
+        *rows[1][3].split(),
+        "·",
+        *rows[2][3].split(),
+    ]
     page.locator("#posts-files").get_by_role("button", name="Remove known.jsonl").click()
     page.locator("#columns [data-field=text_field]").select_option("Wortlaut")
     page.locator("#columns [data-field=id_field]").select_option("Kennung")

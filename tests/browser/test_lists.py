@@ -16,8 +16,15 @@ WORDS = (
     "river bridge council flood mayor evening closed traffic repair million engineer warning "
     "harbour school voters petition stone arch inspection crack lorry detour north quarter"
 ).split()
-TRAPS = ['=HYPERLINK("http://evil.example")', "+1 for the bridge", "-2, he said", "@mayor, no",
-         "'=quoted", 'a "word"\nand a line', "plain, with a comma"]  # fmt: skip
+TRAPS = [
+    '=HYPERLINK("http://evil.example")',
+    "+1 for the bridge",
+    "-2, he said",
+    "@mayor, no",
+    "'=quoted",
+    'a "word"\nand a line',
+    "plain, with a comma",
+]
 
 
 def rows(count, days=40):
@@ -54,8 +61,9 @@ def report(folder, records, name="found"):
 def command(results, out):
     done = subprocess.run(
         [sys.executable, "-m", "siamese_news", "report", "--results", results, "--out", out],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return out
 
@@ -187,9 +195,13 @@ def test_what_is_listed_can_be_saved_as_the_results_have_it(visit, tmp_path):
     for post in found:
         row = given[post.id]
         assert (post.seed, post.rank, post.score, post.text, post.cluster_size, post.link) == (
-            row["article"], row["rank"], row["score"], row["text"], row["cluster_size"],
+            row["article"],
+            row["rank"],
+            row["score"],
+            row["text"],
+            row["cluster_size"],
             row["link"],
-        )  # fmt: skip
+        )
         assert (post.created_at or "")[:19] == (row["created_at"] or "")[:19]
         assert set(post.terms) <= {"bridge", "word"} and (post.terms or "bridge" not in post.text)
     command(target, tmp_path / "again.html")

@@ -47,13 +47,21 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     pytest.importorskip("trafilatura", reason="trafilatura is not installed")
     articles, posts = _pool(data_dir / "crisislex-boston")
     export = {
-        "name": "Boston today", "type": "public_channel", "id": 1,
+        "name": "Boston today",
+        "type": "public_channel",
+        "id": 1,
         "messages": [
-            {"id": n + 1, "type": "message", "date": "2013-04-16T10:00:00",
-             "date_unixtime": str(1366106400 + n), "from": "Boston today", "text": text}
+            {
+                "id": n + 1,
+                "type": "message",
+                "date": "2013-04-16T10:00:00",
+                "date_unixtime": str(1366106400 + n),
+                "from": "Boston today",
+                "text": text,
+            }
             for n, (text, _) in enumerate(posts)
         ],
-    }  # fmt: skip
+    }
     project = tmp_path / "boston"
     served = serve(project)
     page = open_page(served)

@@ -33,17 +33,23 @@ def bluesky(key, parent, text):
     reply = {"parent": {"uri": uri(parent)}, "root": {"uri": uri(1)}} if parent else None
     record = {"text": text, "createdAt": f"2024-03-01T10:{int(key) % 60:02}:00Z"}
     commit = {
-        "operation": "create", "collection": "app.bsky.feed.post", "rkey": key,
+        "operation": "create",
+        "collection": "app.bsky.feed.post",
+        "rkey": key,
         "record": record | ({"reply": reply} if reply else {}),
-    }  # fmt: skip
+    }
     return {"did": "did:plc:a", "time_us": 1, "kind": "commit", "commit": commit}
 
 
 def mastodon(key, parent, text):
     return {
-        "id": key, "content": f"<p>{text}</p>", "in_reply_to_id": parent, "visibility": "public",
-        "account": {"acct": "ann"}, "created_at": f"2024-03-01T10:{int(key) % 60:02}:00Z",
-    }  # fmt: skip
+        "id": key,
+        "content": f"<p>{text}</p>",
+        "in_reply_to_id": parent,
+        "visibility": "public",
+        "account": {"acct": "ann"},
+        "created_at": f"2024-03-01T10:{int(key) % 60:02}:00Z",
+    }
 
 
 def reddit(key, parent, text):
@@ -90,8 +96,12 @@ def test_a_thread_is_one_entry_that_opens(tmp_path, visit, platform, width):
     order.insert(above, {0: 0, 2: 2}[above])
     assert order == [0, 1, 2, 3, 4]
     assert [line.get_attribute("class").split()[0] for line in lines] == [
-        "depth-0", "depth-1", "depth-2", "depth-3", "depth-1",
-    ]  # fmt: skip
+        "depth-0",
+        "depth-1",
+        "depth-2",
+        "depth-3",
+        "depth-1",
+    ]
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     assert shown.complaints == [] and shown.asked == [page.as_uri()]
 
@@ -116,8 +126,12 @@ def test_the_page_lists_a_thread_once_and_opens_it(tmp_path, serve, open_page):
     thread.locator("summary").click()
     thread.locator("li").nth(4).wait_for()
     assert [line.get_attribute("class").split()[0] for line in thread.locator("li").all()] == [
-        "depth-0", "depth-1", "depth-2", "depth-3", "depth-1",
-    ]  # fmt: skip
+        "depth-0",
+        "depth-1",
+        "depth-2",
+        "depth-3",
+        "depth-1",
+    ]
     assert "so true" in thread.locator("li").nth(1).inner_text()
     if folder := os.environ.get("SIAMESE_NEWS_PICTURES"):
         page.locator("#posts").screenshot(path=f"{folder}/threads.png")

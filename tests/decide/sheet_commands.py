@@ -21,10 +21,15 @@ def scored(path, *, size=600, cut=300, ids=lambda n: f"p{n}", text=lambda n: f"t
     chance = 1 / (1 + np.exp((np.arange(size) - cut) / (cut / 8)))
     relevant = generator.random(size) < np.where(np.arange(size) < cut / 2, 1, chance)
     rows = [
-        {"article": "all", "rank": n + 1, "score": round(0.9 - (n // ties) / size, 6),
-         "post": ids(n), "text": text(n)}
+        {
+            "article": "all",
+            "rank": n + 1,
+            "score": round(0.9 - (n // ties) / size, 6),
+            "post": ids(n),
+            "text": text(n),
+        }
         for n in range(size)
-    ]  # fmt: skip
+    ]
     generator.shuffle(rows)
     if path.suffix == ".csv":
         with path.open("w", newline="", encoding="utf-8") as stream:
@@ -64,9 +69,15 @@ def fill(sheet, relevant, **how):
 
 def start(folder, *more, results="scored.jsonl", precision=".8", out="sheet.csv"):
     return run(
-        "sample", "--results", folder / results, "--precision", precision, "--out", folder / out,
+        "sample",
+        "--results",
+        folder / results,
+        "--precision",
+        precision,
+        "--out",
+        folder / out,
         *more,
-    )  # fmt: skip
+    )
 
 
 def certify(folder, *sheets, more=()):

@@ -13,8 +13,11 @@ def spawn(folder, *arguments):
     child = pexpect.spawn(
         sys.executable,
         ["-m", "siamese_news", "annotate", *map(str, arguments)],
-        cwd=str(folder), encoding="utf-8", timeout=60, dimensions=(40, 120),
-    )  # fmt: skip
+        cwd=str(folder),
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(40, 120),
+    )
     return child
 
 
@@ -37,8 +40,16 @@ def pool(tmp_path):
 
 def test_keys_undo_skip_note_and_going_on(pool):
     folder, _ = pool
-    arguments = ("--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl",
-                 "--criteria", "about the flood")  # fmt: skip
+    arguments = (
+        "--results",
+        "scored.jsonl",
+        "--find",
+        "5",
+        "--labels",
+        "mine.jsonl",
+        "--criteria",
+        "about the flood",
+    )
     child = spawn(folder, *arguments)
     child.expect("Relevant: about the flood")
     assert posted(child) == "p0"
@@ -133,11 +144,21 @@ def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
     relevant = scored(folder / "scored.jsonl", size=500, cut=120)
     said_of = ("dog sleeps", "river flood")
     scored(
-        folder / "scored.jsonl", size=500, cut=120,
+        folder / "scored.jsonl",
+        size=500,
+        cut=120,
         text=lambda n: f"{said_of[f'p{n}' in relevant]} w{n % 7} text {n}",
-    )  # fmt: skip
-    arguments = ("--results", "scored.jsonl", "--labels", "mine.jsonl", "--recall", ".8",
-                 "--rule", "learn-first")  # fmt: skip
+    )
+    arguments = (
+        "--results",
+        "scored.jsonl",
+        "--labels",
+        "mine.jsonl",
+        "--recall",
+        ".8",
+        "--rule",
+        "learn-first",
+    )
     child = spawn(folder, *arguments)
     asked = []
     while True:
@@ -176,10 +197,16 @@ def run_with_input(folder, keys, *more):
 
     return CliRunner().invoke(
         app,
-        ["annotate", "--results", str(folder / "scored.jsonl"), "--labels",
-         str(folder / "mine.jsonl"), *more],
+        [
+            "annotate",
+            "--results",
+            str(folder / "scored.jsonl"),
+            "--labels",
+            str(folder / "mine.jsonl"),
+            *more,
+        ],
         input=keys,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,8 +235,20 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl", size=400, cut=200)
     start(folder, "--budget", "40")
-    arguments = ("--plan", "sheet.plan.json", "--labels", "mine.jsonl", "--recall", ".8",
-                 "--positives", "30", "--find", "100", "--seed", "1")  # fmt: skip
+    arguments = (
+        "--plan",
+        "sheet.plan.json",
+        "--labels",
+        "mine.jsonl",
+        "--recall",
+        ".8",
+        "--positives",
+        "30",
+        "--find",
+        "100",
+        "--seed",
+        "1",
+    )
     child = spawn(folder, *arguments)
     asked = []
     while True:

@@ -67,8 +67,11 @@ def test_a_bundle_holds_in_an_empty_folder(certified, tmp_path, texts):
         assert len(list(open_posts(tmp_path / "results.jsonl"))) == 600
     else:
         assert set(json.loads(content["results-1.jsonl"].splitlines()[0])) == {
-            "article", "rank", "score", "post",
-        }  # fmt: skip
+            "article",
+            "rank",
+            "score",
+            "post",
+        }
 
 
 def test_any_change_is_found(certified, tmp_path):
@@ -96,9 +99,10 @@ def test_labels_and_their_hash_changed_together_are_found(certified, tmp_path):
         labels = pack.read("labels.csv").replace(b",1,", b",0,", 5)
     manifest["files"]["labels.csv"]["sha256"] = sha256(labels).hexdigest()
     done = run(
-        "bundle", "--check",
+        "bundle",
+        "--check",
         changed(path, bad, labels_csv=labels, manifest_json=json.dumps(manifest).encode()),
-    )  # fmt: skip
+    )
     assert done.exit_code == 2 and "another certificate follows" in done.output
 
 
@@ -133,7 +137,6 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
     finish(tmp_path, relevant)
     fill(tmp_path / "sheet.csv", set())
     done = run(
-        "bundle", "--certificate", tmp_path / "sheet.certificate.json",
-        "--out", tmp_path / "a.zip",
-    )  # fmt: skip
+        "bundle", "--certificate", tmp_path / "sheet.certificate.json", "--out", tmp_path / "a.zip"
+    )
     assert done.exit_code == 2 and "say something else now" in done.output

@@ -106,9 +106,10 @@ def run(folder, user, repeats):
         plans = user(own, rows, truth)
         allowed += max(float(work.error) for work in plans)
         wrong = [
-            work.error for work in plans
+            work.error
+            for work in plans
             if any(claim.size for claim in work.claims(labelled(work, truth)))
-        ]  # fmt: skip
+        ]
         counts += [Fraction(1, 20) in wrong, bool(wrong)]
     return counts.tolist(), allowed
 

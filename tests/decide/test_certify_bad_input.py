@@ -5,17 +5,7 @@ import json
 import re
 
 import pytest
-from sheet_commands import (
-    certificate,
-    certify,
-    fill,
-    finish,
-    rows_of,
-    run,
-    save,
-    scored,
-    start,
-)
+from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
 
 from siamese_news.decide.plan.files import write_sealed
 
@@ -490,8 +480,15 @@ def test_packed_scores_that_are_cut_off(pool):
     whole = gzip.compress((folder / "scored.jsonl").read_bytes())
     (folder / "scored.jsonl").unlink()
     (folder / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    done = run("sample", "--results", folder / "cut.jsonl.gz", "--precision", ".9",
-               "--out", folder / "sheet.csv")  # fmt: skip
+    done = run(
+        "sample",
+        "--results",
+        folder / "cut.jsonl.gz",
+        "--precision",
+        ".9",
+        "--out",
+        folder / "sheet.csv",
+    )
     refused(done, "cut.jsonl.gz:", "cannot be read on from here", "cut off")
     assert not (folder / "sheet.csv").exists()
 

@@ -164,8 +164,11 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
     """Declared errors make the tables stricter, the more so where a text has many copies."""
     nulls = []
     for copies in (1, 2, 30):
-        scored(tmp_path / "scored.jsonl", ids=lambda n, c=copies: f"c{c}-{n}",
-               text=lambda n, c=copies: f"text {n // c}")  # fmt: skip
+        scored(
+            tmp_path / "scored.jsonl",
+            ids=lambda n, c=copies: f"c{c}-{n}",
+            text=lambda n, c=copies: f"text {n // c}",
+        )
         name = f"{copies}.csv"
         more = ("--false-positive-rate", ".05", "--at-least", "60")
         done = start(tmp_path, *more, out=name)
@@ -192,8 +195,10 @@ def test_posts_without_words_are_no_copies(tmp_path):
 def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path):
     relevant = scored(tmp_path / "full.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
-    posts = [{"id": row["post"], "text": row["text"], "permalink": "https://x/" + row["post"]}
-             for row in rows]  # fmt: skip
+    posts = [
+        {"id": row["post"], "text": row["text"], "permalink": "https://x/" + row["post"]}
+        for row in rows
+    ]
     (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
     run_lines = [f"all Q0 {r['post']} {r['rank']} {r['score']} x\n" for r in rows]
     (tmp_path / "scored.run").write_text("".join(run_lines))
@@ -213,8 +218,15 @@ def test_pairs_of_article_and_post_are_units_of_their_own(tmp_path):
     rows = []
     for article in ("a", "b"):
         for n in range(200):
-            rows.append({"article": article, "rank": n + 1, "score": 1 - n / 200 - (article == "b")
-                         * 0.001, "post": f"p{n}", "text": f"text {n}"})  # fmt: skip
+            rows.append(
+                {
+                    "article": article,
+                    "rank": n + 1,
+                    "score": 1 - n / 200 - (article == "b") * 0.001,
+                    "post": f"p{n}",
+                    "text": f"text {n}",
+                }
+            )
     (tmp_path / "scored.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     assert start(tmp_path, "--at-least", "100").exit_code == 0
     sheet = rows_of(tmp_path / "sheet.csv")
@@ -244,8 +256,10 @@ def test_real_processes_and_help_without_heavy_imports(pool):
     command = [sys.executable, "-m", "siamese_news"]
     done = subprocess.run(
         [*command, "sample", "--results", "scored.jsonl", "--precision", ".8", "--out", "s.csv"],
-        cwd=folder, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     fill(folder / "s.csv", relevant)
     done = subprocess.run(

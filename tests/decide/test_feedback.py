@@ -22,8 +22,15 @@ def pool(path, *, telling, size=900, seed=0):
     for number in np.argsort(-score).tolist():
         word = "sandbags" if relevant[number] and telling and generator.random() < 0.8 else "today"
         text = " ".join([word, *generator.choice(WORDS, 6)])
-        rows.append({"article": "a", "post": f"p{number}", "score": float(score[number]),
-                     "text": f"{text} {number}", "rank": len(rows) + 1})  # fmt: skip
+        rows.append(
+            {
+                "article": "a",
+                "post": f"p{number}",
+                "score": float(score[number]),
+                "text": f"{text} {number}",
+                "rank": len(rows) + 1,
+            }
+        )
     pq.write_table(pa.Table.from_pylist(rows), path)
     return {f"p{n}": bool(relevant[n]) for n in range(size)}
 
@@ -37,9 +44,15 @@ def label(path, truth, posts):
 
 def feedback(folder, *more):
     return run(
-        "feedback", "--results", folder / "found.parquet", "--labels", folder / "labels.csv",
-        "--out", folder / "learned.parquet", *more,
-    )  # fmt: skip
+        "feedback",
+        "--results",
+        folder / "found.parquet",
+        "--labels",
+        folder / "labels.csv",
+        "--out",
+        folder / "learned.parquet",
+        *more,
+    )
 
 
 def test_a_word_that_tells_makes_the_order_better_on_posts_without_labels(tmp_path):
@@ -80,13 +93,21 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
     generator = np.random.default_rng(seed)
     said = generator.random(30) < 0.5
     rows = [
-        {"article": "a", "post": f"p{n}", "score": 1 - n / 300, "rank": n + 1,
-         "text": f"word{n % 30} and {WORDS[n % 30 % 12]}"}
+        {
+            "article": "a",
+            "post": f"p{n}",
+            "score": 1 - n / 300,
+            "rank": n + 1,
+            "text": f"word{n % 30} and {WORDS[n % 30 % 12]}",
+        }
         for n in range(300)
-    ]  # fmt: skip
+    ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "found.parquet")
-    label(tmp_path / "labels.csv", {f"p{n}": bool(said[n % 30]) for n in range(300)},
-          [f"p{n}" for n in range(300)])  # fmt: skip
+    label(
+        tmp_path / "labels.csv",
+        {f"p{n}": bool(said[n % 30]) for n in range(300)},
+        [f"p{n}" for n in range(300)],
+    )
     done = feedback(tmp_path, "--anyway")
     assert done.exit_code == 0, done.stderr
     meta = json.loads((tmp_path / "learned.parquet.meta.json").read_text())["feedback"]
@@ -96,15 +117,18 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]),
-         "at least 3"),
+        (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]), "at least 3"),
         (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
         (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of the labeled"),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
-        (lambda f: pq.write_table(pa.table({"post": ["a"], "score": [1.0]}), f / "found.parquet"),
-         "has no column 'text'"),
+        (
+            lambda f: pq.write_table(
+                pa.table({"post": ["a"], "score": [1.0]}), f / "found.parquet"
+            ),
+            "has no column 'text'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_learned_from(tmp_path, change, words):
     pool(tmp_path / "found.parquet", telling=True, size=50)
     label(tmp_path / "labels.csv", {}, [])
@@ -131,8 +155,15 @@ def test_labels_of_the_top_alone_do_not_turn_the_order_over(tmp_path):
         story = "election" if number < 60 else "flood" if relevant else "holiday"
         text = " ".join([story, word, *generator.choice(WORDS, 5), str(number)])
         truth[f"p{number}"] = bool(relevant)
-        rows.append({"article": "a", "post": f"p{number}", "score": 3 - number / 500,
-                     "text": text, "rank": number + 1})  # fmt: skip
+        rows.append(
+            {
+                "article": "a",
+                "post": f"p{number}",
+                "score": 3 - number / 500,
+                "text": text,
+                "rank": number + 1,
+            }
+        )
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "found.parquet")
     label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(0, 300, 2)])
     done = feedback(tmp_path)

@@ -48,9 +48,10 @@ def test_the_published_values():
 
 
 @given(
-    st.lists(st.text(max_size=40), max_size=30), st.binary(min_size=16, max_size=16),
+    st.lists(st.text(max_size=40), max_size=30),
+    st.binary(min_size=16, max_size=16),
     st.integers(0, 3),
-)  # fmt: skip
+)
 def test_many_texts_are_hashed_as_one_is(texts, key, start):
     column = Strings.of(texts)[start:]
     found = keyed_hash.siphash(column, key)

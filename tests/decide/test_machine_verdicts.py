@@ -31,9 +31,17 @@ def machine(truth, recall, false_positives, seed=1):
 
 def joined(folder, *more):
     return run(
-        "feedback", "--results", folder / "found.parquet", "--verdicts", folder / "gpt.csv",
-        "--name", "gpt", "--out", folder / "joined.parquet", *more,
-    )  # fmt: skip
+        "feedback",
+        "--results",
+        folder / "found.parquet",
+        "--verdicts",
+        folder / "gpt.csv",
+        "--name",
+        "gpt",
+        "--out",
+        folder / "joined.parquet",
+        *more,
+    )
 
 
 def precision(path, truth, without=()):
@@ -165,9 +173,18 @@ def test_the_joined_order_can_be_certified_by_labels_of_people_alone(tmp_path, t
     assert joined(tmp_path).exit_code == 0
     sheet = tmp_path / "sheet.csv"
     done = run(
-        "sample", "--results", tmp_path / "joined.parquet", "--precision", ".8", "--out", sheet,
-        "--budget", "100", "--at-least", "900",
-    )  # fmt: skip
+        "sample",
+        "--results",
+        tmp_path / "joined.parquet",
+        "--precision",
+        ".8",
+        "--out",
+        sheet,
+        "--budget",
+        "100",
+        "--at-least",
+        "900",
+    )
     assert done.exit_code == 0, done.stderr
     given = []
     while sheet.exists():  # a certificate asks for more labels until they are enough

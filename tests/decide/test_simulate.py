@@ -9,12 +9,7 @@ from sheet_commands import run, scored
 
 from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
 from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool, border
-from siamese_news.decide.simulation.precision import (
-    family_cell,
-    generator_of,
-    interval,
-    pool_cell,
-)
+from siamese_news.decide.simulation.precision import family_cell, generator_of, interval, pool_cell
 from siamese_news.decide.simulation.stopping import audits, find_labels, recalls
 
 
@@ -53,9 +48,14 @@ def test_families_are_what_their_seed_says(family):
 def test_seeds_of_settings_are_disjoint():
     draws = {
         int(generator_of(0, *parts).integers(2**62))
-        for parts in (("a", ".9", 300, 0), ("a", ".9", 300, 1), ("b", ".9", 300, 0),
-                      ("a", ".8", 300, 0), ("a", ".9", 100, 0))
-    }  # fmt: skip
+        for parts in (
+            ("a", ".9", 300, 0),
+            ("a", ".9", 300, 1),
+            ("b", ".9", 300, 0),
+            ("a", ".8", 300, 0),
+            ("a", ".9", 100, 0),
+        )
+    }
     assert len(draws) == 5
 
 
@@ -116,10 +116,24 @@ def test_the_command_writes_tables_and_a_picture(tmp_path):
     lines = "".join(f"a\t{post}\t1\n" for post in sorted(relevant))
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     done = run(
-        "simulate", "--results", tmp_path / "scored.jsonl", "--qrels", tmp_path / "qrels.tsv",
-        "--precision", ".8", "--budget", "60", "--runs", "5", "--families", "2", "--cores", "1",
-        "--out", tmp_path / "out",
-    )  # fmt: skip
+        "simulate",
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--qrels",
+        tmp_path / "qrels.tsv",
+        "--precision",
+        ".8",
+        "--budget",
+        "60",
+        "--runs",
+        "5",
+        "--families",
+        "2",
+        "--cores",
+        "1",
+        "--out",
+        tmp_path / "out",
+    )
     assert done.exit_code == 0, done.stderr
     found = json.loads((tmp_path / "out" / "simulation.json").read_text())
     assert len(found["cells"]) == 1 and len(found["families"]) == 7
@@ -133,7 +147,12 @@ def test_the_command_says_what_is_missing(tmp_path):
     scored(tmp_path / "scored.jsonl")
     (tmp_path / "qrels.tsv").write_text("a\tnobody\t1\n")
     done = run(
-        "simulate", "--results", tmp_path / "scored.jsonl", "--qrels", tmp_path / "qrels.tsv",
-        "--out", tmp_path / "out",
-    )  # fmt: skip
+        "simulate",
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--qrels",
+        tmp_path / "qrels.tsv",
+        "--out",
+        tmp_path / "out",
+    )
     assert done.exit_code == 2 and "none of its posts" in done.stderr

@@ -149,8 +149,9 @@ def test_promises_are_kept():
         broken[0] += hits[depth - 1] < 0.9 * total
         for place, recall in ((1, 0.99), (2, 0.9)):
             # Down an order that learns nothing, and down one that leaves out relevant posts.
-            worst = np.argsort(np.where(relevant & (np.arange(4000) % 8 == 0), 5000, 0)
-                               + np.arange(4000))  # fmt: skip
+            worst = np.argsort(
+                np.where(relevant & (np.arange(4000) % 8 == 0), 5000, 0) + np.arange(4000)
+            )
             order = np.arange(4000) if place == 1 else worst
             rule = LearnThenRandom(recall, 0.05, order_of(keys), 4000, lambda _, o=order: o)
             assert rule.next(truth) == []

@@ -30,8 +30,10 @@ def true_precision(folder, claim, relevant):
 def labelled_pool(tmp_path):
     """A made pool: two seeds about a flood, posts about it, and posts about other things."""
     generator = np.random.default_rng(3)
-    texts = ["Flood after the rain\n\nThe river took the bridge; boats came to the rescue.\n",
-             "The dam holds\n\nWater behind the dam rises, the town fears a flood.\n"]  # fmt: skip
+    texts = [
+        "Flood after the rain\n\nThe river took the bridge; boats came to the rescue.\n",
+        "The dam holds\n\nWater behind the dam rises, the town fears a flood.\n",
+    ]
     seeds = []
     for number, text in enumerate(texts):
         seeds.append(tmp_path / f"seed{number}.txt")
@@ -57,12 +59,23 @@ def test_a_small_pool_to_its_last_certificate(tmp_path, labelled_pool):
     folder = tmp_path / "walk"
     folder.mkdir()
     found = walk(
-        folder, seeds, [posts], relevant,
-        "--precision", ".8", "--budget", "90", "--at-least", "45", "--first", "100",
+        folder,
+        seeds,
+        [posts],
+        relevant,
+        "--precision",
+        ".8",
+        "--budget",
+        "90",
+        "--at-least",
+        "45",
+        "--first",
+        "100",
         # With the order of seed 0 this pool has one of the certificates of which one in twenty
         # may be wrong: 350 posts of 438 are relevant, one short of .8.
-        "--seed", "1",
-    )  # fmt: skip
+        "--seed",
+        "1",
+    )
     claim = found.certificate["claims"][0]
     posts_above, hits = true_precision(folder, claim, relevant)
     assert posts_above == claim["posts"] > 100
@@ -78,9 +91,13 @@ def test_boston_to_its_last_certificate(tmp_path, data_dir):
     pool = data_dir / "crisislex-boston"
     relevant = relevant_posts(pool / "qrels" / "test.tsv")
     found = walk(
-        tmp_path, [pool / "queries.jsonl.gz"], [pool / "corpus.jsonl.gz"], relevant,
-        "--precision", ".9",
-    )  # fmt: skip
+        tmp_path,
+        [pool / "queries.jsonl.gz"],
+        [pool / "corpus.jsonl.gz"],
+        relevant,
+        "--precision",
+        ".9",
+    )
     claim = found.certificate["claims"][0]
     posts_above, hits = true_precision(tmp_path, claim, relevant)
     assert posts_above == claim["posts"] >= 1000

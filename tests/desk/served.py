@@ -20,15 +20,23 @@ Victoria arcade and some forty houses in Lantern Street. The lifeboat crew broug
 safety. Mayor Edda Thorn said the wall, built in 1961, would have to be replaced.
 """
 _ABOUT = (
-    "Sea wall at Quayle Sands has gone", "Lantern Street under water again in Quayle Sands",
-    "Lifeboat crew rescued residents in Quayle Sands", "Mayor Edda Thorn on the sea wall",
-    "Quayle Sands promenade flooded by the storm", "Waves broke through the wall at Quayle Sands",
-)  # fmt: skip
+    "Sea wall at Quayle Sands has gone",
+    "Lantern Street under water again in Quayle Sands",
+    "Lifeboat crew rescued residents in Quayle Sands",
+    "Mayor Edda Thorn on the sea wall",
+    "Quayle Sands promenade flooded by the storm",
+    "Waves broke through the wall at Quayle Sands",
+)
 _OTHER = (
-    "Flooded cellar, any plumber near", "Waves of laughter at the theatre tonight",
-    "The mayor of Harlow opens a library", "My street has a new bakery", "Storm in a teacup",
-    "New album out on Sunday night", "Arcade games from 1961", "Residents vote on parking",
-)  # fmt: skip
+    "Flooded cellar, any plumber near",
+    "Waves of laughter at the theatre tonight",
+    "The mayor of Harlow opens a library",
+    "My street has a new bakery",
+    "Storm in a teacup",
+    "New album out on Sunday night",
+    "Arcade games from 1961",
+    "Residents vote on parking",
+)
 _WORDS = (
     "honestly today picture video friends hope safe morning evening please share look wow never "
     "again long road shop train dog coffee weather news thinking heard saw told family north"
@@ -49,10 +57,12 @@ def corpus(path: Path, relevant: int = 320, other: int = 900) -> dict[str, bool]
         day = 1 + chance.randrange(20)
         rows.append(
             {
-                "id": name, "text": text, "lang": chance.choice(["en", "en", "de"]),
+                "id": name,
+                "text": text,
+                "lang": chance.choice(["en", "en", "de"]),
                 "created_at": f"2026-03-{day:02}T{chance.randrange(24):02}:10:00Z",
             }
-        )  # fmt: skip
+        )
     chance.shuffle(rows)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return truth
@@ -65,14 +75,22 @@ class Served:
         self.project = project
         self.process = subprocess.Popen(
             [
-                sys.executable, "-m", "siamese_news", "desk", "--project", str(project),
-                "--no-browser", "--port", str(port), *options,
+                sys.executable,
+                "-m",
+                "siamese_news",
+                "desk",
+                "--project",
+                str(project),
+                "--no-browser",
+                "--port",
+                str(port),
+                *options,
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             text=True,
-        )  # fmt: skip
+        )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.fullmatch(r"(http://127\.0\.0\.1:(\d+)/)\?token=(\S+)\n", line)
@@ -86,9 +104,10 @@ class Served:
         """Status and content of an answer."""
         body = data if row is None else json.dumps(row).encode()
         given = {
-            "Cookie": self.cookie, "Origin": self.base.rstrip("/"),
+            "Cookie": self.cookie,
+            "Origin": self.base.rstrip("/"),
             "Content-Type": "application/json",
-        }  # fmt: skip
+        }
         given |= headers or {}
         request = Request(
             self.base.rstrip("/") + path,
@@ -180,15 +199,17 @@ def found_before(
         day = 1 + chance.randrange(20)
         rows.append(
             {
-                "article": "storm" if number % 3 else "wall", "post": post,
+                "article": "storm" if number % 3 else "wall",
+                "post": post,
                 "score": round(chance.uniform(*((0.3, 0.6) if about else (0.02, 0.35))), 6),
                 "text": text if texts is None else texts[number],
                 "cluster": number - (number % 20 == 11),
                 "cluster_size": 1 + (number % 20 in (10, 11)),
-                "lang": chance.choice(["en", "de", None]), "terms": ["quayle", "wall"],
+                "lang": chance.choice(["en", "de", None]),
+                "terms": ["quayle", "wall"],
                 "created_at": f"2026-03-{day:02}T10:10:00Z",
             }
-        )  # fmt: skip
+        )
     rows.sort(key=lambda row: (-row["score"], row["post"]))
     for rank, row in enumerate(rows, 1):
         row["rank"] = rank

@@ -39,8 +39,12 @@ def _label_studio(content, truth):
     tasks = json.loads(content)
     for task in tasks:
         choice = "relevant" if truth[task["data"]["post"]] else "not relevant"
-        result = {"from_name": "label", "to_name": "text", "type": "choices",
-                  "value": {"choices": [choice]}}  # fmt: skip
+        result = {
+            "from_name": "label",
+            "to_name": "text",
+            "type": "choices",
+            "value": {"choices": [choice]},
+        }
         task["annotations"] = [{"result": [result], "was_cancelled": False}]
     return json.dumps(tasks)
 
@@ -160,8 +164,9 @@ def test_the_page_asks_for_a_second_look_where_it_was_started_with_one(tmp_path)
     given = [[str(tmp_path / "story.txt")], [str(tmp_path / "posts.jsonl")]]
     for folder, wanted, asked in (
         (tmp_path / "minilm", True, ["--second-look", str(tmp_path / "minilm")]),
-        (tmp_path / "minilm", False, []), (None, True, []),
-    ):  # fmt: skip
+        (tmp_path / "minilm", False, []),
+        (None, True, []),
+    ):
         project = Project(tmp_path / f"{folder is None}{wanted}", *given, second_look=folder)
         options = project.config()["options"] | {"second_look": wanted}
         line = query_of(project, options, project.results).arguments(FILTER)

@@ -95,11 +95,15 @@ def test_another_name_for_this_address_gets_nothing(served, hosts):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/labels"), ("POST", "/api/search"), ("POST", "/api/search/cancel"),
-        ("PUT", "/api/inputs/posts/a.jsonl"), ("DELETE", "/api/inputs/posts/a.jsonl"),
-        ("POST", "/api/plan"), ("PUT", "/api/labels/import?name=a.csv&annotator=a"),
+        ("POST", "/api/labels"),
+        ("POST", "/api/search"),
+        ("POST", "/api/search/cancel"),
+        ("PUT", "/api/inputs/posts/a.jsonl"),
+        ("DELETE", "/api/inputs/posts/a.jsonl"),
+        ("POST", "/api/plan"),
+        ("PUT", "/api/labels/import?name=a.csv&annotator=a"),
     ],
-)  # fmt: skip
+)
 def test_what_changes_something_must_come_from_the_page(served, method, path, origin):
     given = origin and origin.format(port=served.port)
     status, _ = served.ask(path, method=method, data=b"{}", headers={"Origin": given})
@@ -140,11 +144,28 @@ def test_no_upload_leaves_its_folder(served, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["What now? – it's “here” & there! [1] #2 50%;+,@().jsonl", "Ça va ? 漢字.jsonl.gz",
-     '<a|b> "c": *.jsonl', ".hidden.jsonl", "-o.jsonl", "~a.jsonl", "a\\b.jsonl", "a\0b.jsonl",
-     "a\nb\x7f.jsonl", "Wait...jsonl", "\u202eabc.jsonl", "x" * 400 + ".jsonl", "é" * 200 + ".csv",
-     "con.jsonl", "LPT1.tar.jsonl", "nul .csv", ".jsonl", " a.jsonl", "\U0001f30a.jsonl"],
-)  # fmt: skip
+    [
+        "What now? – it's “here” & there! [1] #2 50%;+,@().jsonl",
+        "Ça va ? 漢字.jsonl.gz",
+        '<a|b> "c": *.jsonl',
+        ".hidden.jsonl",
+        "-o.jsonl",
+        "~a.jsonl",
+        "a\\b.jsonl",
+        "a\0b.jsonl",
+        "a\nb\x7f.jsonl",
+        "Wait...jsonl",
+        "\u202eabc.jsonl",
+        "x" * 400 + ".jsonl",
+        "é" * 200 + ".csv",
+        "con.jsonl",
+        "LPT1.tar.jsonl",
+        "nul .csv",
+        ".jsonl",
+        " a.jsonl",
+        "\U0001f30a.jsonl",
+    ],
+)
 def test_a_name_of_any_kind_is_stored_safely_and_shown_as_it_came(served, name):
     before, path = _files(served), f"/api/inputs/posts/{quote(name)}"
     html = served.json(path, method="PUT", data=b"first\n")["html"]
@@ -205,9 +226,14 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
     host, origin = f"127.0.0.1:{served.port}", served.base.rstrip("/")
     for path in ("/api/inputs/posts/a.jsonl", "/api/labels/import?name=a.csv&annotator=a"):
         lines = [
-            f"PUT {path} HTTP/1.1", f"Host: {host}", f"Origin: {origin}",
-            f"Cookie: {served.cookie}", "Content-Length: 1000000", "", "the beginning",
-        ]  # fmt: skip
+            f"PUT {path} HTTP/1.1",
+            f"Host: {host}",
+            f"Origin: {origin}",
+            f"Cookie: {served.cookie}",
+            "Content-Length: 1000000",
+            "",
+            "the beginning",
+        ]
         with socket.create_connection(("127.0.0.1", served.port)) as connection:
             connection.sendall("\r\n".join(lines).encode())
             end = time.monotonic() + 60
@@ -238,7 +264,7 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
         ("/api/search", {}),
         ("/api/pasted", {"text": "  "}),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_said_and_changes_nothing(served, path, row):
     before = (served.project / "labels.jsonl").read_bytes()
     status, content = served.ask(path, row)
@@ -250,13 +276,26 @@ def test_bad_input_is_said_and_changes_nothing(served, path, row):
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        (".9", [".9"]), ("0,9", ["0.9"]), ("90", ["0.9"]), ("90 %", ["0.9"]), ("90%", ["0.9"]),
-        ("92,5 %", ["0.925"]), ("99.9", ["0.999"]), ("9/10", ["9/10"]), (",9", [".9"]),
-        (".8 .9", [".8", ".9"]), (".8,.9", [".8", ".9"]), ("0,8; 0,9", ["0.8", "0.9"]),
-        ("80, 90", ["0.8", "0.9"]), ("80%,90 %", ["0.8", "0.9"]), ("0.8,0.9", ["0.8", "0.9"]),
-        ("0.5%", ["0.005"]), ("ninety", ["ninety"]), ("", []),
+        (".9", [".9"]),
+        ("0,9", ["0.9"]),
+        ("90", ["0.9"]),
+        ("90 %", ["0.9"]),
+        ("90%", ["0.9"]),
+        ("92,5 %", ["0.925"]),
+        ("99.9", ["0.999"]),
+        ("9/10", ["9/10"]),
+        (",9", [".9"]),
+        (".8 .9", [".8", ".9"]),
+        (".8,.9", [".8", ".9"]),
+        ("0,8; 0,9", ["0.8", "0.9"]),
+        ("80, 90", ["0.8", "0.9"]),
+        ("80%,90 %", ["0.8", "0.9"]),
+        ("0.8,0.9", ["0.8", "0.9"]),
+        ("0.5%", ["0.005"]),
+        ("ninety", ["ninety"]),
+        ("", []),
     ],
-)  # fmt: skip
+)
 def test_shares_are_read_as_people_write_them(typed, meant):
     assert shares_in(typed) == meant
 
@@ -307,14 +346,13 @@ def test_filters_take_anything_as_words(served):
 
 def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    for folder, message in (
-        (served.project, "is open in another"),
-        (tmp_path, "no project.json"),
-    ):
+    for folder, message in ((served.project, "is open in another"), (tmp_path, "no project.json")):
         said = subprocess.run(
             [sys.executable, "-m", "siamese_news", "desk", "--no-browser", "--project", folder],
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert said.returncode == 2 and message in said.stderr and said.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -32,8 +32,11 @@ def run(line, folder):
     assert program == "siamese-news"
     return subprocess.run(
         [sys.executable, "-m", "siamese_news", *arguments],
-        cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def commands(served):
@@ -70,8 +73,13 @@ def test_a_learned_order_is_what_the_command_writes_and_is_off_without_labels(pr
 
 def test_goals_count_every_label_and_end_where_annotate_ends(project):
     served, truth, folder = project
-    goal = {"find": "40", "recall": ".8", "confidence": ".9", "rule": "random-first",
-            "positives": "20"}  # fmt: skip
+    goal = {
+        "find": "40",
+        "recall": ".8",
+        "confidence": ".9",
+        "rule": "random-first",
+        "positives": "20",
+    }
     assert served.ask("/api/goals", goal | {"recall": "8"})[0] == 400
     assert served.ask("/api/goals", goal | {"rule": "guess"})[0] == 400
     assert served.ask("/api/goals", goal | {"find": "", "recall": ""})[0] == 400

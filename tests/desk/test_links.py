@@ -11,11 +11,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
 LINKS = {
-    "https://example.org/1?a=b&c=d": True, "HTTP://example.org/2": True,
-    "javascript:alert(1)": False, " https://example.org": False, "data:text/html,x": False,
-    "//example.org/3": False, '"><script>alert(1)</script>': False, "": False,
+    "https://example.org/1?a=b&c=d": True,
+    "HTTP://example.org/2": True,
+    "javascript:alert(1)": False,
+    " https://example.org": False,
+    "data:text/html,x": False,
+    "//example.org/3": False,
+    '"><script>alert(1)</script>': False,
+    "": False,
     'https://example.org/"onclick="alert(1)': True,
-}  # fmt: skip
+}
 
 
 def test_only_addresses_of_the_web_become_links(tmp_path):

@@ -28,8 +28,12 @@ def test_a_story_that_is_not_meant_is_subtracted_and_columns_can_be_named(tmp_pa
         put = lambda path, data: served.ask(f"/api/inputs/{path}", method="PUT", data=data)  # noqa: E731
         assert put("articles/storm.txt", ARTICLE.encode())[0] == 200
         assert put("posts/export.jsonl", content)[0] == 200
-        options = {"threshold": -1, "text_field": "inhalt", "id_field": "nummer",
-                   "encoding": "cp1252"}  # fmt: skip
+        options = {
+            "threshold": -1,
+            "text_field": "inhalt",
+            "id_field": "nummer",
+            "encoding": "cp1252",
+        }
         assert served.ask("/api/search", options | {"about": "nothing"})[0] == 400
         served.search(**options)
         before = scores(served.project)

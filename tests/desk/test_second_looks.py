@@ -72,8 +72,12 @@ def test_precision_and_recall_at_the_threshold_come_from_random_posts(project):
         rows = (folder / "labels.jsonl").read_text().count("\n")
         if rows == 121:
             page = served.ask("/decide")[1].decode()
-            drawn = [int(n) for n in re.findall(r"(\d+) random labels above|and (\d+) below", page)
-                     for n in n if n]  # fmt: skip
+            drawn = [
+                int(n)
+                for n in re.findall(r"(\d+) random labels above|and (\d+) below", page)
+                for n in n
+                if n
+            ]
             assert abs(drawn[0] - drawn[1]) <= 8 and sum(drawn) in range(115, 122)
             low, high = _interval(page, "precision")
             real = _precision(truth, folder, above)
@@ -115,8 +119,11 @@ def _commands(page):
 def _run(line, folder):
     return subprocess.run(
         [sys.executable, "-m", "siamese_news", *shlex.split(line)[1:]],
-        cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_the_view_that_labels_shows_the_command_that_labels(project):
@@ -124,8 +131,11 @@ def test_the_view_that_labels_shows_the_command_that_labels(project):
     (line,) = [row for row in _commands(served.ask("/label")[1].decode()) if " annotate " in row]
     done = subprocess.run(
         [sys.executable, "-m", "siamese_news", *shlex.split(line)[1:]],
-        cwd=folder, input="ynq", capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=folder,
+        input="ynq",
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     rows = (folder / "labels-of-the-terminal.jsonl").read_text().splitlines()
     assert len(rows) == 3  # the plan's line and two labels
@@ -181,7 +191,7 @@ def test_alpha_is_that_of_its_definition(units):
     observed = sum(
         sum(unit[i] != unit[j] for i, j in product(range(len(unit)), repeat=2)) / (len(unit) - 1)
         for unit in pairable
-    ) / len(values)  # fmt: skip
+    ) / len(values)
     expected = sum(a != b for a, b in product(values, values)) / (len(values) * (len(values) - 1))
     assert math.isclose(krippendorff(units), 1 - observed / expected)
 

@@ -20,9 +20,12 @@ def _label(served, tab, posts, confirmed, enough):
         for number, post in enumerate(posts):
             # Every twentieth post has a near-duplicate, which comes next and has its label then.
             row = {
-                "post": post, "label": "no", "annotator": f"tab {tab}",
-                "together": number % 20 == 10, "seen": said if number % 20 == 11 else 0,
-            }  # fmt: skip
+                "post": post,
+                "label": "no",
+                "annotator": f"tab {tab}",
+                "together": number % 20 == 10,
+                "seen": said if number % 20 == 11 else 0,
+            }
             connection.request("POST", "/api/labels", json.dumps(row), headers)
             answer = connection.getresponse()
             content = json.loads(answer.read())

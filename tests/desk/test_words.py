@@ -12,10 +12,19 @@ from siamese_news.desk.word_index import TABLES, pairs_of, split, wanted
 from siamese_news.text.spaceless import MARKS
 
 TEXTS = [
-    "洪水警報が東京2024で出た", "ดินถล่มที่เชียงใหม่วันนี้", "서울에 홍수가 났다", "ﾄｳｷｮｳ タワー",
-    "Flooded street in Tōkyō", "flood 洪水", "洪 水", "水", "Ａ社の発表", "🔥 fire", "မြန်မာနိုင်ငံ",
+    "洪水警報が東京2024で出た",
+    "ดินถล่มที่เชียงใหม่วันนี้",
+    "서울에 홍수가 났다",
+    "ﾄｳｷｮｳ タワー",
+    "Flooded street in Tōkyō",
+    "flood 洪水",
+    "洪 水",
+    "水",
+    "Ａ社の発表",
+    "🔥 fire",
+    "မြန်မာနိုင်ငံ",
     "so hot🔥🔥❤️!",
-]  # fmt: skip
+]
 
 
 def base(texts):
@@ -36,15 +45,37 @@ def found(opened, words):
 @pytest.mark.parametrize(
     ("words", "ranks"),
     [
-        ("洪水", [0, 5]), ("洪水警報", [0]), ("水", [0, 5, 6, 7]), ("洪", [0, 5, 6]),
+        ("洪水", [0, 5]),
+        ("洪水警報", [0]),
+        ("水", [0, 5, 6, 7]),
+        ("洪", [0, 5, 6]),
         ("警報が東", [0]),
-        ("水警", [0]), ("報警", []), ("東京2024", [0]), ("東京2025", []), ("เชียงใหม่", [1]),
-        ("ถล่ม", [1]), ("ล่ม", [1]), ("홍수", [2]), ("서울", [2]), ("수가", [2]), ("トウキョウ", [3]),
-        ("ﾀﾜｰ", [3]), ("flood", [4, 5]), ("flood 洪水", [5]), ("tokyo", [4]), ("a社", [8]),
-        ("🔥", [9, 11]), ("🔥❤", [11]), ("🔥🔥", [11]), ("!", [11]),
-        ("🔥 fire", [9]), ("နိုင်ငံ", [10]), ("「洪水」", [0, 5]), ("洪水 警報", [0]),
+        ("水警", [0]),
+        ("報警", []),
+        ("東京2024", [0]),
+        ("東京2025", []),
+        ("เชียงใหม่", [1]),
+        ("ถล่ม", [1]),
+        ("ล่ม", [1]),
+        ("홍수", [2]),
+        ("서울", [2]),
+        ("수가", [2]),
+        ("トウキョウ", [3]),
+        ("ﾀﾜｰ", [3]),
+        ("flood", [4, 5]),
+        ("flood 洪水", [5]),
+        ("tokyo", [4]),
+        ("a社", [8]),
+        ("🔥", [9, 11]),
+        ("🔥❤", [11]),
+        ("🔥🔥", [11]),
+        ("!", [11]),
+        ("🔥 fire", [9]),
+        ("နိုင်ငံ", [10]),
+        ("「洪水」", [0, 5]),
+        ("洪水 警報", [0]),
     ],
-)  # fmt: skip
+)
 def test_a_word_is_found_where_its_script_has_it(words, ranks):
     assert found(base(TEXTS), words) == ranks
 
@@ -65,10 +96,16 @@ def test_any_part_of_a_run_is_found(texts, word):
     plain = unicodedata.normalize("NFKC", word)
     runs = re.findall(rf"[\w{MARKS}]+", plain)
     wanted_ranks = [
-        rank for rank, text in enumerate(texts)
-        if all(any(run in other for other in re.findall(
-            rf"[\w{MARKS}]+", unicodedata.normalize("NFKC", text))) for run in runs)
-    ]  # fmt: skip
+        rank
+        for rank, text in enumerate(texts)
+        if all(
+            any(
+                run in other
+                for other in re.findall(rf"[\w{MARKS}]+", unicodedata.normalize("NFKC", text))
+            )
+            for run in runs
+        )
+    ]
     assert found(base(texts), word) == wanted_ranks
 
 

@@ -128,13 +128,19 @@ def test_a_notebook_becomes_a_page_with_its_pictures():
     [
         ("docs/certify.md", "../benchmarks/RESULTS.md#a", "benchmarks/RESULTS.md#a"),
         ("benchmarks/RESULTS.md", "../docs/certify.md", "../certify.md"),
-        ("docs/index.md", "../notebooks/01_find_posts_about_a_story.ipynb",
-         "notebooks/01_find_posts_about_a_story.md"),
-        ("docs/papers.md", "../CITATION.cff",
-         "https://github.com/siamese-news/siamese_news/blob/main/CITATION.cff"),
+        (
+            "docs/index.md",
+            "../notebooks/01_find_posts_about_a_story.ipynb",
+            "notebooks/01_find_posts_about_a_story.md",
+        ),
+        (
+            "docs/papers.md",
+            "../CITATION.cff",
+            "https://github.com/siamese-news/siamese_news/blob/main/CITATION.cff",
+        ),
         ("docs/index.md", "https://x.org/a.md", "https://x.org/a.md"),
     ],
-)  # fmt: skip
+)
 def test_links_work_on_the_site(page, written, made):
     links = hook("links")
     known = {"benchmarks/RESULTS.md", "certify.md", "notebooks/01_find_posts_about_a_story.md"}

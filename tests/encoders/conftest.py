@@ -17,14 +17,7 @@ def small(name: str, sparsity: str, input_dim: int) -> dict:
     inner.pop("_partial_")
     inner["class"] = inner.pop("_target_").split(".")[-1]
     options["class"] = options.pop("_target_").split(".")[-1]
-    sizes = {
-        "heads": 3,
-        "head_dim": 2,
-        "output_dim": 5,
-        "hidden_dim": 4,
-        "filters": 3,
-        "cycles": 2,
-    }
+    sizes = {"heads": 3, "head_dim": 2, "output_dim": 5, "hidden_dim": 4, "filters": 3, "cycles": 2}
     context = options.get("context")
     if context is not None:
         context.pop("_partial_")

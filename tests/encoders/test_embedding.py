@@ -4,12 +4,7 @@ import pytest
 import torch
 
 from siamese_news.encoders import TokenEmbedding
-from siamese_news.encoders.embedding import (
-    PAD,
-    _splitmix64,
-    hashed_vectors,
-    uniform_vectors,
-)
+from siamese_news.encoders.embedding import PAD, _splitmix64, hashed_vectors, uniform_vectors
 
 
 def splitmix64(value):

@@ -8,13 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.sparsity import (
-    SPARSITIES,
-    AdaptiveEntmax,
-    Entmax15,
-    Softmax,
-    Sparsemax,
-)
+from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Entmax15, Softmax, Sparsemax
 from siamese_news.sparsity.entmax import entmax
 
 ALPHAS = (1.01, 1.05, 1.2, 1.5, 1.8, 1.95, 2.0)

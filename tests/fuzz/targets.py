@@ -16,9 +16,19 @@ from typing import Any
 from siamese_news.errors import InputError
 
 POSTS = (
-    ".jsonl", ".json", ".csv", ".tsv", ".js", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".parquet",
-    ".ndjson", ".xlsx", ".txt",
-)  # fmt: skip
+    ".jsonl",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".js",
+    ".jsonl.gz",
+    ".jsonl.zst",
+    ".json.gz",
+    ".parquet",
+    ".ndjson",
+    ".xlsx",
+    ".txt",
+)
 ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz", ".xml")
 RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
 SHEETS = (".csv", ".jsonl", ".json")
@@ -70,9 +80,33 @@ class Choices:
     def plain(self) -> Any:
         """Some value of JSON."""
         known = (
-            None, True, False, 0, 1, -1, 0.5, "", "a", [], {}, [1], {"a": 1}, 1e308, -5, 3, 2.0,
-            "0.5", "1e-9", 10**18, float("nan"), float("inf"), [None], "\ud800", "../x", "\x00",
-        )  # fmt: skip
+            None,
+            True,
+            False,
+            0,
+            1,
+            -1,
+            0.5,
+            "",
+            "a",
+            [],
+            {},
+            [1],
+            {"a": 1},
+            1e308,
+            -5,
+            3,
+            2.0,
+            "0.5",
+            "1e-9",
+            10**18,
+            float("nan"),
+            float("inf"),
+            [None],
+            "\ud800",
+            "../x",
+            "\x00",
+        )
         if number := self.below(len(known) + 1):
             return known[number - 1]
         with suppress(ValueError, RecursionError):
@@ -162,8 +196,11 @@ def tokens(data: bytes) -> None:
     from siamese_news.text.content_words import content_words
     from siamese_news.text.languages import language_of, language_of_seed
 
-    text = clean_text(data.decode("utf-8", "surrogatepass" if data[:1] < b"\x80" else "replace")) \
-        if _decodes(data) else clean_text(data.decode("utf-8", "replace"))  # fmt: skip
+    text = (
+        clean_text(data.decode("utf-8", "surrogatepass" if data[:1] < b"\x80" else "replace"))
+        if _decodes(data)
+        else clean_text(data.decode("utf-8", "replace"))
+    )
     found = _tokenizer(Tokenizer)(text)
     assert all(token and not token.isspace() for token in found)
     content_words(found)
@@ -265,10 +302,9 @@ def _model_folder() -> Path:
         config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
         trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
         terms=TermHead(
-            np.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0],
-            options=TermOptions(),
+            np.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0], options=TermOptions()
         ),
-    )  # fmt: skip
+    )
     path = folder() / "whole-model"
     small.save(path, card="")
     return path
@@ -286,13 +322,20 @@ def _reranker_folder() -> Path:
         vocabulary=Vocabulary(WORDS, unknown="hash"),
         embedding=TokenEmbedding(torch.arange(20.0).reshape(5, 4) / 20, trainable=False),
         ranker={
-            "class": "PAtt", "filters": 6, "widths": [2], "padding": "full", "dropout": 0.0,
-            "hidden": 5, "head_hidden": 4, "head_order": "relu-norm", "head_dropout": 0.0,
+            "class": "PAtt",
+            "filters": 6,
+            "widths": [2],
+            "padding": "full",
+            "dropout": 0.0,
+            "hidden": 5,
+            "head_hidden": 4,
+            "head_order": "relu-norm",
+            "head_dropout": 0.0,
         },
         exact_match=True,
         tokenizer={"hashtags": "both"},
         embedding_config={"trainable": False},
-    )  # fmt: skip
+    )
     path = folder() / "whole-reranker"
     small.save(path, card="")
     return path
@@ -328,10 +371,15 @@ def _sampled() -> Path:
     place.mkdir()
     os.environ.setdefault("XDG_STATE_HOME", str(folder() / "state"))
     rows = [
-        {"article": "all", "rank": n + 1, "score": round(0.9 - n / 200, 6), "post": f"p{n}",
-         "text": f"text {n}"}
+        {
+            "article": "all",
+            "rank": n + 1,
+            "score": round(0.9 - n / 200, 6),
+            "post": f"p{n}",
+            "text": f"text {n}",
+        }
         for n in range(120)
-    ]  # fmt: skip
+    ]
     (place / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sample = ["sample", "--results", "scored.jsonl", "--precision", ".7", "--out", "sheet.csv"]
     before = Path.cwd()
@@ -444,12 +492,15 @@ def seeds(target: str) -> list[bytes]:
         page = b"<html><title>Flood</title><body><article><p>A river floods a town.</p></article>"
         row = b'{"_id": "a", "title": "Flood", "text": "A river."}'
         return [
-            b"\0Flood\n\nA river floods a town.\n", b"\1" + page, b"\2[" + row + b"]",
-            b"\3" + row + b"\n", b"\4id,title,text\n1,Flood,A river\n",
+            b"\0Flood\n\nA river floods a town.\n",
+            b"\1" + page,
+            b"\2[" + row + b"]",
+            b"\3" + row + b"\n",
+            b"\4id,title,text\n1,Flood,A river\n",
             b"\x08<rss><item><title>Flood</title><link>a</link><description>A &lt;b&gt; river"
             b"</description></item></rss>",
             b"\x08<feed xmlns='a'><entry><link href='a'/><summary>A river</summary></entry></feed>",
-        ]  # fmt: skip
+        ]
     if target == "tokens":
         texts = (
             "RT @a: #FloodWatch https://t.co/x :-) 3,000 don't",
@@ -459,15 +510,27 @@ def seeds(target: str) -> list[bytes]:
         return [text.encode() for text in texts]
     if target == "results":
         row = {
-            "article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "x", "cluster": 1,
-            "cluster_size": 1, "lang": "en", "created_at": "2013-04-15T10:00:00Z", "terms": ["x"],
+            "article": "a",
+            "rank": 1,
+            "score": 0.5,
+            "post": "p",
+            "text": "x",
+            "cluster": 1,
+            "cluster_size": 1,
+            "lang": "en",
+            "created_at": "2013-04-15T10:00:00Z",
+            "terms": ["x"],
             "link": "https://a.b/c",
-        }  # fmt: skip
+        }
         meta = {
-            "command": "c", "provenance": {"date": "d", "versions": {}}, "threshold": 0.1,
-            "counts": {"read": 3}, "histogram": {"edges": [0, 1], "counts": [3]},
-            "titles": {"a": "t"}, "remarks": ["r"],
-        }  # fmt: skip
+            "command": "c",
+            "provenance": {"date": "d", "versions": {}},
+            "threshold": 0.1,
+            "counts": {"read": 3},
+            "histogram": {"edges": [0, 1], "counts": [3]},
+            "titles": {"a": "t"},
+            "remarks": ["r"],
+        }
         line = json.dumps(row).encode() + b"\n"
         table = b"article,rank,score,post,text\na,1,0.5,p,x\n"
         return [b"\0" + line, b"\1" + table, b"\0" + line + b"\n\0\n" + json.dumps(meta).encode()]

@@ -23,9 +23,18 @@ BEST = 120  # of the posts, the first are relevant
 
 def search(*more, out="out.jsonl", threshold="0.03"):
     return (
-        *CLI, "filter", "--articles", "seed.txt", "--posts", "posts.jsonl",
-        "--threshold", threshold, "--out", out, *more,
-    )  # fmt: skip
+        *CLI,
+        "filter",
+        "--articles",
+        "seed.txt",
+        "--posts",
+        "posts.jsonl",
+        "--threshold",
+        threshold,
+        "--out",
+        out,
+        *more,
+    )
 
 
 def left(folder):
@@ -62,10 +71,15 @@ def test_filtering(pool):
 
 def scored(folder):
     rows = [
-        {"article": "all", "rank": n + 1, "score": round(0.9 - n / 500, 6), "post": f"p{n}",
-         "text": f"text {n}"}
+        {
+            "article": "all",
+            "rank": n + 1,
+            "score": round(0.9 - n / 500, 6),
+            "post": f"p{n}",
+            "text": f"text {n}",
+        }
         for n in range(300)
-    ]  # fmt: skip
+    ]
     folder.mkdir()
     (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
@@ -100,9 +114,13 @@ class Killer:
         while True:
             began = time.monotonic()
             process = subprocess.Popen(
-                [sys.executable, *CLI, *command], cwd=folder, env=ENV, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            )  # fmt: skip
+                [sys.executable, *CLI, *command],
+                cwd=folder,
+                env=ENV,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
             try:
                 if self.dice.random() < self.share:
                     # Most of the time goes into starting.
@@ -124,8 +142,17 @@ class Killer:
 def certified(folder, killer):
     """The whole way to a certificate; returns its findings and the sheets."""
     sheets = ["sheet.csv"]
-    killer(folder, "sample", "--results", "scored.jsonl", "--precision", ".7",
-           "--out", "sheet.csv", made=folder / "sheet.csv")  # fmt: skip
+    killer(
+        folder,
+        "sample",
+        "--results",
+        "scored.jsonl",
+        "--precision",
+        ".7",
+        "--out",
+        "sheet.csv",
+        made=folder / "sheet.csv",
+    )
     for _ in range(40):
         fill(folder / sheets[-1])
         said = killer(folder, "certify", "--labels", *sheets)
@@ -164,8 +191,12 @@ def annotated(folder, dice, wanted):
         child = pexpect.spawn(
             sys.executable,
             [*CLI, "annotate", "--results", "scored.jsonl", "--find", "30", "--labels", "l.jsonl"],
-            cwd=str(folder), env=ENV, encoding="utf-8", timeout=LIMIT, dimensions=(40, 120),
-        )  # fmt: skip
+            cwd=str(folder),
+            env=ENV,
+            encoding="utf-8",
+            timeout=LIMIT,
+            dimensions=(40, 120),
+        )
         answers = dice.randint(0, 12) if kills < wanted else 10**9
         while True:
             if child.expect([r"text (\d+)\r\n", "done: the rule is satisfied"]):
@@ -213,29 +244,53 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
     commands = {
         "filter": lambda out, more: search(*more, out=out, threshold="-0.5"),
         "rank": lambda out, more: (
-            *CLI, "rank", "--articles", "seed.txt", "--posts", "posts.jsonl", "--top", "2000",
-            "--out", out, *more,
+            *CLI,
+            "rank",
+            "--articles",
+            "seed.txt",
+            "--posts",
+            "posts.jsonl",
+            "--top",
+            "2000",
+            "--out",
+            out,
+            *more,
         ),
         "report": lambda out, more: (*CLI, "report", "--results", "old.jsonl", "--out", out),
-    }  # fmt: skip
+    }
     dice = random.Random(0)
-    done = subprocess.run([sys.executable, *search(out="old.jsonl", threshold="-0.5")], cwd=pool,
-                          env=ENV, capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, *search(out="old.jsonl", threshold="-0.5")],
+        cwd=pool,
+        env=ENV,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     for name, command in commands.items():
         old = pool / f"out-{name}.{'html' if name == 'report' else 'jsonl'}"
         whole = old.with_name(f"whole-{old.name}")
         for out in (old, whole):
-            done = subprocess.run([sys.executable, *command(out.name, [])], cwd=pool, env=ENV,
-                                  capture_output=True, text=True)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, *command(out.name, [])],
+                cwd=pool,
+                env=ENV,
+                capture_output=True,
+                text=True,
+            )
             assert done.returncode == 0, done.stderr
         before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
         size = len(before[old.name])
         for number in range(5):
             most = 0 if number == 0 else dice.randrange(size)
-            done = subprocess.run([sys.executable, *command(old.name, [])], cwd=pool, env=ENV,
-                                  capture_output=True, text=True,
-                                  preexec_fn=limited(most))  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, *command(old.name, [])],
+                cwd=pool,
+                env=ENV,
+                capture_output=True,
+                text=True,
+                preexec_fn=limited(most),
+            )
             # 2 where the copy of what was read has no room, which is not the output.
             assert done.returncode in (1, 2), (name, most, done.stderr)
             assert "Traceback" not in done.stderr, done.stderr
@@ -246,8 +301,13 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
                 assert (pool / file).read_bytes() == content, (name, most, file)
             assert not list(pool.glob(f".{old.name}*"))
             if name == "filter":  # goes on when there is room again
-                rest = subprocess.run([sys.executable, *command(old.name, ["--resume"])], cwd=pool,
-                                      env=ENV, capture_output=True, text=True)  # fmt: skip
+                rest = subprocess.run(
+                    [sys.executable, *command(old.name, ["--resume"])],
+                    cwd=pool,
+                    env=ENV,
+                    capture_output=True,
+                    text=True,
+                )
                 assert rest.returncode == 0, rest.stderr
             assert old.read_bytes() == whole.read_bytes() or name == "report"
             before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
@@ -269,10 +329,22 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
         with (pool / "posts.jsonl").open("rb") as posts, log.open("wb") as stream:
             began = time.monotonic()
             process = subprocess.Popen(
-                [sys.executable, *CLI, command, "--articles", "seed.txt", "--posts", "-",
-                 *arguments], cwd=pool, env={**ENV, "TMPDIR": str(spool)}, stdin=posts,
-                stdout=stream, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    *CLI,
+                    command,
+                    "--articles",
+                    "seed.txt",
+                    "--posts",
+                    "-",
+                    *arguments,
+                ],
+                cwd=pool,
+                env={**ENV, "TMPDIR": str(spool)},
+                stdin=posts,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
             try:
                 process.wait(timeout=dice.uniform(0, seconds) if number else LIMIT)
                 seconds = time.monotonic() - began

@@ -18,13 +18,20 @@ pytestmark = pytest.mark.slow
 
 TRAIN = ("-m", "siamese_news.train")
 SMALL = (
-    "trainer.threads=1", "trainer.accelerator=cpu", "vectors.max_words=5000", "task.bootstrap=0",
+    "trainer.threads=1",
+    "trainer.accelerator=cpu",
+    "vectors.max_words=5000",
+    "task.bootstrap=0",
     "data.limits.article_tokens=60",
-)  # fmt: skip
+)
 LINK = (
-    *SMALL, "encoder=bag_idf", "encoder.output_dim=16", "task.epochs=20", "task.patience=3",
+    *SMALL,
+    "encoder=bag_idf",
+    "encoder.output_dim=16",
+    "task.epochs=20",
+    "task.patience=3",
     "task.optimizer.lr=0.01",
-)  # fmt: skip
+)
 MODEL = ("model/model.safetensors", "model/vocab.txt", "model/config.json", "model/trained_on.bin")
 TIMES = ("minutes", "prepare s", "train s", "test s")
 
@@ -78,17 +85,28 @@ def killed(tmp_path, command, resumes, working=configured, files=MODEL, **option
         assert result(out, files) == expected
 
     kill_often(
-        attempt, check, lambda: shutil.rmtree(out, ignore_errors=True), folder=tmp_path,
-        begun=lambda: begun(), seconds=seconds, **options.pop("variables", {}), **options,
-    )  # fmt: skip
+        attempt,
+        check,
+        lambda: shutil.rmtree(out, ignore_errors=True),
+        folder=tmp_path,
+        begun=lambda: begun(),
+        seconds=seconds,
+        **options.pop("variables", {}),
+        **options,
+    )
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGINT]])
 def test_training_with_early_stopping(tmp_path, signals):
     killed(
-        tmp_path, (*TRAIN, *LINK), True, fitting, signals=signals, seed=len(signals),
+        tmp_path,
+        (*TRAIN, *LINK),
+        True,
+        fitting,
+        signals=signals,
+        seed=len(signals),
         codes=(143, 130, -signal.SIGTERM, -signal.SIGINT),
-    )  # fmt: skip
+    )
 
 
 # The teacher is a sum of hashed words: what is tested is everything around it.
@@ -114,10 +132,17 @@ main()
 def test_distilling(tmp_path):
     (tmp_path / "distil.py").write_text(DISTIL)
     command = (
-        "distil.py", "task=distil", "task.unlabelled=[]", "task.dim=16", "task.min_texts=2",
-        "task.epochs=20", "task.batch=16", "task.bootstrap=0", "vectors.max_words=20000",
+        "distil.py",
+        "task=distil",
+        "task.unlabelled=[]",
+        "task.dim=16",
+        "task.min_texts=2",
+        "task.epochs=20",
+        "task.batch=16",
+        "task.bootstrap=0",
+        "vectors.max_words=20000",
         "trainer.threads=1",
-    )  # fmt: skip
+    )
     killed(tmp_path, command, False, codes=(143, -signal.SIGTERM))
 
 
@@ -162,17 +187,23 @@ def test_training_a_ranker(tmp_path):
     )
     (tmp_path / "vectors.txt").write_text("".join(rows))
     command = (
-        *TRAIN, "task=rerank", "task.collection=small", "task.epochs=8", "task.batch_size=8",
-        "ranker.filters=6", "ranker.hidden=5", "ranker.head_hidden=4",
-        f"vectors.source={tmp_path}/vectors.txt", "vectors.max_words=null",
-        "vectors.remove_components=0", "vectors.unknown=hash", "trainer.threads=1",
-    )  # fmt: skip
+        *TRAIN,
+        "task=rerank",
+        "task.collection=small",
+        "task.epochs=8",
+        "task.batch_size=8",
+        "ranker.filters=6",
+        "ranker.hidden=5",
+        "ranker.head_hidden=4",
+        f"vectors.source={tmp_path}/vectors.txt",
+        "vectors.max_words=null",
+        "vectors.remove_components=0",
+        "vectors.unknown=hash",
+        "trainer.threads=1",
+    )
     files = ("model/model.safetensors", "dev.run.gz", "test.run.gz", "test+ql.run.gz")
     variables = {
         "SIAMESE_NEWS_DATA": str(tmp_path / "data"),
         "SIAMESE_NEWS_CACHE": str(tmp_path / "cache"),
     }
-    killed(
-        tmp_path, command, False, files=files, variables=variables,
-        codes=(143, -signal.SIGTERM),
-    )  # fmt: skip
+    killed(tmp_path, command, False, files=files, variables=variables, codes=(143, -signal.SIGTERM))

@@ -15,9 +15,23 @@ pytestmark = pytest.mark.slow
 
 def watch(out, *more):
     return (
-        "-m", "siamese_news", "watch", "--articles", "seed.txt", "--source", "dumps",
-        "--threshold", ".03", "--window", "50000", "--idle", "1", "--out", out, *more,
-    )  # fmt: skip
+        "-m",
+        "siamese_news",
+        "watch",
+        "--articles",
+        "seed.txt",
+        "--source",
+        "dumps",
+        "--threshold",
+        ".03",
+        "--window",
+        "50000",
+        "--idle",
+        "1",
+        "--out",
+        out,
+        *more,
+    )
 
 
 def test_watching(pool):
@@ -63,9 +77,16 @@ def test_watching(pool):
             path.unlink()
 
     kill_often(
-        attempt, check, fresh, folder=pool, begun=begun, seconds=seconds, kills=12, seed=1,
+        attempt,
+        check,
+        fresh,
+        folder=pool,
+        begun=begun,
+        seconds=seconds,
+        kills=12,
+        seed=1,
         codes=(130, 143, -15),
-    )  # fmt: skip
+    )
 
 
 def test_a_full_disk_ends_it_and_nothing_is_lost(pool):
@@ -80,9 +101,13 @@ def test_a_full_disk_ends_it_and_nothing_is_lost(pool):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
         return subprocess.run(
-            [sys.executable, *watch(out)], cwd=pool, env=ENV, capture_output=True, text=True,
+            [sys.executable, *watch(out)],
+            cwd=pool,
+            env=ENV,
+            capture_output=True,
+            text=True,
             preexec_fn=limit,
-        )  # fmt: skip
+        )
 
     assert run("whole.jsonl", 10**9).returncode == 0
     whole = (pool / "whole.jsonl").read_bytes()

@@ -196,9 +196,12 @@ def test_a_journal_is_a_sheet(log):
     log.close()
     found = {(row.article, row.post): row.verdict() for row in read_rows(log.path)}
     assert found == {
-        ("", "p1"): "yes", ("", "p2"): "yes", ("", "p3"): "no", ("", "p5"): "yes",
+        ("", "p1"): "yes",
+        ("", "p2"): "yes",
+        ("", "p3"): "no",
+        ("", "p5"): "yes",
         ("a", "p6"): "skip",
-    }  # fmt: skip
+    }
 
 
 def test_a_journal_of_another_plan_is_refused_and_stays(tmp_path):

@@ -200,12 +200,7 @@ def test_memory_stays_below_the_matrix():
 
     tracemalloc.start()
     found = evaluate_blocks(
-        blocks,
-        article_ids=list(qrels),
-        post_ids=post_ids,
-        qrels=qrels,
-        depth=100,
-        bootstrap=0,
+        blocks, article_ids=list(qrels), post_ids=post_ids, qrels=qrels, depth=100, bootstrap=0
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

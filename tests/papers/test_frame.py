@@ -11,17 +11,7 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_module
 
-from papers import (
-    PAPERS,
-    Content,
-    Exhibit,
-    Figure,
-    Job,
-    Published,
-    Setting,
-    Table,
-    choose,
-)
+from papers import PAPERS, Content, Exhibit, Figure, Job, Published, Setting, Table, choose
 from papers import __main__ as door
 from papers.jobs import Store
 from papers.layout import IN_HISTORY, Made, write_folder

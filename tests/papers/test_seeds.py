@@ -171,9 +171,7 @@ def test_table_3_of_samcnn(texts):
         assert [float(value) for value, _ in printed] == [one.value for one in figures.values()]
         for (value, marks), one in zip(printed, figures.values(), strict=True):
             marks = re.sub(
-                r"(\d)-(\d)",
-                lambda m: "".join(map(str, range(int(m[1]), int(m[2]) + 1))),
-                marks,
+                r"(\d)-(\d)", lambda m: "".join(map(str, range(int(m[1]), int(m[2]) + 1))), marks
             )
             assert tuple(int(m) for m in re.findall(r"\d", marks)) == one.rows, (row[:12], value)
 

@@ -100,7 +100,7 @@ SAMPLE = [
     ["Harlow town hall will stay closed to the public for the rest of the week"],
     ["the the the the the the the the the the"],
     ["lol lol lol lol lol lol lol lol lol lol"],
-]  # fmt: skip
+]
 
 
 def partition(numbers, items):

@@ -28,10 +28,11 @@ def test_no_posts_say_nothing():
     st.integers(2, 4).flatmap(
         lambda groups: st.lists(
             st.lists(st.integers(0, 500), min_size=groups, max_size=groups).filter(any),
-            min_size=2, max_size=6,
+            min_size=2,
+            max_size=6,
         )
     )
-)  # fmt: skip
+)
 def test_log_odds_are_those_of_a_naive_loop(columns):
     counts = np.array(columns).T
     odds, errors = log_odds(counts)

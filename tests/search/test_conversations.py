@@ -40,9 +40,14 @@ def test_a_thread_has_what_is_answered_and_the_replies_in_reading_order():
     ]
     _, rows = rows_of(posts, ["found", "alone"])
     assert [(r["post"], r["role"], r["depth"]) for r in rows] == [
-        ("root", "answered", 0), ("middle", "answered", 1), ("found", "found", 2),
-        ("early", "reply", 3), ("deep", "reply", 4), ("late", "reply", 3), ("alone", "found", 0),
-    ]  # fmt: skip
+        ("root", "answered", 0),
+        ("middle", "answered", 1),
+        ("found", "found", 2),
+        ("early", "reply", 3),
+        ("deep", "reply", 4),
+        ("late", "reply", 3),
+        ("alone", "found", 0),
+    ]
     assert [r["thread"] for r in rows] == ["root"] * 6 + ["alone"]
     assert [r["rank"] for r in rows] == [None, None, 1, None, None, None, 2]
 
@@ -60,8 +65,10 @@ def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(tmp
     posts = [linked("1"), linked("2", "1"), linked("3", "2")]
     found, said = bring_threads(path, posts, most=10)
     assert [(r["article"], r["rank"], r["thread_rank"]) for r in found] == [
-        ("a", 1, 1), ("b", 2, 1), ("a", 3, 1),
-    ]  # fmt: skip
+        ("a", 1, 1),
+        ("b", 2, 1),
+        ("a", 3, 1),
+    ]
     assert said == ["threads: 1, of 3 posts found, 0 that they answer and 0 replies"]
 
 
@@ -71,8 +78,11 @@ def test_lists_of_several_articles_keep_their_threads_apart(tmp_path, ranked):
     path = results_of(tmp_path / "two.jsonl", rows if ranked else [row[:3] for row in rows])
     found, _ = bring_threads(path, [linked("1"), linked("2", "1")], most=10)
     assert [(r["article"], r["post"], r["rank"], r["thread_rank"]) for r in found] == [
-        ("a", "1", 1, 1), ("a", "2", 2, 1), ("b", "1", 1, 2), ("b", "2", None, 2),
-    ]  # fmt: skip
+        ("a", "1", 1, 1),
+        ("a", "2", 2, 1),
+        ("b", "1", 1, 2),
+        ("b", "2", None, 2),
+    ]
 
 
 def test_found_posts_of_one_conversation_are_one_thread_with_its_scores():
@@ -91,9 +101,12 @@ def test_found_posts_of_one_conversation_are_one_thread_with_its_scores():
 
 def test_the_platform_knows_the_conversation_where_a_post_on_the_way_is_missing():
     posts = [
-        linked("t"), linked("x", "gone1", thread="t"), linked("y", "gone2", thread="t"),
-        linked("z", "gone3"), linked("w", "gone3"),
-    ]  # fmt: skip
+        linked("t"),
+        linked("x", "gone1", thread="t"),
+        linked("y", "gone2", thread="t"),
+        linked("z", "gone3"),
+        linked("w", "gone3"),
+    ]
     _, rows = rows_of(posts, ["x", "y", "z", "w"])
     threads = {}
     for row in rows:
@@ -179,16 +192,18 @@ def dump(tmp_path):
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_the_command(dump, ending):
     out = dump / f"threads.{ending}"
-    run = command("threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl",
-                  "--out", out)  # fmt: skip
+    run = command(
+        "threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl", "--out", out
+    )
     assert run.returncode == 0, run.stderr
     assert "threads: 1, of 1 posts found, 0 that they answer and 1 replies" in run.stderr
     if ending == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         assert [(r["post"], r["role"]) for r in rows] == [("1", "found"), ("2", "reply")]
         assert [r["terms"] for r in rows] == [["bridge"], None]
-    again = command("threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl",
-                    "--out", out)  # fmt: skip
+    again = command(
+        "threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl", "--out", out
+    )
     assert again.returncode == 0, again.stderr  # our own file, unchanged
 
 
@@ -196,8 +211,16 @@ def test_the_command_with_wrong_input(dump):
     write(dump / "others.jsonl", [{"id": "8", "text": "x"}])
 
     def run(*more, results="found.jsonl", posts="posts.jsonl", out="t.jsonl"):
-        found = command("threads", "--results", dump / results, "--posts", dump / posts,
-                        "--out", dump / out, *more)  # fmt: skip
+        found = command(
+            "threads",
+            "--results",
+            dump / results,
+            "--posts",
+            dump / posts,
+            "--out",
+            dump / out,
+            *more,
+        )
         assert found.returncode == 2, found.stderr
         return found.stderr
 
@@ -209,20 +232,33 @@ def test_the_command_with_wrong_input(dump):
 
 
 ROWS = [
-    {"article": "a", "thread": "1", "thread_rank": rank, "depth": depth, "role": role,
-     "left_out": 0, "rank": own, "score": own, "post": post, "text": f"text {post}"}
+    {
+        "article": "a",
+        "thread": "1",
+        "thread_rank": rank,
+        "depth": depth,
+        "role": role,
+        "left_out": 0,
+        "rank": own,
+        "score": own,
+        "post": post,
+        "text": f"text {post}",
+    }
     for rank, depth, role, own, post in (
-        (1, 0, "found", 1, "1"), (1, 1, "reply", None, "2"), (2, 0, "answered", None, "3"),
+        (1, 0, "found", 1, "1"),
+        (1, 1, "reply", None, "2"),
+        (2, 0, "answered", None, "3"),
         (2, 1, "found", 2, "4"),
     )
-]  # fmt: skip
+]
 
 
 @given(
-    st.integers(0, 3), st.sampled_from(sorted(ROWS[0])),
+    st.integers(0, 3),
+    st.sampled_from(sorted(ROWS[0])),
     st.sampled_from([None, "", "x", -1, 0, 2, 1e99, [], {}, [1], True, "found", "reply"]),
     st.permutations(ROWS),
-)  # fmt: skip
+)
 def test_a_file_of_threads_that_was_changed_is_a_page_or_an_error(number, name, value, order):
     rows = [dict(row) for row in order]
     rows[number][name] = value

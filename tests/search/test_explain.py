@@ -69,14 +69,24 @@ def attentive(tiny_model, request):
     torch.manual_seed(0)
     if request.param == "star":
         encoder = StarEncoder(
-            input_dim=8, heads=2, head_dim=4, sparsity=AdaptiveEntmax, residual="none",
+            input_dim=8,
+            heads=2,
+            head_dim=4,
+            sparsity=AdaptiveEntmax,
+            residual="none",
             activation="gelu",
-        )  # fmt: skip
+        )
     else:
         encoder = TransformerEncoder(
-            input_dim=8, layers=1, heads=2, head_dim=4, hidden_dim=8, positions=True, dropout=0.5,
+            input_dim=8,
+            layers=1,
+            heads=2,
+            head_dim=4,
+            hidden_dim=8,
+            positions=True,
+            dropout=0.5,
             sparsity=AdaptiveEntmax,
-        )  # fmt: skip
+        )
     tiny_model.encoder = encoder
     return tiny_model
 

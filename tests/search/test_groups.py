@@ -77,9 +77,15 @@ def test_times_of_a_group_and_their_figures():
     rows = list(figures(made, []))
     assert [row["figure"] for row in rows] == ["share", "time", "time", "time"]
     assert rows[0] | {"low": 0, "high": 0} == {
-        "figure": "share", "group": "de", "item": None, "found": 4, "of": 18, "value": 0.222222,
-        "low": 0, "high": 0,
-    }  # fmt: skip
+        "figure": "share",
+        "group": "de",
+        "item": None,
+        "found": 4,
+        "of": 18,
+        "value": 0.222222,
+        "low": 0,
+        "high": 0,
+    }
 
 
 def test_copies_count_once_among_the_words():

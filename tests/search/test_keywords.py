@@ -22,8 +22,15 @@ def posts_of(texts):
 def test_terms_are_what_a_search_by_words_can_ask_for():
     found = terms_of("The flood in Harlow: river Dow rises! #HarlowFlood http://x.co @ann a b 🔥")
     assert found == [
-        "flood", "harlow", "river", "dow", '"river dow"', "rises", '"dow rises"', "#harlowflood",
-    ]  # fmt: skip
+        "flood",
+        "harlow",
+        "river",
+        "dow",
+        '"river dow"',
+        "rises",
+        '"dow rises"',
+        "#harlowflood",
+    ]
 
 
 def test_a_word_that_everyone_uses_does_not_come_first():
@@ -86,12 +93,23 @@ def run(*arguments):
 @pytest.mark.parametrize("options", [[], ["--ids-only"]])
 def test_from_what_filter_wrote(files, name, options):
     done = run(
-        "filter", "--model", files / "model", "--articles", files / "story.txt", "--posts",
-        files / "posts.jsonl", "--threshold", 0.5, "--out", files / name, *options,
-    )  # fmt: skip
+        "filter",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        files / "posts.jsonl",
+        "--threshold",
+        0.5,
+        "--out",
+        files / name,
+        *options,
+    )
     assert done.exit_code == 0, done.stderr
-    done = run("keywords", "--results", files / name, "--posts", files / "posts.jsonl",
-               "--format", "jsonl")  # fmt: skip
+    done = run(
+        "keywords", "--results", files / name, "--posts", files / "posts.jsonl", "--format", "jsonl"
+    )
     assert done.exit_code == 0, done.stderr
     [row] = [json.loads(line) for line in done.stdout.splitlines()]
     assert row["adds"] == 6
@@ -100,8 +118,17 @@ def test_from_what_filter_wrote(files, name, options):
 
 
 def test_from_articles_to_a_table_and_a_file(files):
-    arguments = ["keywords", "--model", files / "model", "--articles", files / "story.txt",
-                 "--posts", files / "posts.jsonl", "--top", 6]  # fmt: skip
+    arguments = [
+        "keywords",
+        "--model",
+        files / "model",
+        "--articles",
+        files / "story.txt",
+        "--posts",
+        files / "posts.jsonl",
+        "--top",
+        6,
+    ]
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
     assert "1 terms find 6 of 6 accepted posts; the pool has 30 others" in done.stdout

@@ -208,10 +208,16 @@ def test_what_was_done_is_said():
     )
     words = page.words
     expected = (
-        "1,234,567", "siamese-news filter", "versions: torch 2.13", "sha256 abc", "One thing.",
-        "threshold 0.6", "1 post in the results reaches it",
-        "1 without a date is not in it", "04 Mar 18:00",
-    )  # fmt: skip
+        "1,234,567",
+        "siamese-news filter",
+        "versions: torch 2.13",
+        "sha256 abc",
+        "One thing.",
+        "threshold 0.6",
+        "1 post in the results reaches it",
+        "1 without a date is not in it",
+        "04 Mar 18:00",
+    )
     for part in expected:
         assert part in words, part
 
@@ -269,8 +275,7 @@ def test_a_threshold_beyond_all_scores_is_still_on_the_axis():
 
 
 @given(
-    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20),
-    st.none() | st.floats(-1e12, 1e12),
+    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.none() | st.floats(-1e12, 1e12)
 )
 def test_any_histogram_can_be_drawn(edges, threshold):
     edges = sorted({*edges, max(edges) + 1})

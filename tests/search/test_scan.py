@@ -171,8 +171,12 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
     posts = [Post(str(n), f"text {n}") for n in range(8)]
     found = list(StreamPool(posts).parts(Once(), 10, Window()))
     assert [(b.number, len(b.posts), b.last) for b in found] == [
-        (0, 2, False), (0, 2, False), (0, 1, True), (1, 2, False), (1, 1, True),
-    ]  # fmt: skip
+        (0, 2, False),
+        (0, 2, False),
+        (0, 1, True),
+        (1, 2, False),
+        (1, 1, True),
+    ]
     assert [post.id for block in found for post in block.posts] == [post.id for post in posts]
 
 

@@ -17,17 +17,24 @@ def run(*arguments):
 def files(tmp_path):
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     (tmp_path / "b.txt").write_text("The vote of the mayor\n\nThe mayor won the vote.\n")
-    lines = [json.dumps({"id": str(n), "text": f"the river {n} took a bridge" if n % 2 else "vote"})
-             for n in range(9000)]  # fmt: skip
+    lines = [
+        json.dumps({"id": str(n), "text": f"the river {n} took a bridge" if n % 2 else "vote"})
+        for n in range(9000)
+    ]
     (tmp_path / "posts.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path
 
 
 def rank(files, *more):
     return run(
-        "rank", "--articles", files / "a.txt", files / "b.txt", "--posts", files / "posts.jsonl",
+        "rank",
+        "--articles",
+        files / "a.txt",
+        files / "b.txt",
+        "--posts",
+        files / "posts.jsonl",
         *more,
-    )  # fmt: skip
+    )
 
 
 def test_all_scores_are_those_of_the_ranking(files):
@@ -50,9 +57,16 @@ def test_a_list_for_each_seed_has_pairs(files):
     assert table.column_names == ["article", "post", "score"]
     assert len(table) == 18_000
     done = run(
-        "sample", "--results", files / "all.parquet", "--posts", files / "posts.jsonl",
-        "--precision", ".8", "--out", files / "sheet.csv",
-    )  # fmt: skip
+        "sample",
+        "--results",
+        files / "all.parquet",
+        "--posts",
+        files / "posts.jsonl",
+        "--precision",
+        ".8",
+        "--out",
+        files / "sheet.csv",
+    )
     assert done.exit_code == 0, done.stderr
 
 

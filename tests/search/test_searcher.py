@@ -60,7 +60,7 @@ FORMS = {
     "pyarrow": lambda: pyarrow.Table.from_pylist(ROWS),
     "pyarrow batch": lambda: pyarrow.RecordBatch.from_pylist(ROWS),
     "numbered frame": lambda: pandas.DataFrame(ROWS, index=[5, 5, 6, 7]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -134,9 +134,13 @@ def test_several_seeds_and_negative_ones(searcher):
 
 def test_either_head_and_feedback_as_asked():
     story = "Ferry sinks off Lesbos\nThirteen migrants drowned."
-    posts = ["ferry sinks off lesbos", "13 drowned off lesbos, ferry sinks: skipper Yannis held",
-             "lesbos ferry sinks, skipper Yannis", "skipper Yannis in court",
-             *(f"lunch was number {n}" for n in range(50))]  # fmt: skip
+    posts = [
+        "ferry sinks off lesbos",
+        "13 drowned off lesbos, ferry sinks: skipper Yannis held",
+        "lesbos ferry sinks, skipper Yannis",
+        "skipper Yannis in court",
+        *(f"lunch was number {n}" for n in range(50)),
+    ]
 
     def scores(**options):
         rows = Searcher().rank([story], posts, **options)

@@ -14,8 +14,10 @@ from siamese_news.errors import InputError
 from siamese_news.search import second_look as module
 
 WORDS = ["flood", "river", "cellar", "bridge", "phone"]
-STORIES = {"a": "A flood. The river took the bridge and filled every cellar of the town.",
-           "b": "A new phone is sold out. The shop has no phone left, the town waits."}  # fmt: skip
+STORIES = {
+    "a": "A flood. The river took the bridge and filled every cellar of the town.",
+    "b": "A new phone is sold out. The shop has no phone left, the town waits.",
+}
 POSTS = [
     {"id": f"p{n}", "text": f"{WORDS[n % 5]} {WORDS[n * n % 5]} number {n} of the town"}
     for n in range(40)
@@ -119,16 +121,29 @@ def run(files, *arguments):
 def command(files, folder, name, out, *more):
     posts = () if "--index" in more else ("--posts", files / "posts.jsonl")
     return (
-        name, "--articles", files / "a.txt", *posts, "--out", files / out,
-        "--second-look", folder, "--second-look-posts", 20, *more,
-    )  # fmt: skip
+        name,
+        "--articles",
+        files / "a.txt",
+        *posts,
+        "--out",
+        files / out,
+        "--second-look",
+        folder,
+        "--second-look-posts",
+        20,
+        *more,
+    )
 
 
 def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
     run(files, "index", "--posts", files / "posts.jsonl", "--out", files / "posts.index")
     run(files, *command(files, folder, "rank", "stream.jsonl", "--top", 5))
-    run(files, *command(files, folder, "rank", "index.jsonl", "--top", 5,
-                        "--index", files / "posts.index"))  # fmt: skip
+    run(
+        files,
+        *command(
+            files, folder, "rank", "index.jsonl", "--top", 5, "--index", files / "posts.index"
+        ),
+    )
     assert (files / "stream.jsonl").read_bytes() == (files / "index.jsonl").read_bytes()
     meta = json.loads((files / "stream.jsonl.meta.json").read_text())
     assert meta["score"] == "mixture, second look"
@@ -137,8 +152,17 @@ def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
 
 def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(files, folder):
     threshold = ("--threshold", 0.001)
-    run(files, "filter", "--articles", files / "a.txt", "--posts", files / "posts.jsonl",
-        "--out", files / "first.jsonl", *threshold)  # fmt: skip
+    run(
+        files,
+        "filter",
+        "--articles",
+        files / "a.txt",
+        "--posts",
+        files / "posts.jsonl",
+        "--out",
+        files / "first.jsonl",
+        *threshold,
+    )
     run(files, *command(files, folder, "filter", "both.jsonl", *threshold))
     first, both = (
         {row["post"]: row["score"] for row in map(json.loads, (files / name).open())}
@@ -189,9 +213,9 @@ def test_the_scores_say_how_many_are_read():
 )
 def test_what_cannot_be_is_said_before_the_search(files, folder, monkeypatch, options, message):
     monkeypatch.chdir(files)
-    done = CliRunner().invoke(app, [
-        "rank", "--articles", "a.txt", "--posts", "posts.jsonl", *map(str, options),
-    ])  # fmt: skip
+    done = CliRunner().invoke(
+        app, ["rank", "--articles", "a.txt", "--posts", "posts.jsonl", *map(str, options)]
+    )
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
     assert "posts read" not in done.output

@@ -83,11 +83,7 @@ def _head(texts, words=50):
     for ids in texts:
         counts[np.unique(ids)] += 1
     return TermHead(
-        counts,
-        empty_bigram_counters(),
-        texts=len(texts),
-        typical=[2.0, 1.0],
-        options=TermOptions(),
+        counts, empty_bigram_counters(), texts=len(texts), typical=[2.0, 1.0], options=TermOptions()
     )
 
 

@@ -29,23 +29,31 @@ def module(cache, objective, tokens):
     options = OmegaConf.load(f"{CONF}/{objective}.yaml")
     options.cache = cache
     found = LinkModule(
-        model=model, objective=instantiate(options), batch_tokens=tokens,
+        model=model,
+        objective=instantiate(options),
+        batch_tokens=tokens,
         optimizer=partial(torch.optim.SGD, lr=0.1),
-    )  # fmt: skip
+    )
     found.log = lambda *_, **__: None
     return found.train()
 
 
 def batch():
     generator = torch.Generator().manual_seed(1)
-    ids = [torch.randint(0, 60, (count, width), generator=generator)
-           for count, width in ((7, 30), (21, 10))]  # fmt: skip
+    ids = [
+        torch.randint(0, 60, (count, width), generator=generator)
+        for count, width in ((7, 30), (21, 10))
+    ]
     for side in ids:
         for row, length in zip(side, torch.randint(1, side.shape[1], (len(side),)), strict=True):
             row[length:] = -1
     labels = torch.arange(7)
-    return {"article_ids": ids[0], "post_ids": ids[1], "article_labels": labels,
-            "post_labels": labels.repeat_interleave(3)}  # fmt: skip
+    return {
+        "article_ids": ids[0],
+        "post_ids": ids[1],
+        "article_labels": labels,
+        "post_labels": labels.repeat_interleave(3),
+    }
 
 
 @pytest.mark.parametrize("objective", ["ntxent", "paper", "reference"])

@@ -131,11 +131,7 @@ def two_heads(request, tiny_model):
     options = TermOptions(bigram_weight=0.3, dense=0.25)
     texts = [tiny_model.vocabulary.ids(text.split()) for text in [*ARTICLES, *POSTS]]
     tiny_model.terms = TermHead(
-        np.arange(len(words)),
-        bigram_counters(texts),
-        texts=50,
-        typical=(8.0, 8.0),
-        options=options,
+        np.arange(len(words)), bigram_counters(texts), texts=50, typical=(8.0, 8.0), options=options
     )
     return tiny_model
 

@@ -125,11 +125,7 @@ class Tile:
 class _Matrix(ctypes.Structure):
     """As in ``ring.c``."""
 
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("shift", ctypes.c_int64),
-        ("columns", ctypes.c_int64),
-    ]
+    _fields_ = [("data", ctypes.c_void_p), ("shift", ctypes.c_int64), ("columns", ctypes.c_int64)]
 
 
 class _Arguments(ctypes.Structure):

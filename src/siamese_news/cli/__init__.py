@@ -54,8 +54,24 @@ def _root(
 
 
 for command in (
-    rank, filter, watch, explain, index, keywords, rerank, threads, report,
-    sample, annotate, certify, audit, feedback, simulate, bundle, push, pull,
-):  # fmt: skip
+    rank,
+    filter,
+    watch,
+    explain,
+    index,
+    keywords,
+    rerank,
+    threads,
+    report,
+    sample,
+    annotate,
+    certify,
+    audit,
+    feedback,
+    simulate,
+    bundle,
+    push,
+    pull,
+):
     app.command(cls=ManyValues)(command)
 app.command()(doctor)

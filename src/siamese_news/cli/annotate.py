@@ -32,8 +32,7 @@ def annotate(
         Path | None, typer.Option(help="Scored posts: what rank or filter wrote.")
     ] = None,
     plan: Annotated[
-        Path | None,
-        typer.Option(help="Label for the certificate of this plan, which sample made."),
+        Path | None, typer.Option(help="Label for the certificate of this plan, which sample made.")
     ] = None,
     find: Annotated[
         int | None, typer.Option(min=1, help="Stop when so many relevant posts are found.")

@@ -115,9 +115,10 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     drawn = SampledPosts(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [
-        name for name in first
+        name
+        for name in first
         if name in other and not first[name].skipped and not other[name].skipped
-    ]  # fmt: skip
+    ]
     if not both:
         raise InputError(f"{second[0]}: has no post that {labels[0]} has a label of as well")
     found = agreement([first[n].relevant for n in both], [other[n].relevant for n in both])

@@ -14,8 +14,7 @@ from siamese_news.utils.exits import bad_input_exits
 def bundle(
     out: Annotated[Path | None, typer.Option(help="The zip to write.")] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option(help="A certificate; plan, labels and scores go with it."),
+        Path | None, typer.Option(help="A certificate; plan, labels and scores go with it.")
     ] = None,
     results: Annotated[
         list[Path] | None, typer.Option(help="Results of rank, filter or threads.")
@@ -53,7 +52,12 @@ def bundle(
         given = [*(results or []), *([certificate] if certificate else []), *(posts or [])]
         check_output(out, given, force=force)
         names = write_bundle(
-            out, certificate=certificate, results=results or [], posts=posts, scores=scores,
-            texts=texts, title=title,
-        )  # fmt: skip
+            out,
+            certificate=certificate,
+            results=results or [],
+            posts=posts,
+            scores=scores,
+            texts=texts,
+            title=title,
+        )
         echo(f"{out}: {', '.join(names)}")

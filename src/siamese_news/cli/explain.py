@@ -93,10 +93,18 @@ def explain(
                 "--posts or --index says where the posts are and --post which; expected both"
             )
         query = Query(
-            articles=articles, posts=posts or (), index=index, model=model, one_story=one_story,
-            about=about, smooth=smooth, text_field=text_field, id_field=id_field,
-            long_window=long_window, out=out,
-        )  # fmt: skip
+            articles=articles,
+            posts=posts or (),
+            index=index,
+            model=model,
+            one_story=one_story,
+            about=about,
+            smooth=smooth,
+            text_field=text_field,
+            id_field=id_field,
+            long_window=long_window,
+            out=out,
+        )
         check_query_output(query, force=force)
         seeds, encoder = read_seeds(query), explainable(open_model(model))
         opened = OpenQuery(query, seeds, encoder)

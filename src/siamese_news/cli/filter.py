@@ -25,8 +25,7 @@ def filter(
     force: ForceOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     workers: Annotated[
-        int,
-        typer.Option(min=1, help="Number of processes, or of actors with --engine ray."),
+        int, typer.Option(min=1, help="Number of processes, or of actors with --engine ray.")
     ] = 1,
     engine: Annotated[
         Literal["local", "ray"],

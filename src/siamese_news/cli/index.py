@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 def index(
     out: Annotated[Path, typer.Option(help="Folder of the index.")],
     posts: Annotated[
-        list[str] | None,
-        typer.Option(help="Posts to index, as rank reads them."),
+        list[str] | None, typer.Option(help="Posts to index, as rank reads them.")
     ] = None,
     model: ModelOption = None,
     add: Annotated[bool, typer.Option("--add", help="Add the posts to an existing index.")] = False,
@@ -92,10 +91,15 @@ def index(
                 return
             if posts is not None:
                 query = Query(
-                    posts=posts, model=model, text_field=text_field, id_field=id_field,
-                    date_field=date_field, encoding=encoding, long_window=long_window,
+                    posts=posts,
+                    model=model,
+                    text_field=text_field,
+                    id_field=id_field,
+                    date_field=date_field,
+                    encoding=encoding,
+                    long_window=long_window,
                     strict=strict,
-                )  # fmt: skip
+                )
                 _say(out, _posts(out, query, add=add, force=force))
                 return
             if deleting:
@@ -144,9 +148,11 @@ def _ids(path: Path) -> list[str]:
 
 def _say(out: Path, changed: "Changed") -> None:
     done = {
-        "added": changed.added, "already there": changed.present, "deleted": changed.deleted,
+        "added": changed.added,
+        "already there": changed.present,
+        "deleted": changed.deleted,
         "not found": len(changed.missing),
-    }  # fmt: skip
+    }
     said = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
     echo(f"{out}: {counted(changed.posts, 'post')}{f' ({said})' if said else ''}")
     for id in changed.missing[:10]:

@@ -73,10 +73,17 @@ def keywords(
         read = files_read(posts=posts, articles=articles or [], model=model, others=[results])
         check_output(out, read, force=force)
         query = Query(
-            articles=articles or (), posts=posts, model=model, top=top, one_story=True,
-            text_field=text_field, id_field=id_field, encoding=encoding, long_window=long_window,
+            articles=articles or (),
+            posts=posts,
+            model=model,
+            top=top,
+            one_story=True,
+            text_field=text_field,
+            id_field=id_field,
+            encoding=encoding,
+            long_window=long_window,
             strict=strict,
-        )  # fmt: skip
+        )
         source = open_posts(posts, **query.reading())
         say_posts(source)
         source.spool()

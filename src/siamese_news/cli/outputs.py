@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
 _ENDINGS: "dict[str, Format]" = {
-    ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".trec": "trec", ".run": "trec",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".trec": "trec",
+    ".run": "trec",
     ".txt": "table",
-}  # fmt: skip
+}
 _HTML = b'<meta name="generator" content="siamese_news'
 
 
@@ -131,9 +135,11 @@ def check_query_output(query: "Query", *, force: bool) -> None:
     """
     index = query.index.rglob("*") if query.index else ()
     read = files_read(
-        posts=query.posts, articles=[*query.articles, *query.negatives], model=query.model,
+        posts=query.posts,
+        articles=[*query.articles, *query.negatives],
+        model=query.model,
         others=[path for path in index if path.is_file()],
-    )  # fmt: skip
+    )
     check_output(query.out, read, force=force)
 
 

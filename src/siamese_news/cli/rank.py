@@ -85,9 +85,14 @@ def rank(
             return
         bare = format == "trec"
         ranking = search(
-            scorer, seeds, pool, top=query.top, window=opened.window,
-            texts=not bare or query.dedupe, second_look=second_look,
-        )  # fmt: skip
+            scorer,
+            seeds,
+            pool,
+            top=query.top,
+            window=opened.window,
+            texts=not bare or query.dedupe,
+            second_look=second_look,
+        )
         decided, remarks = _settle(opened, scorer, pool, ranking.scanned, ranking.remarks())
         rows = ranking_rows(
             ranking,
@@ -99,8 +104,10 @@ def rank(
             language=None if format in ("trec", "table") else opened.languages.of_post,
         )
         options: dict[str, Any] = {
-            "columns": query.columns, "titles": opened.titles, "bom": query.bom,
-        }  # fmt: skip
+            "columns": query.columns,
+            "titles": opened.titles,
+            "bom": query.bom,
+        }
         binary = format in BINARY
         if out is None:
             terminal = sys.stdout.isatty()
@@ -111,8 +118,11 @@ def rank(
             write_rows(target, rows, format, **options)
         kept = len(ranking.posts())
         counts = {
-            **pool.counts(), **opened.window.counts(), "scored": ranking.scanned, "kept": kept,
-        }  # fmt: skip
+            **pool.counts(),
+            **opened.window.counts(),
+            "scored": ranking.scanned,
+            "kept": kept,
+        }
         opened.write_meta(scorer.kind, counts, ranking.scores, decided, remarks)
         echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds")
 

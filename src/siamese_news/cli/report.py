@@ -89,10 +89,15 @@ def report(
         if by is not None:
             if posts:
                 searched = open_posts(
-                    posts, group_field=None if by in groups.TIMES else by, text_field=text_field,
-                    id_field=id_field, date_field=date_field, encoding=encoding,
-                    long_window=long_window, strict=strict,
-                )  # fmt: skip
+                    posts,
+                    group_field=None if by in groups.TIMES else by,
+                    text_field=text_field,
+                    id_field=id_field,
+                    date_field=date_field,
+                    encoding=encoding,
+                    long_window=long_window,
+                    strict=strict,
+                )
                 say_posts(searched)
                 found = groups.compare_posts(data, by, searched)
             else:

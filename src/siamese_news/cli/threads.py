@@ -14,13 +14,7 @@ from siamese_news.cli.options import (
     StrictOption,
     TextFieldOption,
 )
-from siamese_news.cli.outputs import (
-    ForceOption,
-    check_output,
-    files_read,
-    format_of,
-    rejected_file,
-)
+from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of, rejected_file
 from siamese_news.cli.reading import echo, say_posts
 from siamese_news.search.query import Query
 from siamese_news.utils.exits import bad_input_exits
@@ -71,9 +65,15 @@ def threads(
             raise InputError(f"{out}: expected a name that ends in .jsonl, .csv or .parquet")
         check_output(out, files_read(posts=posts, others=[results]), force=force)
         source = open_posts(
-            posts, text_field=text_field, id_field=id_field, date_field=date_field,
-            encoding=encoding, long_window=long_window, strict=strict, rejected=rejected_file(out),
-        )  # fmt: skip
+            posts,
+            text_field=text_field,
+            id_field=id_field,
+            date_field=date_field,
+            encoding=encoding,
+            long_window=long_window,
+            strict=strict,
+            rejected=rejected_file(out),
+        )
         say_posts(source)
         source.spool()
         rows, said = bring_threads(results, FilePool(source, out=out), most=most)

@@ -27,11 +27,23 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
     FILTER,
     needs=("articles", "threshold", "out"),
     without=(
-        "posts", "index", "top", "one_story", "after", "before", "dated_only", "dedupe", "map",
-        "bom", "format", "strict", "second_look", "second_look_posts",
+        "posts",
+        "index",
+        "top",
+        "one_story",
+        "after",
+        "before",
+        "dated_only",
+        "dedupe",
+        "map",
+        "bom",
+        "format",
+        "strict",
+        "second_look",
+        "second_look_posts",
     ),
     hint=_RESUME,
-)  # fmt: skip
+)
 def watch(
     query: Query,
     source: Annotated[
@@ -107,9 +119,13 @@ def watch(
     if query.format != "jsonl" or is_stream(out) or out.suffix == ".gz":
         raise InputError(f"--out {out}: expected the name of a file that ends in .jsonl")
     settings = Settings(
-        source=source, window=window or WINDOW, days=window_days, rotate=_rotation(rotate),
-        alarm_rate=alarm_rate, idle=idle,
-    )  # fmt: skip
+        source=source,
+        window=window or WINDOW,
+        days=window_days,
+        rotate=_rotation(rotate),
+        alarm_rate=alarm_rate,
+        idle=idle,
+    )
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
         read = files_read(articles=[*query.articles, *query.negatives], model=query.model)
         for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):

@@ -69,17 +69,27 @@ class Audit(SamplingPlan):
         """
         population = Population(results)
         settings: dict[str, Any] = {
-            "budget": budget, "confidence": confidence, "seed": seed, "threshold": threshold,
+            "budget": budget,
+            "confidence": confidence,
+            "seed": seed,
+            "threshold": threshold,
             "population": size,
-        }  # fmt: skip
+        }
         if threshold is not None:
             settings["above"] = _above(population, threshold, size, results)
         if path.exists():
             raise InputError(f"{path}: a plan stands there; name another --out")
         return cls._fix(
-            path, population, settings, error=1 - Fraction(confidence), own={}, posts=posts,
-            again=again, withdraw=withdraw, criteria=criteria,
-        )  # fmt: skip
+            path,
+            population,
+            settings,
+            error=1 - Fraction(confidence),
+            own={},
+            posts=posts,
+            again=again,
+            withdraw=withdraw,
+            criteria=criteria,
+        )
 
     @classmethod
     def resume(
@@ -171,15 +181,22 @@ class Audit(SamplingPlan):
             size, drawn, hits = counts[""]
             least = lower_bound(size, drawn, hits, error)
             return found | {
-                "posts": size, "labels": drawn, "relevant": hits, "relevant_at_least": least,
-                "precision": hits / drawn, "precision_at_least": least / size,
-            }  # fmt: skip
+                "posts": size,
+                "labels": drawn,
+                "relevant": hits,
+                "relevant_at_least": least,
+                "precision": hits / drawn,
+                "precision_at_least": least / size,
+            }
         above, below = counts[ABOVE], counts[BELOW]
         estimate, bound = recall_bound(above, below, error)
         return found | {
-            "above": list(above), "below": list(below), "recall": estimate,
-            "recall_at_least": bound, "precision": above[2] / above[1],
-        }  # fmt: skip
+            "above": list(above),
+            "below": list(below),
+            "recall": estimate,
+            "recall_at_least": bound,
+            "precision": above[2] / above[1],
+        }
 
 
 def sentence_of(found: dict[str, Any]) -> str:

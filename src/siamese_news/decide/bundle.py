@@ -264,16 +264,31 @@ def _sheet(
         for name, entry in pack.files.items()
     ]
     shown = [line for line in dict.fromkeys("\n".join(commands).split("\n")) if line]
-    return "\n".join([
-        f"# {title or 'Posts about a story'}", "",
-        *(f"{note}\n" for note in notes),
-        what, "",
-        "## Files", "", "| file | made from | bytes |", "|---|---|---:|", *made, "",
-        "## Commands", "", "```", *shown, "```", "",
-        "`manifest.json` has the hash of every file, and the versions and the machine. "
-        f"`siamese-news bundle --check` ({__version__}) compares them, and computes the "
-        "certificate again.", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"# {title or 'Posts about a story'}",
+            "",
+            *(f"{note}\n" for note in notes),
+            what,
+            "",
+            "## Files",
+            "",
+            "| file | made from | bytes |",
+            "|---|---|---:|",
+            *made,
+            "",
+            "## Commands",
+            "",
+            "```",
+            *shown,
+            "```",
+            "",
+            "`manifest.json` has the hash of every file, and the versions and the machine. "
+            f"`siamese-news bundle --check` ({__version__}) compares them, and computes the "
+            "certificate again.",
+            "",
+        ]
+    )
 
 
 def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:

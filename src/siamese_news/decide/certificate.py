@@ -168,14 +168,12 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
         "labels_given": claim.given,
         "errors_of_the_set": step.errors if step else 0,
         "sets_certified": sum(s.certified for s in claim.outcome.steps),
-        "next_set": None if blocked is None else {
-            "posts": blocked.size, "labels": blocked.labels, "errors": blocked.errors,
-        },
+        "next_set": None
+        if blocked is None
+        else {"posts": blocked.size, "labels": blocked.labels, "errors": blocked.errors},
         "more_labels": claim.more,
-        "descent": [
-            [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
-        ],
-    }  # fmt: skip
+        "descent": [[s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps],
+    }
 
 
 def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:

@@ -241,9 +241,16 @@ class Certification(SamplingPlan):
             "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
         }
         return cls._fix(
-            path, population, settings.plain(), error=settings.spent, own=own, posts=posts,
-            again=again, withdraw=withdraw, criteria=criteria,
-        )  # fmt: skip
+            path,
+            population,
+            settings.plain(),
+            error=settings.spent,
+            own=own,
+            posts=posts,
+            again=again,
+            withdraw=withdraw,
+            criteria=criteria,
+        )
 
     @classmethod
     def resume(

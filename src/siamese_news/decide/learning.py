@@ -140,14 +140,18 @@ class Feedback:
     def plain(self) -> dict[str, Any]:
         """What was learned, as JSON has it, without the scores."""
         return {
-            "relevant": self.relevant, "other": self.other, "far": self.far,
+            "relevant": self.relevant,
+            "other": self.other,
+            "far": self.far,
             **{
                 name: getattr(self, name) if self.judged else None
                 for name in ("before", "after", "low", "high", "information", "chance")
             },
-            "helps": self.helps, "machine": self.machine,
-            "words": [list(words) for words in self.words], "sentence": self.sentence(),
-        }  # fmt: skip
+            "helps": self.helps,
+            "machine": self.machine,
+            "words": [list(words) for words in self.words],
+            "sentence": self.sentence(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +268,23 @@ def learn(
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
     return Feedback(
-        relevant, other, len(far), float(before[0]), float(after[0]), low, high,
-        float(surprise[0] - surprise[1]), chance, telling, joined / shares[0], joined + intercept,
-    )  # fmt: skip
+        relevant,
+        other,
+        len(far),
+        float(before[0]),
+        float(after[0]),
+        low,
+        high,
+        float(surprise[0] - surprise[1]),
+        chance,
+        telling,
+        joined / shares[0],
+        joined + intercept,
+    )
 
 
 def _stands_for(
-    scores: NDArray[np.float64],
-    labelled: NDArray[np.int64],
-    below: NDArray[np.int64],
-    far: int,
+    scores: NDArray[np.float64], labelled: NDArray[np.int64], below: NDArray[np.int64], far: int
 ) -> NDArray[np.float64]:
     """(n,) how many posts of the pool each labelled and far post stands for in judging.
 
@@ -309,10 +320,7 @@ def _far(
 
 
 def _words(
-    features: Any,
-    rows: NDArray[np.int64],
-    said: NDArray[np.bool_],
-    weights: NDArray[np.float64],
+    features: Any, rows: NDArray[np.int64], said: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(N,) what the words say of the whole pool, standardised, and their coefficients."""
     from sklearn.linear_model import LogisticRegression
@@ -367,9 +375,19 @@ def unjudged(
     joined = _standardised(scores) + MACHINE * _standard_machine(machine)
     relevant, none = sum(verdicts.values()), float("nan")
     return Feedback(
-        relevant, len(verdicts) - relevant, 0, none, none, none, none, none, none, ((), ()), joined,
+        relevant,
+        len(verdicts) - relevant,
+        0,
+        none,
+        none,
+        none,
+        none,
+        none,
+        none,
+        ((), ()),
+        joined,
         joined - np.quantile(joined, 0.95),
-    )  # fmt: skip
+    )
 
 
 def _standard_machine(machine: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -136,8 +136,12 @@ class LabelledResults:
         places = next_posts(
             found.scores if found and used else self.table.column("score").to_numpy(),
             found.odds if found and used else None,
-            self._groups(), self.verdicts, count, mix=mix, seed=seed,
-        )  # fmt: skip
+            self._groups(),
+            self.verdicts,
+            count,
+            mix=mix,
+            seed=seed,
+        )
         posts, texts = self.table.column("post"), self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
         units = []

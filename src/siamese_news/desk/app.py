@@ -60,9 +60,12 @@ def application(desk: Desk) -> Starlette:
     return Starlette(
         routes=routes,
         exception_handlers={
-            InputError: bad_input, Conflict: conflict, OSError: unwritable, ClientDisconnect: gone,
+            InputError: bad_input,
+            Conflict: conflict,
+            OSError: unwritable,
+            ClientDisconnect: gone,
         },
-    )  # fmt: skip
+    )
 
 
 def _view(desk: Desk, name: str, values: Callable[[Desk], dict[str, Any]]) -> Handler:

@@ -17,8 +17,7 @@ def desk(
         typer.Option(help="Seed articles, as for rank. More can be added on the page."),
     ] = None,
     posts: Annotated[
-        list[str] | None,
-        typer.Option(help="Posts, as for rank. More can be added on the page."),
+        list[str] | None, typer.Option(help="Posts, as for rank. More can be added on the page.")
     ] = None,
     negatives: Annotated[
         list[str] | None,
@@ -50,7 +49,5 @@ def desk(
         from siamese_news.desk.project import Project
         from siamese_news.desk.server import serve
 
-        opened = Project(
-            project, articles or [], posts or [], negatives or [], model, second_look
-        )  # fmt: skip
+        opened = Project(project, articles or [], posts or [], negatives or [], model, second_look)
         serve(opened, port=port, browser=not no_browser, say=lambda line: typer.echo(line))

@@ -135,11 +135,7 @@ class Deciding:
                 raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
             settings = Settings(targets=tuple(precision), confidence=confidence, budget=budget)
             work = Certification.start(
-                project.results,
-                self.path,
-                settings,
-                again=again,
-                criteria=criteria.strip()[:5000],
+                project.results, self.path, settings, again=again, criteria=criteria.strip()[:5000]
             )
             self._work, self._found, self._told = work, None, None
             self.next_posts(1)
@@ -224,9 +220,13 @@ class Deciding:
     def files(self) -> list[Path]:
         """The files of plan and certificate that there are."""
         endings = (
-            "plan.json", "drawn.jsonl", "verdicts.jsonl", "certificate.csv", "certificate.json",
+            "plan.json",
+            "drawn.jsonl",
+            "verdicts.jsonl",
+            "certificate.csv",
+            "certificate.json",
             "certificate.html",
-        )  # fmt: skip
+        )
         found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]
         return [path for path in found if path.exists()]
 

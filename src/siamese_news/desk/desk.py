@@ -31,9 +31,17 @@ from siamese_news.labels.journal import (
 )
 
 QUEUES = (
-    "rank", "learned", "teach", "sample", "goal", "mixed", "threshold", "unsure", "second",
+    "rank",
+    "learned",
+    "teach",
+    "sample",
+    "goal",
+    "mixed",
+    "threshold",
+    "unsure",
+    "second",
     "conflict",
-)  # fmt: skip
+)
 """The sources of the posts to label next; see `Desk.queue`."""
 
 BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
@@ -211,9 +219,10 @@ class Desk:
     def _from_plan(self, needed: list[str], annotator: str, leave: set[str]) -> list[int]:
         posts = self.results().by_id(needed)
         return [
-            posts[post].rank for post in needed
+            posts[post].rank
+            for post in needed
             if post in posts and post not in leave and self.log.of(post, annotator) is None
-        ]  # fmt: skip
+        ]
 
     def machine_lines(self) -> list[str]:
         """How the verdicts of the machine agree with the labels of people; none without both."""

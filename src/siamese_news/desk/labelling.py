@@ -50,9 +50,13 @@ class Labelling:
             given, written = await run_in_threadpool(self.desk.label, row)
         await asyncio.wrap_future(written)
         return JSONResponse(
-            {"n": given.number, "label": given.label, "copies": len(given.copies),
-             "verdict": self.desk.log.verdict(given.post)}
-        )  # fmt: skip
+            {
+                "n": given.number,
+                "label": given.label,
+                "copies": len(given.copies),
+                "verdict": self.desk.log.verdict(given.post),
+            }
+        )
 
     async def undo(self, request: Request) -> Response:
         """Undo the last label of an annotator."""

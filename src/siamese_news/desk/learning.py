@@ -76,17 +76,25 @@ class Learning:
             line = command_line(self._arguments())
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 task = process.submit(
-                    learn_order, self._project.results, verdicts, self._machine.source, self._file,
+                    learn_order,
+                    self._project.results,
+                    verdicts,
+                    self._machine.source,
+                    self._file,
                     command_line=line,
-                )  # fmt: skip
+                )
                 try:
                     feedback, remarks = task.result()
                 except BrokenProcessPool as error:
                     raise InputError("learning was stopped; is there enough memory?") from error
             found = Learned(
-                feedback.sentence(), feedback.word_lines(), remarks, self._file.exists(), len(said),
+                feedback.sentence(),
+                feedback.word_lines(),
+                remarks,
+                self._file.exists(),
+                len(said),
                 line,
-            )  # fmt: skip
+            )
             if found.helps:
                 np.save(self._odds, feedback.odds)
             with atomic_write(self._said) as stream:

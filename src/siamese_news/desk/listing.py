@@ -35,14 +35,21 @@ class Listing:
         drawn = pages.charts(results, least, meta.get("histogram")) if len(results) else {}
         return page(
             "posts",
-            results=results, meta=meta, threshold=least, counts=results.at_thousandths(),
-            titles=meta.get("titles") or {}, days=results.days, learned=desk.learning.found(),
+            results=results,
+            meta=meta,
+            threshold=least,
+            counts=results.at_thousandths(),
+            titles=meta.get("titles") or {},
+            days=results.days,
+            learned=desk.learning.found(),
             threads=desk.threads.found(),
-            machine=desk.machine.source, said=desk.machine.verdicts(),
+            machine=desk.machine.source,
+            said=desk.machine.verdicts(),
             problem=desk.machine.problem,
-            commands=[desk.search.command, *desk.learning.commands()], labels=len(desk.log.posts()),
+            commands=[desk.search.command, *desk.learning.commands()],
+            labels=len(desk.log.posts()),
             **drawn,
-        )  # fmt: skip
+        )
 
     def posts(self, request: Request) -> Response:
         """The next posts of the list."""
@@ -69,11 +76,18 @@ class Listing:
                 content["timeline"] = pages.timeline(results, ranks)
         posts = results.posts(shown[:PAGE].tolist())
         html = pages.items(
-            posts, [post.rank for post in posts], results, desk.log, query.get("annotator", ""),
-            desk.meta().get("titles") or {}, desk.machine, blind=False, learned=learned,
+            posts,
+            [post.rank for post in posts],
+            results,
+            desk.log,
+            query.get("annotator", ""),
+            desk.meta().get("titles") or {},
+            desk.machine,
+            blind=False,
+            learned=learned,
             independent=False,
             threads=desk.threads.sizes(len(results)) if query.get("threads") else None,
-        )  # fmt: skip
+        )
         following = int(places[PAGE - 1]) if len(shown) > PAGE else None
         return JSONResponse(content | {"html": html, "next": following})
 
@@ -90,9 +104,17 @@ class Listing:
         results, titles = self.desk.results(), self.desk.meta().get("titles") or {}
         ranks = [other for other in results.copies(rank) if other != rank][:PAGE]
         html = pages.items(
-            results.posts(ranks), ranks, results, self.desk.log, annotator, titles,
-            self.desk.machine, blind=blind, learned=None, independent=blind,
-        )  # fmt: skip
+            results.posts(ranks),
+            ranks,
+            results,
+            self.desk.log,
+            annotator,
+            titles,
+            self.desk.machine,
+            blind=blind,
+            learned=None,
+            independent=blind,
+        )
         return JSONResponse({"html": html})
 
     def find_threads(self, request: Request) -> Response:
@@ -134,7 +156,12 @@ class Listing:
         if query.get("threads"):
             among = self.desk.threads.sizes(len(self.desk.results()))[0] > 0
         return Asked(
-            query.get("words", "")[:200], query.get("lang", ""), unquote(query.get("seed", "")),
-            query.get("start", ""), query.get("end", ""),
-            score_in(least) if least else None, query.get("groups") == "1" and among is None, among,
-        )  # fmt: skip
+            query.get("words", "")[:200],
+            query.get("lang", ""),
+            unquote(query.get("seed", "")),
+            query.get("start", ""),
+            query.get("end", ""),
+            score_in(least) if least else None,
+            query.get("groups") == "1" and among is None,
+            among,
+        )

@@ -16,12 +16,7 @@ from siamese_news.desk.security import policy
 from siamese_news.labels.journal import LabelJournal
 from siamese_news.labels.results import web_link
 from siamese_news.search.report import Histogram, ReportPost
-from siamese_news.search.report.charts import (
-    MAP_POINTS,
-    histogram_chart,
-    map_chart,
-    timeline_chart,
-)
+from siamese_news.search.report.charts import MAP_POINTS, histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import environment, shown
 
 VIEWS = {
@@ -130,11 +125,20 @@ def turns(rows: list[dict[str, Any]]) -> str:
     """The posts of a thread, in reading order."""
     posts = [
         ReportPost(
-            row["rank"] or 0, row["post"], row["score"] or 0.0, row["text"], 0, 1, row["article"],
-            row["created_at"], row["lang"], row["terms"] or (), link=web_link(row["link"]),
+            row["rank"] or 0,
+            row["post"],
+            row["score"] or 0.0,
+            row["text"],
+            0,
+            1,
+            row["article"],
+            row["created_at"],
+            row["lang"],
+            row["terms"] or (),
+            link=web_link(row["link"]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     own = [(row, shown(-1, post)) for row, post in zip(rows, posts, strict=True)]
     return piece("_turns", turns=own, several_seeds=False, seeds={}) if rows else ""
 
@@ -167,6 +171,9 @@ def timeline(results: Results, ranks: Any) -> str:
     """The chart of posts over time."""
     counts = results.counted_by_hour(ranks)
     return piece(
-        "_timeline", timeline=timeline_chart(counts), undated=len(ranks) - sum(counts.values()),
-        several_seeds=False, seeds={},
-    )  # fmt: skip
+        "_timeline",
+        timeline=timeline_chart(counts),
+        undated=len(ranks) - sum(counts.values()),
+        several_seeds=False,
+        seeds={},
+    )

@@ -27,13 +27,24 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNO
 _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
 _FORM = Query(threshold=0.1, about="event", map=True)
-_OPTIONS: dict[str, Any] = {  # an empty text means not set
-    name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
-    for name in (
-        "threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about",
-        "dedupe", *READING[:4],
-    )
-} | {"second_look": True}  # fmt: skip
+_OPTIONS: dict[str, Any] = (
+    {  # an empty text means not set
+        name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
+        for name in (
+            "threshold",
+            "aggregate",
+            "after",
+            "before",
+            "dated_only",
+            "fusion",
+            "map",
+            "about",
+            "dedupe",
+            *READING[:4],
+        )
+    }
+    | {"second_look": True}
+)
 
 
 class Project:
@@ -62,8 +73,10 @@ class Project:
     ) -> None:
         self.folder = folder.resolve()
         self.named = {
-            "articles": _found(articles), "not": _found(negatives), "posts": _found(posts),
-        }  # fmt: skip
+            "articles": _found(articles),
+            "not": _found(negatives),
+            "posts": _found(posts),
+        }
         self.model = None if model is None else model.resolve()
         self.second_look = None if second_look is None else second_look.resolve()
         self._guard = threading.RLock()
@@ -140,11 +153,14 @@ class Project:
         """The files of a kind: ``name`` (the user's), ``size``, ``own`` where it can be removed."""
         shown = self.config().get("names", {})
         rows = [
-            {"name": shown.get(f"{kind}/{path.name}", path.name), "size": path.stat().st_size,
-             "own": True}
+            {
+                "name": shown.get(f"{kind}/{path.name}", path.name),
+                "size": path.stat().st_size,
+                "own": True,
+            }
             for path in sorted((self.folder / "inputs" / kind).iterdir())
             if path.is_file() and not path.name.startswith(".")
-        ]  # fmt: skip
+        ]
         return rows + [
             {"name": name, "size": _size(Path(name)), "own": False} for name in self.named[kind]
         ]

@@ -134,8 +134,9 @@ class Results:
         if asked.among is not None:
             keep &= asked.among
         for name, known, codes in (
-            (asked.lang, self.languages, self._lang), (asked.seed, self.seeds, self._seed),
-        ):  # fmt: skip
+            (asked.lang, self.languages, self._lang),
+            (asked.seed, self.seeds, self._seed),
+        ):
             if name:
                 one = name.removeprefix("!")
                 alike = codes == (list(known).index(one) if one in known else -1)
@@ -201,10 +202,19 @@ class Results:
                 rank, post, score, article, text, lang, created, cluster, copies = row[:9]
                 terms, x, y, link = row[9:]
                 found[rank] = ReportPost(
-                    rank, post, score, text, -rank if cluster is None else cluster, copies or 1,
-                    article, created, lang, orjson.loads(terms),
-                    place=None if x is None else (x, y), link=link,
-                )  # fmt: skip
+                    rank,
+                    post,
+                    score,
+                    text,
+                    -rank if cluster is None else cluster,
+                    copies or 1,
+                    article,
+                    created,
+                    lang,
+                    orjson.loads(terms),
+                    place=None if x is None else (x, y),
+                    link=link,
+                )
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:

@@ -53,22 +53,31 @@ def build(parquet: Path, database: Path) -> None:
                     f"INSERT INTO posts VALUES ({', '.join('?' * 13)})",
                     [
                         (
-                            row["rank"], row["post"], row["score"], row["article"],
-                            row.get("text") or "", row.get("lang"), row.get("created_at"),
-                            row.get("cluster"), row.get("cluster_size"),
-                            orjson.dumps(row.get("terms") or []), row.get("x"), row.get("y"),
+                            row["rank"],
+                            row["post"],
+                            row["score"],
+                            row["article"],
+                            row.get("text") or "",
+                            row.get("lang"),
+                            row.get("created_at"),
+                            row.get("cluster"),
+                            row.get("cluster_size"),
+                            orjson.dumps(row.get("terms") or []),
+                            row.get("x"),
+                            row.get("y"),
                             web_link(row.get("link")),
                         )
                         for row in rows
                     ],
-                )  # fmt: skip
+                )
                 base.executemany(
                     "INSERT INTO pairs(rowid, text) VALUES (?, ?)",
                     [
-                        (row["rank"], pairs) for row in rows
+                        (row["rank"], pairs)
+                        for row in rows
                         if (pairs := pairs_of(row.get("text") or ""))
                     ],
-                )  # fmt: skip
+                )
             base.execute("INSERT INTO words(words) VALUES ('rebuild')")
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
             base.execute(f"PRAGMA user_version = {_VERSION}")
@@ -92,10 +101,15 @@ def save_columns(parquet: Path, path: Path) -> None:
     names = np.frombuffer(orjson.dumps({"lang": languages, "seed": seeds}), np.uint8)
     with atomic_write(path, "wb") as stream:
         np.savez(
-            stream, scores=table.column("score").to_numpy(), lang=lang, seed=seed,
-            hour=_hours(table.column("created_at")), lead=lead, grouped=np.array(grouped),
+            stream,
+            scores=table.column("score").to_numpy(),
+            lang=lang,
+            seed=seed,
+            hour=_hours(table.column("created_at")),
+            lead=lead,
+            grouped=np.array(grouped),
             names=names,
-        )  # fmt: skip
+        )
 
 
 def _coded(column: Any) -> tuple[dict[str, int], NDArray[np.int32]]:

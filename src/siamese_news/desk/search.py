@@ -69,9 +69,14 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     asked["threshold"] = options["threshold"]
     asked["second_look"] = project.second_look if options["second_look"] else None
     return Query(
-        articles=named["articles"], posts=named["posts"], negatives=named["not"],
-        model=project.model, one_story=True, out=out.relative_to(project.folder), **asked,
-    )  # fmt: skip
+        articles=named["articles"],
+        posts=named["posts"],
+        negatives=named["not"],
+        model=project.model,
+        one_story=True,
+        out=out.relative_to(project.folder),
+        **asked,
+    )
 
 
 def posts_of(project: Project, **more: Any) -> PostStream:
@@ -162,8 +167,10 @@ class Search:
             project = self._project
             if status.state in ("stopped", "failed") and not project.results.exists():
                 shutil.rmtree(project.search)
-                numbers = [int(path.parent.name) for path in
-                           (project.folder / "searches").glob("*/results.parquet")]  # fmt: skip
+                numbers = [
+                    int(path.parent.name)
+                    for path in (project.folder / "searches").glob("*/results.parquet")
+                ]
                 project.update(search=max(numbers, default=0))
 
     @property

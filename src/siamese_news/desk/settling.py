@@ -35,9 +35,13 @@ class Settling:
         criteria = str(self.desk.project.config().get("criteria", ""))
         budget = int(number_in(row.get("budget"), "the budget"))
         work = partial(
-            self.desk.deciding.plan, targets, _share(row, "confidence"), budget, criteria,
+            self.desk.deciding.plan,
+            targets,
+            _share(row, "confidence"),
+            budget,
+            criteria,
             again=bool(row.get("again")),
-        )  # fmt: skip
+        )
         await run_in_threadpool(work)
         return JSONResponse({})
 

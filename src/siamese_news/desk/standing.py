@@ -172,10 +172,12 @@ def _precision(above: tuple[int, int, int]) -> Share:
 def _recall(above: tuple[int, int, int], below: tuple[int, int, int]) -> Share:
     """Each of the two samples has half of the error, each end half of that."""
     ends = [
-        [bound(size, drawn, relevant, 0.0125) if drawn else default
-         for bound, default in ((lower_bound, 0), (upper_bound, size))]
+        [
+            bound(size, drawn, relevant, 0.0125) if drawn else default
+            for bound, default in ((lower_bound, 0), (upper_bound, size))
+        ]
         for size, drawn, relevant in (above, below)
-    ]  # fmt: skip
+    ]
     (found_low, found_high), (missed_low, missed_high) = ends
     hits, misses = (
         size * relevant / drawn if drawn else 0.0 for size, drawn, relevant in (above, below)

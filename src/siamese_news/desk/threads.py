@@ -123,8 +123,16 @@ class Threads:
         ]
         return [
             command_line(
-                ["threads", "--results", "hand-over/found.parquet", "--posts",
-                 *project.sources("posts"), *reading, "--out", out]
+                [
+                    "threads",
+                    "--results",
+                    "hand-over/found.parquet",
+                    "--posts",
+                    *project.sources("posts"),
+                    *reading,
+                    "--out",
+                    out,
+                ]
             ),
             command_line(["report", "--results", out, "--out", "hand-over/threads.html"]),
-        ]  # fmt: skip
+        ]

@@ -35,14 +35,7 @@ __all__ = [
 
 ENCODERS: dict[str, type[Encoder]] = {
     cls.__name__: cls
-    for cls in (
-        BagEncoder,
-        CNNEncoder,
-        GRUEncoder,
-        StarEncoder,
-        TransformerEncoder,
-        TwoHeadEncoder,
-    )
+    for cls in (BagEncoder, CNNEncoder, GRUEncoder, StarEncoder, TransformerEncoder, TwoHeadEncoder)
 }
 """Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
 others (`siamese_news.utils.plugins`)."""

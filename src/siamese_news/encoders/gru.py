@@ -28,12 +28,7 @@ class GRUEncoder(Encoder):
     """
 
     def __init__(
-        self,
-        *,
-        input_dim: int,
-        hidden_dim: int = 300,
-        layers: int = 1,
-        bidirectional: bool = False,
+        self, *, input_dim: int, hidden_dim: int = 300, layers: int = 1, bidirectional: bool = False
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=hidden_dim * (1 + bidirectional))
         self.gru = nn.GRU(

@@ -181,11 +181,7 @@ def write_results(
     document = {
         "provenance": about,
         "systems": {
-            result.system: {
-                "kind": result.kind,
-                "test": result.test,
-                **result.evaluation.to_dict(),
-            }
+            result.system: {"kind": result.kind, "test": result.test, **result.evaluation.to_dict()}
             for result in results
         },
         "p": dict(tests or {}),

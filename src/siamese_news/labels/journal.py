@@ -156,9 +156,14 @@ class _State:
         if row["label"] not in LABELS:
             raise ValueError(f"label {row['label']!r}")
         given = Judgment(
-            row["n"], row["post"], row["label"], row["annotator"], row.get("note", ""),
-            row.get("at", ""), tuple(row.get("copies", ())),
-        )  # fmt: skip
+            row["n"],
+            row["post"],
+            row["label"],
+            row["annotator"],
+            row.get("note", ""),
+            row.get("at", ""),
+            tuple(row.get("copies", ())),
+        )
         self.by_number[given.number] = given
         for post in (given.post, *given.copies):
             self.said.setdefault(post, {}).setdefault(given.annotator, []).append(given.number)
@@ -366,12 +371,15 @@ def read_judgments(path: Path) -> list[Judgment]:
     return [
         Judgment(last.number, post, last.label, last.annotator, last.note, last.at)
         for post, names in state.said.items()
-        for numbers in names.values() if numbers
-        for last in [max(
-            (state.by_number[number] for number in numbers),
-            key=lambda given: (given.post == post, given.number),
-        )]
-    ]  # fmt: skip
+        for numbers in names.values()
+        if numbers
+        for last in [
+            max(
+                (state.by_number[number] for number in numbers),
+                key=lambda given: (given.post == post, given.number),
+            )
+        ]
+    ]
 
 
 def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str = "") -> None:
@@ -397,9 +405,14 @@ def annotator_name(text: str) -> str:
 
 def _row(given: Judgment) -> dict[str, Any]:
     row = {
-        "n": given.number, "at": given.at, "post": given.post, "label": given.label,
-        "annotator": given.annotator, "note": given.note, "copies": given.copies,
-    }  # fmt: skip
+        "n": given.number,
+        "at": given.at,
+        "post": given.post,
+        "label": given.label,
+        "annotator": given.annotator,
+        "note": given.note,
+        "copies": given.copies,
+    }
     return {name: value for name, value in row.items() if value not in ("", ())}
 
 

@@ -40,10 +40,15 @@ class MachineVerdicts:
     def sentence(self) -> str:
         """What was read."""
         count = int((~np.isnan(self.values)).sum())
-        kind = "scores" if self.cut is None else (
-            "labels" if set(self.values[~np.isnan(self.values)].tolist()) <= {0.0, 1.0}
-            else "probabilities"
-        )  # fmt: skip
+        kind = (
+            "scores"
+            if self.cut is None
+            else (
+                "labels"
+                if set(self.values[~np.isnan(self.values)].tolist()) <= {0.0, 1.0}
+                else "probabilities"
+            )
+        )
         said = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"
         if count < len(self.values):
             said += "; it moves none of the others"

@@ -163,9 +163,10 @@ def _refuse_wrong_column(
         if name in _KNOWN:
             continue
         filled = [
-            (number, cells[place]) for number, cells in rows
+            (number, cells[place])
+            for number, cells in rows
             if len(cells) > place and cells[place].strip()
-        ]  # fmt: skip
+        ]
         if filled and all(_verdict(cell) for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
@@ -205,8 +206,9 @@ def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLa
             meta = row.get("meta")
             row = {
                 **(meta if isinstance(meta, dict) else {}),
-                "text": row.get("text"), "label": row.get("answer"),
-            }  # fmt: skip
+                "text": row.get("text"),
+                "label": row.get("answer"),
+            }
         else:
             row["label"] = row[_column(where, "fields", row, columns)]
         yield _raw(where, row)
@@ -268,9 +270,11 @@ def format_of(path: Path, asked: str | None = None) -> str:
         return asked
     name = path.name.lower()
     for ending, found in (
-        (".prodigy.jsonl", "prodigy"), (".jsonl", "jsonl"), (".csv", "csv"),
+        (".prodigy.jsonl", "prodigy"),
+        (".jsonl", "jsonl"),
+        (".csv", "csv"),
         (".json", "labelstudio"),
-    ):  # fmt: skip
+    ):
         if name.endswith(ending):
             return found
     raise InputError(
@@ -279,11 +283,7 @@ def format_of(path: Path, asked: str | None = None) -> str:
     )
 
 
-def write_sheet(
-    path: Path,
-    rows: Iterable[tuple[str, Unit]],
-    format: str,
-) -> None:
+def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> None:
     """Write posts to label, in the order to label them, without score or rank.
 
     Args:
@@ -300,12 +300,17 @@ def write_sheet(
         )
     records = [
         {
-            "key": key, "label": "", "text": unit.text, "link": unit.link,
-            "article": unit.article, "post": unit.post, "note": "",
+            "key": key,
+            "label": "",
+            "text": unit.text,
+            "link": unit.link,
+            "article": unit.article,
+            "post": unit.post,
+            "note": "",
             "check": check_value(unit.name, unit.text),
         }
         for key, unit in rows
-    ]  # fmt: skip
+    ]
     with atomic_write(path) as stream:
         _WRITERS[format](stream, records)
 

@@ -22,14 +22,7 @@ from siamese_news.encoders import (
     places_of,
 )
 from siamese_news.errors import InputError
-from siamese_news.model.base import (
-    PRETRAINED,
-    Contributions,
-    Heads,
-    Precision,
-    TextModel,
-    words_of,
-)
+from siamese_news.model.base import PRETRAINED, Contributions, Heads, Precision, TextModel, words_of
 from siamese_news.model.folder import check_types, fitting, read_folder
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
@@ -124,13 +117,7 @@ class Model(TextModel, nn.Module):
         True
     """
 
-    def __init__(
-        self,
-        *,
-        embedding: TokenEmbedding,
-        encoder: Encoder,
-        **words: Any,
-    ) -> None:
+    def __init__(self, *, embedding: TokenEmbedding, encoder: Encoder, **words: Any) -> None:
         nn.Module.__init__(self)
         TextModel.__init__(self, **words)
         self.embedding = embedding

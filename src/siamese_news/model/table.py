@@ -65,8 +65,7 @@ class TableModel(TextModel):
         """See `TextModel`."""
         texts = self.cut(texts, side)
         shares = sparse.csr_matrix(
-            (self._shares(texts), texts.flat, texts.offsets),
-            shape=(len(texts), len(self._matrix)),
+            (self._shares(texts), texts.flat, texts.offsets), shape=(len(texts), len(self._matrix))
         )
         summed: NDArray[np.float32] = shares @ self._matrix
         lengths = np.linalg.norm(summed, axis=1, keepdims=True)

@@ -71,11 +71,7 @@ class Perspective(nn.Module):
         self.output_dim = 2 * (levels + 1) * max_query
 
     def forward(
-        self,
-        pair: Pair,
-        query: tuple[Tensor, Tensor],
-        text: tuple[Tensor, Tensor],
-        weights: Tensor,
+        self, pair: Pair, query: tuple[Tensor, Tensor], text: tuple[Tensor, Tensor], weights: Tensor
     ) -> Tensor:
         """Features (B, 2 x (levels + 1) x max_query), zero at missing query tokens.
 

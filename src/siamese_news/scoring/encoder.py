@@ -43,8 +43,10 @@ class EncodedOnce:
 
     def encode_posts(self, texts: Sequence[str]) -> NDArray[np.float16]:
         """Unit vectors (P, D) to three digits."""
-        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-                for text in texts]  # fmt: skip
+        keys = [
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            for text in texts
+        ]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._rows}
         if new:
             vectors = self._encoder.encode_posts(list(new.values())).astype(np.float16)

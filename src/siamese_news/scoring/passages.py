@@ -36,11 +36,7 @@ class PassageScores:
     """
 
     def __init__(
-        self,
-        surface: SurfaceScores,
-        articles: TokenIds,
-        candidates: Candidates,
-        options: Passages,
+        self, surface: SurfaceScores, articles: TokenIds, candidates: Candidates, options: Passages
     ) -> None:
         self._surface, self._articles, self._options = surface, articles, options
         self._floors = np.zeros(len(articles))

@@ -62,10 +62,7 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
 
 
 def feedback_posts(
-    options: RocchioFeedback,
-    keys: NDArray[np.uint64],
-    scores: NDArray[np.int32],
-    focused: bool,
+    options: RocchioFeedback, keys: NDArray[np.uint64], scores: NDArray[np.int32], focused: bool
 ) -> list[int]:
     """Which of an article's best posts speak for it as well.
 

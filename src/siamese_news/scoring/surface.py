@@ -136,11 +136,7 @@ class SurfaceScores:
     """
 
     def __init__(
-        self,
-        terms: TermHead,
-        vocabulary: Vocabulary,
-        articles: TokenIds,
-        options: Surface,
+        self, terms: TermHead, vocabulary: Vocabulary, articles: TokenIds, options: Surface
     ) -> None:
         self._options, self._power = options, terms.options.power
         self._words = len(vocabulary)

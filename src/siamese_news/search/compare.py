@@ -129,14 +129,17 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
         found.append(
             [
                 Word(
-                    terms[place], int(counts[number, place]),
+                    terms[place],
+                    int(counts[number, place]),
                     int(counts[:, place].sum() - counts[number, place]),
-                    float(odds[number, place]), float(errors[number, place]),
+                    float(odds[number, place]),
+                    float(errors[number, place]),
                     bool(z[place] >= least),
                 )
-                for place in order.tolist() if z[place] > 0
+                for place in order.tolist()
+                if z[place] > 0
             ]
-        )  # fmt: skip
+        )
     return found
 
 

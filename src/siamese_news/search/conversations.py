@@ -15,10 +15,27 @@ from siamese_news.labels.results import result_rows
 from siamese_news.search.records import metadata_text
 
 COLUMNS = (
-    "article", "thread", "thread_rank", "best", "mean3", "found", "left_out", "missing", "depth",
-    "role", "rank", "score", "post", "reply_to", "quotes", "text", "lang", "created_at", "terms",
+    "article",
+    "thread",
+    "thread_rank",
+    "best",
+    "mean3",
+    "found",
+    "left_out",
+    "missing",
+    "depth",
+    "role",
+    "rank",
+    "score",
+    "post",
+    "reply_to",
+    "quotes",
+    "text",
+    "lang",
+    "created_at",
+    "terms",
     "link",
-)  # fmt: skip
+)
 """The columns of a file of threads, a row for each post."""
 
 
@@ -143,9 +160,15 @@ def read_found(path: Path) -> list[Found]:
             article, post = str(row.get("article", "all")), str(row["post"])
             rank = int(row.get("rank") or 0)
             rows.append(
-                Found(article, article, post, float(row["score"]), rank,
-                      terms.split("; ") if isinstance(terms, str) else terms)
-            )  # fmt: skip
+                Found(
+                    article,
+                    article,
+                    post,
+                    float(row["score"]),
+                    rank,
+                    terms.split("; ") if isinstance(terms, str) else terms,
+                )
+            )
         except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{where}: expected the columns post and score, as rank and filter write them; "
@@ -241,21 +264,29 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
         best, mean = thread.scores
         article = next(iter(thread.found.values())).article
         shared = {
-            "thread_rank": number, "best": best, "mean3": mean,
+            "thread_rank": number,
+            "best": best,
+            "mean3": mean,
             "thread": texts[thread.key].id if thread.key in texts else names.get(thread.key),
-            "found": len(thread.found), "left_out": thread.left_out, "missing": missing,
-        }  # fmt: skip
+            "found": len(thread.found),
+            "left_out": thread.left_out,
+            "missing": missing,
+        }
         for own, depth in _in_order(own_posts, texts):
             post = texts[own]
             row = thread.found.get(own)
             yield shared | {
-                "article": row.article if row else article, "depth": depth,
-                "role": thread.others.get(own, "found"), "rank": row.rank if row else None,
-                "score": row.score if row else None, "terms": row.terms if row else None,
-                "post": post.id, "text": post.text,
+                "article": row.article if row else article,
+                "depth": depth,
+                "role": thread.others.get(own, "found"),
+                "rank": row.rank if row else None,
+                "score": row.score if row else None,
+                "terms": row.terms if row else None,
+                "post": post.id,
+                "text": post.text,
                 "link": metadata_text(post, "permalink"),
                 **{n: metadata_text(post, n) for n in ("reply_to", "quotes", "lang", "created_at")},
-            }  # fmt: skip
+            }
 
 
 def bring_threads(

@@ -34,9 +34,12 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
             return
         shown = now
         row = {
-            "pass": turn, "done": done, "total": total, "posts": posts,
+            "pass": turn,
+            "done": done,
+            "total": total,
+            "posts": posts,
             "seconds": round(now - started, 2),
-        }  # fmt: skip
+        }
         print(json.dumps(row), file=sys.stderr, flush=True)
 
     if os.environ.get(PROGRESS) == "json":

@@ -144,10 +144,14 @@ def _cover(
         uncovered[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] = 0
         chosen.append(
             Keyword(
-                terms[best], int(adds[best]), found, int(have[best]), int(counts[best]),
+                terms[best],
+                int(adds[best]),
+                found,
+                int(have[best]),
+                int(counts[best]),
                 round(float(odds[best]), 3),
             )
-        )  # fmt: skip
+        )
     return chosen
 
 
@@ -187,8 +191,12 @@ def _table(stream: IO[str], found: KeywordList, terminal: bool) -> None:
         table.add_column(name, justify="right")
     for item in found.keywords:
         cells = [
-            clean(item.term), f"{item.adds:,}", f"{item.found / found.accepted:.0%}",
-            f"{item.accepted:,}", f"{item.others:,}", f"{item.log_odds:.1f}",
-        ]  # fmt: skip
+            clean(item.term),
+            f"{item.adds:,}",
+            f"{item.found / found.accepted:.0%}",
+            f"{item.accepted:,}",
+            f"{item.others:,}",
+            f"{item.log_odds:.1f}",
+        ]
         table.add_row(*map(Text, cells))
     console.print(table)

@@ -37,11 +37,7 @@ class OpenQuery:
     """
 
     def __init__(
-        self,
-        query: Query,
-        seeds: Seeds,
-        model: AnyModel,
-        which: Mapping[str, str] | None = None,
+        self, query: Query, seeds: Seeds, model: AnyModel, which: Mapping[str, str] | None = None
     ) -> None:
         self.query, self.seeds, self.model, self.which = query, seeds, model, dict(which or {})
         self.languages = SearchLanguages(seeds.articles, seeds.negatives)

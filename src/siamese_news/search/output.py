@@ -11,9 +11,18 @@ from siamese_news.utils.terminal import clean, guarded
 
 Row = Mapping[str, Any]
 COLUMNS = (
-    "article", "rank", "score", "post", "text", "cluster", "cluster_size", "lang", "created_at",
-    "terms", "link",
-)  # fmt: skip
+    "article",
+    "rank",
+    "score",
+    "post",
+    "text",
+    "cluster",
+    "cluster_size",
+    "lang",
+    "created_at",
+    "terms",
+    "link",
+)
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
@@ -53,11 +62,7 @@ def write_rows(
 
 
 def write_ranking(
-    stream: IO[Any],
-    ranking: Iterable[Sequence[RankedPost]],
-    format: str,
-    *,
-    terminal: bool,
+    stream: IO[Any], ranking: Iterable[Sequence[RankedPost]], format: str, *, terminal: bool
 ) -> None:
     """Write the lists of a ranking as they are; see `write_rows`."""
     titles: dict[str, str] = {}
@@ -162,11 +167,17 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     import pyarrow.parquet as pq
 
     types = {
-        "rank": pa.int64(), "score": pa.float64(), "cluster": pa.int64(),
-        "cluster_size": pa.int64(), "terms": pa.list_(pa.string()), "x": pa.float64(),
-        "y": pa.float64(), "best": pa.float64(), "mean3": pa.float64(),
+        "rank": pa.int64(),
+        "score": pa.float64(),
+        "cluster": pa.int64(),
+        "cluster_size": pa.int64(),
+        "terms": pa.list_(pa.string()),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "best": pa.float64(),
+        "mean3": pa.float64(),
         **dict.fromkeys(("thread_rank", "found", "left_out", "missing", "depth"), pa.int64()),
-    }  # fmt: skip
+    }
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         left = iter(rows)

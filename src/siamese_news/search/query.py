@@ -162,9 +162,19 @@ class Query:
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
         return [
-            self.aggregate, self.author, key, self.threshold, self.fusion, self.expand, self.about,
-            self.smooth, window.after, window.before, self.dated_only, *self.reading().values(),
-        ]  # fmt: skip
+            self.aggregate,
+            self.author,
+            key,
+            self.threshold,
+            self.fusion,
+            self.expand,
+            self.about,
+            self.smooth,
+            window.after,
+            window.before,
+            self.dated_only,
+            *self.reading().values(),
+        ]
 
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options for this query.

@@ -207,11 +207,21 @@ class Searcher:
                 date, posts without dates, or a fusion that the model does not support.
         """
         query = Query(
-            top=top, one_story=one_story, aggregate=aggregate, about=about, fusion=fusion,
-            expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
-            dedupe=dedupe, map=map, second_look=None if second_look is None else Path(second_look),
+            top=top,
+            one_story=one_story,
+            aggregate=aggregate,
+            about=about,
+            fusion=fusion,
+            expand=expand,
+            smooth=smooth,
+            after=after,
+            before=before,
+            dated_only=dated_only,
+            dedupe=dedupe,
+            map=map,
+            second_look=None if second_look is None else Path(second_look),
             second_look_posts=second_look_posts,
-        )  # fmt: skip
+        )
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
@@ -220,9 +230,14 @@ class Searcher:
         )
         self._say(opened, scorer, pool, ranking.remarks)
         rows = ranking_rows(
-            ranking, query, matched=scorer.matched_terms, encode=self.model.encode_posts,
-            language=opened.languages.of_post, one_name=False, bare=False,
-        )  # fmt: skip
+            ranking,
+            query,
+            matched=scorer.matched_terms,
+            encode=self.model.encode_posts,
+            language=opened.languages.of_post,
+            one_name=False,
+            bare=False,
+        )
         return _records(rows, query)
 
     @one_thread_of_numpy
@@ -273,11 +288,21 @@ class Searcher:
             InputError: see `rank`; the threshold is not a finite number.
         """
         query = Query(
-            threshold=threshold, one_story=True, aggregate=aggregate, about=about, fusion=fusion,
-            expand=expand, smooth=smooth, after=after, before=before, dated_only=dated_only,
-            dedupe=dedupe, map=map, second_look=None if second_look is None else Path(second_look),
+            threshold=threshold,
+            one_story=True,
+            aggregate=aggregate,
+            about=about,
+            fusion=fusion,
+            expand=expand,
+            smooth=smooth,
+            after=after,
+            before=before,
+            dated_only=dated_only,
+            dedupe=dedupe,
+            map=map,
+            second_look=None if second_look is None else Path(second_look),
             second_look_posts=second_look_posts,
-        )  # fmt: skip
+        )
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
@@ -371,11 +396,7 @@ class Searcher:
         return OpenQuery(query, Seeds(*given, query.one_story, query.aggregate), self.model)
 
     def _say(
-        self,
-        opened: OpenQuery,
-        scorer: Scorer,
-        pool: Pool,
-        more: Callable[[], Iterable[str]],
+        self, opened: OpenQuery, scorer: Scorer, pool: Pool, more: Callable[[], Iterable[str]]
     ) -> None:
         """Log what the commands say on the console."""
         if not log.isEnabledFor(logging.INFO):

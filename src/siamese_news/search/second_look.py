@@ -19,12 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.model.loading import (
-    ExternalModel,
-    first_words,
-    folder_hash,
-    is_cross_encoder,
-)
+from siamese_news.model.loading import ExternalModel, first_words, folder_hash, is_cross_encoder
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
 from siamese_news.utils.files import cache_folder

@@ -40,8 +40,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
             extra = next(name for name, names in packages_by_extra.items() if package in names)
         asked = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
         raise MissingExtraError(
-            f"{what} needs {package}, which is not installed; run pip install {asked}",
-            name=package,
+            f"{what} needs {package}, which is not installed; run pip install {asked}", name=package
         ) from error
 
 

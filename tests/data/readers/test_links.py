@@ -7,9 +7,11 @@ NAMES = ("reply_to", "thread", "quotes", "channel")
 
 def bluesky(author, key, text, **record):
     commit = {
-        "operation": "create", "collection": "app.bsky.feed.post", "rkey": key,
+        "operation": "create",
+        "collection": "app.bsky.feed.post",
+        "rkey": key,
         "record": {"text": text, **record},
-    }  # fmt: skip
+    }
     return {"did": author, "kind": "commit", "time_us": 1, "commit": commit}
 
 
@@ -37,26 +39,45 @@ THREAD = {
     "replies": {"comments": [video("c2", parentId="c1")]},
 }
 CHAT = {
-    "name": "Town", "type": "public_supergroup", "id": 7,
+    "name": "Town",
+    "type": "public_supergroup",
+    "id": 7,
     "messages": [
         {"id": 1, "type": "message", "date": "2020-01-01T00:00:00", "text": "a"},
-        {"id": 2, "type": "message", "date": "2020-01-01T00:00:00", "text": "b",
-         "reply_to_message_id": 1},
-        {"id": 3, "type": "message", "date": "2020-01-01T00:00:00", "text": "c",
-         "reply_to_message_id": 5, "reply_to_peer_id": "channel8"},
+        {
+            "id": 2,
+            "type": "message",
+            "date": "2020-01-01T00:00:00",
+            "text": "b",
+            "reply_to_message_id": 1,
+        },
+        {
+            "id": 3,
+            "type": "message",
+            "date": "2020-01-01T00:00:00",
+            "text": "c",
+            "reply_to_message_id": 5,
+            "reply_to_peer_id": "channel8",
+        },
     ],
-}  # fmt: skip
+}
 
 CASES = {
     "Bluesky Jetstream": (
         [
-            bluesky("did:a", "1", "a"), bluesky("did:b", "3", "b", **ANSWER),
-            bluesky("did:c", "4", "c", **QUOTE), bluesky("did:c", "5", "c", **WITH_PICTURE),
+            bluesky("did:a", "1", "a"),
+            bluesky("did:b", "3", "b", **ANSWER),
+            bluesky("did:c", "4", "c", **QUOTE),
+            bluesky("did:c", "5", "c", **WITH_PICTURE),
             bluesky("did:c", "6", "c", **A_LIST),
             bluesky("did:c", "7", "c", reply="?", embed={"record": [1]}),
         ],
         [
-            {}, {"reply_to": uri(2), "thread": uri(1)}, {"quotes": uri(1)}, {"quotes": uri(1)}, {},
+            {},
+            {"reply_to": uri(2), "thread": uri(1)},
+            {"quotes": uri(1)},
+            {"quotes": uri(1)},
+            {},
             {},
         ],
     ),
@@ -75,8 +96,11 @@ CASES = {
     ),
     "Mastodon outbox": (
         [
-            {"type": "Create", "actor": "a",
-             "object": {"id": "n2", "content": "c", "inReplyTo": "https://s.example/1"}},
+            {
+                "type": "Create",
+                "actor": "a",
+                "object": {"id": "n2", "content": "c", "inReplyTo": "https://s.example/1"},
+            }
         ],
         [{"reply_to": "https://s.example/1"}],
     ),
@@ -87,22 +111,30 @@ CASES = {
             {"id": "d", "body": "b", "subreddit": "town", "parent_id": "t1_c", "link_id": "t3_s"},
         ],
         [
-            {"channel": "town"}, {"reply_to": "t3_s", "thread": "t3_s", "channel": "town"},
+            {"channel": "town"},
+            {"reply_to": "t3_s", "thread": "t3_s", "channel": "town"},
             {"reply_to": "t1_c", "thread": "t3_s", "channel": "town"},
         ],
     ),
     "Telegram Desktop": (
         [CHAT],
         [
-            {"channel": "Town"}, {"reply_to": "7/1", "channel": "Town"},
+            {"channel": "Town"},
+            {"reply_to": "7/1", "channel": "Town"},
             {"reply_to": "8/5", "channel": "Town"},
         ],
     ),
     "Twitter API v2 (twarc2)": (
         [
             {**TWEET, "id": "1"},
-            {**TWEET, "id": "2", "referenced_tweets": [
-                {"type": "quoted", "id": "8"}, {"type": "replied_to", "id": "1"}]},
+            {
+                **TWEET,
+                "id": "2",
+                "referenced_tweets": [
+                    {"type": "quoted", "id": "8"},
+                    {"type": "replied_to", "id": "1"},
+                ],
+            },
         ],
         [{"thread": "1"}, {"thread": "1", "reply_to": "1", "quotes": "8"}],
     ),
@@ -126,8 +158,17 @@ CASES = {
         [{"reply_to": "1", "thread": "1"}],
     ),
     "Threads API": (
-        [{"media_product_type": "THREADS", "id": "3", "timestamp": "2024-01-01", "text": "t",
-          "replied_to": {"id": "2"}, "root_post": {"id": "1"}, "quoted_post": {"id": "9"}}],
+        [
+            {
+                "media_product_type": "THREADS",
+                "id": "3",
+                "timestamp": "2024-01-01",
+                "text": "t",
+                "replied_to": {"id": "2"},
+                "root_post": {"id": "1"},
+                "quoted_post": {"id": "9"},
+            }
+        ],
         [{"reply_to": "2", "thread": "1", "quotes": "9"}],
     ),
     "CrowdTangle API": (
@@ -139,7 +180,7 @@ CASES = {
         "id,thread_id,timestamp,body,reply_to\n1,1,2020-01-01,a,\n2,1,2020-01-01,b,1\n",
         [{"thread": "1"}, {"reply_to": "1", "thread": "1"}],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

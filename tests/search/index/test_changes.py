@@ -187,10 +187,16 @@ def slow(*values):
 @pytest.mark.parametrize(
     ("change", "where", "dies"),
     [
-        ("build", AT[0], 3), slow("build", AT[1], 1), slow("build", AT[3], 1), ("build", AT[2], 2),
-        slow("add", AT[0], 3), slow("add", AT[1], 1), ("add", AT[3], 1), slow("add", AT[2], 2),
+        ("build", AT[0], 3),
+        slow("build", AT[1], 1),
+        slow("build", AT[3], 1),
+        ("build", AT[2], 2),
+        slow("add", AT[0], 3),
+        slow("add", AT[1], 1),
+        ("add", AT[3], 1),
+        slow("add", AT[2], 2),
     ],
-)  # fmt: skip
+)
 def test_a_process_that_dies_leaves_the_index_as_it_was(index, change, where, dies):
     path = index / ("new.index" if change == "build" else "x.index")
     write(index / "new.jsonl", posts(100, seed=2))

@@ -34,9 +34,18 @@ def watching(tmp_path, stories):
     posts, articles = stories
 
     def watch(
-        source=None, *, sizes=(7,), seeds=None, warm=(), read=None, rows=None, out="found.jsonl",
-        threshold=0.05, many=None, **settings,
-    ):  # fmt: skip
+        source=None,
+        *,
+        sizes=(7,),
+        seeds=None,
+        warm=(),
+        read=None,
+        rows=None,
+        out="found.jsonl",
+        threshold=0.05,
+        many=None,
+        **settings,
+    ):
         query = replace(FILTER, threshold=threshold, out=tmp_path / out, articles=("-",))
         seeds = Seeds(seeds or articles[::12], one_story=True)
         said = []

@@ -20,13 +20,20 @@ PAUSES = (0.05, 0.1)
 
 
 def event(number, text="a flood", **more):
-    return json.dumps({
-        "did": "did:plc:a", "time_us": START + number * SECOND, "kind": "commit",
-        "commit": {
-            "operation": "create", "collection": "app.bsky.feed.post", "rkey": f"k{number}",
-            "record": {"text": f"{text} {number}", "createdAt": "2023-11-14T22:13:20Z"},
-        },
-    } | more)  # fmt: skip
+    return json.dumps(
+        {
+            "did": "did:plc:a",
+            "time_us": START + number * SECOND,
+            "kind": "commit",
+            "commit": {
+                "operation": "create",
+                "collection": "app.bsky.feed.post",
+                "rkey": f"k{number}",
+                "record": {"text": f"{text} {number}", "createdAt": "2023-11-14T22:13:20Z"},
+            },
+        }
+        | more
+    )
 
 
 @contextmanager
@@ -111,10 +118,23 @@ def test_a_gap_is_said_once_and_reading_continues():
 def test_rubbish_order_and_clocks_that_are_ahead():
     ahead = int((time.time() + 86_400) * 1e6)
     messages = [
-        event(2), event(1), event(1), "{", "[]", "null", '"text"', "\n\n", "{}", b"\xff\xfe\x00",
-        event(4, time_us=ahead), event(5, time_us="soon"), event(6, time_us=-1),
-        event(7, commit=None), json.dumps({"kind": "identity", "time_us": START}), event(3),
-    ]  # fmt: skip
+        event(2),
+        event(1),
+        event(1),
+        "{",
+        "[]",
+        "null",
+        '"text"',
+        "\n\n",
+        "{}",
+        b"\xff\xfe\x00",
+        event(4, time_us=ahead),
+        event(5, time_us="soon"),
+        event(6, time_us=-1),
+        event(7, commit=None),
+        json.dumps({"kind": "identity", "time_us": START}),
+        event(3),
+    ]
 
     def answer(socket, number, cursor):
         for one in messages:

@@ -130,9 +130,21 @@ def test_other_streams_are_refused(monkeypatch, data):
 def test_a_pipe_that_never_sends_ends_when_it_was_idle(tmp_path):
     (tmp_path / "seed.txt").write_text("A river floods a town\n\nCellars are full of water.\n")
     command = [
-        sys.executable, "-m", "siamese_news", "watch", "--articles", "seed.txt", "--source",
-        "stdin", "--threshold", "0.1", "--out", "found.jsonl", "--idle", "2",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "siamese_news",
+        "watch",
+        "--articles",
+        "seed.txt",
+        "--source",
+        "stdin",
+        "--threshold",
+        "0.1",
+        "--out",
+        "found.jsonl",
+        "--idle",
+        "2",
+    ]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

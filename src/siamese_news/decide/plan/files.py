@@ -131,36 +131,62 @@ _POPULATION = {"file": str, "posts": count, "sha256": str, "pairs": bool}
 _EARLIER = [{"sha256": str, "error": budget_share}]
 _MODEL = (None, {"folder": str, "sha256": str})
 _PLAN = {
-    "created": str, "command": str, "population": _POPULATION, "sets": filled(count),
-    "cuts": filled(number), "model": _MODEL, "corpus": [_FILE], "criteria": str,
-}  # fmt: skip
+    "created": str,
+    "command": str,
+    "population": _POPULATION,
+    "sets": filled(count),
+    "cuts": filled(number),
+    "model": _MODEL,
+    "corpus": [_FILE],
+    "criteria": str,
+}
 _PRECISION = {
-    "targets": filled(share), "confidence": share, "budget": count, "first": count,
-    "ratio": growth, "seed": whole, "joint": bool, "false_positive": (None, rate),
+    "targets": filled(share),
+    "confidence": share,
+    "budget": count,
+    "first": count,
+    "ratio": growth,
+    "seed": whole,
+    "joint": bool,
+    "false_positive": (None, rate),
     "false_negative": rate,
-}  # fmt: skip
+}
 _AUDIT = {
-    "budget": count, "confidence": share, "seed": whole, "threshold": (None, number),
+    "budget": count,
+    "confidence": share,
+    "seed": whole,
+    "threshold": (None, number),
     "population": (None, count),
-}  # fmt: skip
+}
 _STOPPING = {
-    "find": (None, count), "recall": (None, share), "rule": one_of("random-first", "learn-first"),
-    "positives": count, "confidence": share, "seed": whole,
-}  # fmt: skip
+    "find": (None, count),
+    "recall": (None, share),
+    "rule": one_of("random-first", "learn-first"),
+    "positives": count,
+    "confidence": share,
+    "seed": whole,
+}
 PLANS: Mapping[str, Shape] = {
     "precision": {
-        **_PLAN, "settings": _PRECISION, "method": str, "tables": [str], "earlier": _EARLIER,
+        **_PLAN,
+        "settings": _PRECISION,
+        "method": str,
+        "tables": [str],
+        "earlier": _EARLIER,
     },
     "audit": {**_PLAN, "settings": _AUDIT, "earlier": _EARLIER},
     "stopping": {**_PLAN, "settings": _STOPPING},
-}  # fmt: skip
+}
 """By the kind of a plan."""
 
 CERTIFICATE: Shape = {
-    "plan": _FILE, "settings": _PRECISION, "population": _POPULATION, "confidence": rate,
+    "plan": _FILE,
+    "settings": _PRECISION,
+    "population": _POPULATION,
+    "confidence": rate,
     "claims": [dict],
     "labels": {"used": whole, "relevant": whole, "not_relevant": whole, "skipped": whole},
-}  # fmt: skip
+}
 
 
 def misfit(value: Any, shape: Shape, name: str = "") -> str | None:

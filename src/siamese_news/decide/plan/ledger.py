@@ -73,10 +73,13 @@ def register(
     shared, private = lists_of(population.path)
     seal, given_up = seal_of(entry), [_entry_in(path) for path in withdraw]
     own = {
-        "sha256": seal, "kind": entry["kind"], "posts": population.sketch,
+        "sha256": seal,
+        "kind": entry["kind"],
+        "posts": population.sketch,
         "criteria": _hashed(" ".join(criteria.lower().split())) if criteria.strip() else "",
-        "order": _order(entry), "error": str(error),
-    }  # fmt: skip
+        "order": _order(entry),
+        "error": str(error),
+    }
     with ExitStack() as stack:
         stack.enter_context(FileLock(shared.with_name(f".{shared.name}.lock")))
         with suppress(OSError):  # a folder that cannot be written has no list of its own
@@ -198,8 +201,9 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
     before = last.get("settings") or {}
     changed = [
         f"{name} was {before[name]}, is {now[name]}"
-        for name in now if name in before and before[name] != now[name]
-    ]  # fmt: skip
+        for name in now
+        if name in before and before[name] != now[name]
+    ]
     where = f"{last['plan']}" if "plan" in last else "in another folder"
     cost = sum(Fraction(line["error"]) for line in others)
     return (

@@ -85,9 +85,14 @@ class SamplingPlan:
             if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
                 raise InputError(f"{path}: another plan stands there; name another --out")
         earlier = ledger.register(
-            population, entry, error=error, plan=path, criteria=criteria, again=again,
+            population,
+            entry,
+            error=error,
+            plan=path,
+            criteria=criteria,
+            again=again,
             withdraw=withdraw,
-        )  # fmt: skip
+        )
         plan = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,
@@ -96,7 +101,9 @@ class SamplingPlan:
             "command": command(),
             "settings": dict(settings),
             "population": {
-                "file": results.name, "posts": len(population), "sha256": scores,
+                "file": results.name,
+                "posts": len(population),
+                "sha256": scores,
                 "pairs": population.pairs,
             },
             "sets": [len(population)],
@@ -106,7 +113,7 @@ class SamplingPlan:
             "earlier": earlier,
             "criteria": criteria,
             **own,
-        }  # fmt: skip
+        }
         if not path.exists():
             write_sealed(path, plan)
         return cls(read_sealed(path, "plan"), path, population, posts)

@@ -143,9 +143,14 @@ def ties(generator: np.random.Generator, target: Fraction, budget: int = 0) -> L
 
 
 FAMILIES: dict[str, Family] = {
-    "border": border, "non-monotone": non_monotone, "easy": easy, "hard": hard,
-    "bimodal": bimodal, "few positives": few, "ties": ties,
-}  # fmt: skip
+    "border": border,
+    "non-monotone": non_monotone,
+    "easy": easy,
+    "hard": hard,
+    "bimodal": bimodal,
+    "few positives": few,
+    "ties": ties,
+}
 """Corpora of 2,000 to 20,000 posts by name, for a target and a number of planned labels."""
 
 

@@ -149,11 +149,19 @@ def pool_cell(
     shares = [one.posts / oracle for one in done] if oracle else [0.0]
     best = max(1, int(pool.relevant[:oracle].sum()))
     return Cell(
-        pool.name, target, budget, runs, float(np.mean(shares)),
-        float(np.mean([one.hits / best for one in done])), float(np.quantile(shares, 0.1)),
-        sum(not one.posts for one in done), float(np.mean([one.labels for one in done])),
-        wrong, *interval(wrong, runs), naive / runs,
-    )  # fmt: skip
+        pool.name,
+        target,
+        budget,
+        runs,
+        float(np.mean(shares)),
+        float(np.mean([one.hits / best for one in done])),
+        float(np.quantile(shares, 0.1)),
+        sum(not one.posts for one in done),
+        float(np.mean([one.labels for one in done])),
+        wrong,
+        *interval(wrong, runs),
+        naive / runs,
+    )
 
 
 def family_runs(
@@ -194,10 +202,19 @@ def family_cell(
     )
     wrong = sum(bad for _, _, bad, _ in found)
     return Cell(
-        family, target, budget, runs, None, None, None, sum(not posts for posts, *_ in found),
-        float(np.mean([labels for _, labels, *_ in found])), wrong, *interval(wrong, runs),
+        family,
+        target,
+        budget,
+        runs,
+        None,
+        None,
+        None,
+        sum(not posts for posts, *_ in found),
+        float(np.mean([labels for _, labels, *_ in found])),
+        wrong,
+        *interval(wrong, runs),
         sum(bad for *_, bad in found) / runs,
-    )  # fmt: skip
+    )
 
 
 def curve(

@@ -69,9 +69,14 @@ class Simulation:
         for target in self._targets:
             for budget in self._budgets:
                 cell = pool_cell(
-                    pool, target, budget, self._runs,
-                    error=self._error, seed=self._seed, cores=self._cores,
-                )  # fmt: skip
+                    pool,
+                    target,
+                    budget,
+                    self._runs,
+                    error=self._error,
+                    seed=self._seed,
+                    cores=self._cores,
+                )
                 self.cells.append(cell)
                 self._say(
                     f"{pool.name} at {target}, {budget} labels: share {cell.share:.3f}, "
@@ -101,9 +106,14 @@ class Simulation:
             for target in self._targets[1:] or self._targets:
                 for budget in self._budgets[:2]:
                     cell = family_cell(
-                        family, target, budget, runs,
-                        error=self._error, seed=self._seed, cores=self._cores,
-                    )  # fmt: skip
+                        family,
+                        target,
+                        budget,
+                        runs,
+                        error=self._error,
+                        seed=self._seed,
+                        cores=self._cores,
+                    )
                     self.made.append(cell)
                     self._say(
                         f"{family} at {target}, {budget} labels: {cell.wrong} of {runs} wrong"
@@ -174,13 +184,17 @@ class Simulation:
 
 def _row(cell: Cell) -> dict[str, str | float | int | None]:
     row: dict[str, str | float | int | None] = {
-        "pool": cell.pool, "target": cell.target, "labels": cell.budget, "replays": cell.runs,
-    }  # fmt: skip
+        "pool": cell.pool,
+        "target": cell.target,
+        "labels": cell.budget,
+        "replays": cell.runs,
+    }
     if cell.share is not None:
         row |= {
-            "share of the oracle": cell.share, "tenth percentile": cell.tenth,
+            "share of the oracle": cell.share,
+            "tenth percentile": cell.tenth,
             "of its relevant posts": cell.found,
-        }  # fmt: skip
+        }
     return row | {
         "nothing certified": cell.nothing,
         "labels spent": round(cell.labels),
@@ -192,9 +206,11 @@ def _row(cell: Cell) -> dict[str, str | float | int | None]:
 
 def _promise(promise: Promise) -> dict[str, str | float | int]:
     return {
-        "pool": promise.pool, "promise": promise.what, "replays": promise.runs,
+        "pool": promise.pool,
+        "promise": promise.what,
+        "replays": promise.runs,
         "broken": promise.wrong,
         "99% interval": f"{100 * promise.low:.1f} to {100 * promise.high:.1f}%",
         "mean bound, or labels by optimum": promise.value,
         "truth, or recall reached": promise.truth,
-    }  # fmt: skip
+    }

@@ -54,9 +54,14 @@ def audits(
         bounds.append(lower_bound(size, budget, drawn, error))
     wrong = sum(bound > hits for bound in bounds)
     return Promise(
-        pool.name, f"audit of the best {size:,}, {budget} labels", runs, wrong,
-        *interval(wrong, runs), float(np.mean(bounds)) / size, hits / size,
-    )  # fmt: skip
+        pool.name,
+        f"audit of the best {size:,}, {budget} labels",
+        runs,
+        wrong,
+        *interval(wrong, runs),
+        float(np.mean(bounds)) / size,
+        hits / size,
+    )
 
 
 def recalls(
@@ -74,9 +79,14 @@ def recalls(
         bounds.append(recall_bound((above, first, x), (size - above, rest, y), error)[1])
     wrong = sum(bound > truth for bound in bounds)
     return Promise(
-        pool.name, f"recall at {above:,} of the best {size:,}, {budget} labels", runs, wrong,
-        *interval(wrong, runs), float(np.mean(bounds)), truth,
-    )  # fmt: skip
+        pool.name,
+        f"recall at {above:,} of the best {size:,}, {budget} labels",
+        runs,
+        wrong,
+        *interval(wrong, runs),
+        float(np.mean(bounds)),
+        truth,
+    )
 
 
 def random_positives(
@@ -119,9 +129,14 @@ def rules(
             reached.append(hits[depth - 1] / total)
         wrong = int(sum(share < recall - 1e-12 for share in reached))
         promise = Promise(
-            pool.name, f"recall {recall:g}: {count} random positives first", runs, wrong,
-            *interval(wrong, runs), float(np.mean(labels)), float(np.mean(reached)),
-        )  # fmt: skip
+            pool.name,
+            f"recall {recall:g}: {count} random positives first",
+            runs,
+            wrong,
+            *interval(wrong, runs),
+            float(np.mean(labels)),
+            float(np.mean(reached)),
+        )
         found.append(promise)
     return found
 

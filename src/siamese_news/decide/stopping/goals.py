@@ -134,10 +134,15 @@ class Stopping(SamplingPlan):
         goal.rules(population, Texts(population, posts))
         promised = goal.recall is not None
         return cls._fix(
-            path, population, asdict(goal), posts=posts, again=again or not promised,
-            error=1 - Fraction(goal.confidence) if promised else Fraction(0), own={},
+            path,
+            population,
+            asdict(goal),
+            posts=posts,
+            again=again or not promised,
+            error=1 - Fraction(goal.confidence) if promised else Fraction(0),
+            own={},
             criteria=criteria,
-        )  # fmt: skip
+        )
 
     def ask(self, labels: Labels) -> Unit | None:
         """The next post; None when every rule is satisfied."""

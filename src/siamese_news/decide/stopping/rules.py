@@ -190,10 +190,13 @@ def prior_posterior(
     rest, misses = size - relevant, drawn - hits
     marginal = betaln(first + hits, second + misses) - betaln(first, second)
     likelihood = (
-        gammaln(relevant + 1) - gammaln(np.maximum(relevant - hits, 0) + 1)
-        + gammaln(np.maximum(rest, 0) + 1) - gammaln(np.maximum(rest - misses, 0) + 1)
-        - gammaln(size + 1) + gammaln(size - drawn + 1)
-    )  # fmt: skip
+        gammaln(relevant + 1)
+        - gammaln(np.maximum(relevant - hits, 0) + 1)
+        + gammaln(np.maximum(rest, 0) + 1)
+        - gammaln(np.maximum(rest - misses, 0) + 1)
+        - gammaln(size + 1)
+        + gammaln(size - drawn + 1)
+    )
     impossible = (relevant < hits) | (rest < misses)
     return np.where(impossible, np.inf, marginal - likelihood)
 

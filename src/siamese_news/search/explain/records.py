@@ -144,10 +144,7 @@ class Explained:
 
 
 def check(
-    score: float,
-    surplus: NDArray[np.float64],
-    without: NDArray[np.float32],
-    lengths: Sequence[int],
+    score: float, surplus: NDArray[np.float64], without: NDArray[np.float32], lengths: Sequence[int]
 ) -> Check | None:
     """The test of an explanation; None where no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:

@@ -194,9 +194,7 @@ def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np
     return mixed >> np.uint32(32 - _BITS)
 
 
-def _halves(
-    vectors: NDArray[np.float64],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+def _halves(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Vectors (A, D) as two sums of steps, the second of what the first leaves.
 
     Returns:

@@ -28,10 +28,13 @@ def fingerprint(model: TextModel) -> str:
 def _parts(model: TextModel) -> Iterator[bytes]:
     terms = None if model.terms is None else model.terms.config()
     options = {
-        "tokenizer": model.tokenizer.config(), "unknown": model.vocabulary.unknown,
-        "embedding": model.embedding_config(), "encoder": model.config, "limits": model.limits,
+        "tokenizer": model.tokenizer.config(),
+        "unknown": model.vocabulary.unknown,
+        "embedding": model.embedding_config(),
+        "encoder": model.config,
+        "limits": model.limits,
         "terms": terms,
-    }  # fmt: skip
+    }
     yield json.dumps(options, sort_keys=True, default=str).encode()
     yield "\n".join(model.vocabulary.words).encode()
     arrays = model.weights() | ({} if model.terms is None else model.terms.arrays("terms."))

@@ -115,13 +115,21 @@ class SegmentWriter:
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         self.posts, self.tokens, self._gram = 0, 0, codes.gram
         kinds: dict[str, tuple[Any, ...]] = {
-            "codes": (codes.dtype,), "starts": (np.uint32,), "unknown": (np.uint32,),
-            "unknown_starts": (np.uint32,), "words": (np.int64,), "letters": (np.uint8,),
-            "letter_starts": (np.uint32,), "grams": (np.uint32,), "gram_starts": (np.uint32,),
+            "codes": (codes.dtype,),
+            "starts": (np.uint32,),
+            "unknown": (np.uint32,),
+            "unknown_starts": (np.uint32,),
+            "words": (np.int64,),
+            "letters": (np.uint8,),
+            "letter_starts": (np.uint32,),
+            "grams": (np.uint32,),
+            "gram_starts": (np.uint32,),
             "vectors": (np.int8, dimensions),
-            "steps": (np.float16,), "errors": (np.float16,), "scales": (np.float16, 2),
+            "steps": (np.float16,),
+            "errors": (np.float16,),
+            "scales": (np.float16, 2),
             "dates": (np.int64,),
-        }  # fmt: skip
+        }
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
         }
@@ -307,11 +315,19 @@ class Segment:
             ids, metadata = ([column[place] for place in kept.tolist()] for column in fields)
             yield Rows(
                 [id.decode() for id in ids],
-                [self._texts[row][0].decode() for row in rows.tolist()], metadata,
-                self.codes[places], lengths, self._words[numbers], unknown_lengths,
-                self._spelled(numbers), self.vectors[rows], self.steps[rows], self.errors[rows],
-                self.scales[rows], self.dates[rows],
-            )  # fmt: skip
+                [self._texts[row][0].decode() for row in rows.tolist()],
+                metadata,
+                self.codes[places],
+                lengths,
+                self._words[numbers],
+                unknown_lengths,
+                self._spelled(numbers),
+                self.vectors[rows],
+                self.steps[rows],
+                self.errors[rows],
+                self.scales[rows],
+                self.dates[rows],
+            )
 
 
 def _bytes(text: str) -> bytes:

@@ -170,11 +170,16 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
     bars = [
         Bar(
             _LEFT + (slot - first) * step + min(1, step * 0.1) / 2,
-            HEIGHT - _BOTTOM - tall(count), max(step - min(1, step * 0.1), 0.8), tall(count),
-            f"{name(slot)}: {counted(count, 'post')}", True, (name(slot), count), slot - first,
+            HEIGHT - _BOTTOM - tall(count),
+            max(step - min(1, step * 0.1), 0.8),
+            tall(count),
+            f"{name(slot)}: {counted(count, 'post')}",
+            True,
+            (name(slot), count),
+            slot - first,
         )
         for slot, count in sorted(counts.items())
-    ]  # fmt: skip
+    ]
     # Hours at midnight and noon, months in January: where a reader looks for them.
     every = next((n for n in _EVERY[unit] if slots / n <= 6), math.ceil(slots / 6))
     x_ticks = [

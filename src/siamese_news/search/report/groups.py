@@ -24,9 +24,7 @@ TIMES = {"year": 4, "month": 7, "day": 10}
 """Groups by date: how much of it counts."""
 
 NONE = "not said"
-COLUMNS = (
-    "figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure",
-)  # fmt: skip
+COLUMNS = ("figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure")
 
 _FORMS = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _NAME = 80  # characters of a group's name
@@ -164,7 +162,7 @@ def compare(
         *[f"{len(names):,} groups: the {SHOWN} with most posts found are shown."] * bool(rest),
         *[f"No post says its {by}."] * (not names),
         *[f"Posts that do not say their {by}: {sizes[NONE]:,}."] * bool(names and sizes[NONE]),
-    ]  # fmt: skip
+    ]
     if absent := len(found) - len(group_of):
         remarks.append(
             f"Posts found that are not among the posts, and so have no group: {absent:,}."
@@ -236,10 +234,15 @@ def figures(comparison: Comparison, found: Sequence[Burst]) -> Iterator[dict[str
         ):
             low, high = share.interval
             yield {
-                "figure": figure, "group": group.name, "item": item, "found": share.found,
-                "of": share.of, "value": round(share.value, 6), "low": round(low, 6),
+                "figure": figure,
+                "group": group.name,
+                "item": item,
+                "found": share.found,
+                "of": share.of,
+                "value": round(share.value, 6),
+                "low": round(low, 6),
                 "high": round(high, 6),
-            }  # fmt: skip
+            }
         for word in group.words:
             yield _word(word, group.name)
     for burst in found:
@@ -252,10 +255,17 @@ def figures(comparison: Comparison, found: Sequence[Burst]) -> Iterator[dict[str
 def _word(word: Word, group: str) -> dict[str, Any]:
     low, high = word.interval
     return {
-        "figure": "word", "group": group, "item": word.term, "found": word.found,
-        "of": word.found + word.others, "value": round(word.log_odds, 4), "low": round(low, 4),
-        "high": round(high, 4), "z": round(word.z, 3), "sure": word.sure,
-    }  # fmt: skip
+        "figure": "word",
+        "group": group,
+        "item": word.term,
+        "found": word.found,
+        "of": word.found + word.others,
+        "value": round(word.log_odds, 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
+        "z": round(word.z, 3),
+        "sure": word.sure,
+    }
 
 
 def _group(values: Mapping[str, Any], by: str) -> str:

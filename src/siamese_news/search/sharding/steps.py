@@ -86,13 +86,20 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     _write_keys(folder, index, hashes, places)
     folder.write_bytes(folder.file(index, "observed-1"), scorer.state())
     counts = stream.counts
-    folder.write(index, "read.json", {
-        "blocks": kept_blocks,
-        "read": counts.read, "empty": counts.empty, "skipped": counts.skipped,
-        "reasons": counts.reasons, "unreadable": counts.unreadable,
-        "window": [window.outside, window.undated, window.dated],
-        "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
-    })  # fmt: skip
+    folder.write(
+        index,
+        "read.json",
+        {
+            "blocks": kept_blocks,
+            "read": counts.read,
+            "empty": counts.empty,
+            "skipped": counts.skipped,
+            "reasons": counts.reasons,
+            "unreadable": counts.unreadable,
+            "window": [window.outside, window.undated, window.dated],
+            "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
+        },
+    )
     return f"{counts.read:,} posts read"
 
 
@@ -130,9 +137,11 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             total += len(block.posts)
     spool.close()
     size = path.stat().st_size
-    folder.write(index, "scored.json", {
-        "scored": total, "kept": rows, "bytes": size, "histogram": counts.plain(),
-    })  # fmt: skip
+    folder.write(
+        index,
+        "scored.json",
+        {"scored": total, "kept": rows, "bytes": size, "histogram": counts.plain()},
+    )
     return f"{total:,} posts scored, {rows:,} kept"
 
 

@@ -206,11 +206,13 @@ class Watch:
             "day": self._day,
             "drift": self._drift.plain(),
             "sizes": {
-                "rows": self._rows.size, "rejected": self._rejected.size, "log": self._log.size,
+                "rows": self._rows.size,
+                "rejected": self._rejected.size,
+                "log": self._log.size,
             },
             "seeds": [[asdict(one) for one in some] for some in (seeds.articles, seeds.negatives)],
             "window": self.window.plain(),
-        }  # fmt: skip
+        }
         with atomic_write(self._path) as stream:
             stream.write(json.dumps(saved, ensure_ascii=False))
         self.window.tidy()
@@ -243,9 +245,12 @@ class Watch:
     def _open_window(self) -> None:
         settings = self._settings
         self.window = PostWindow(
-            self._folder, self._opened, settings.window, settings.days,
+            self._folder,
+            self._opened,
+            settings.window,
+            settings.days,
             sampled=bool(self._reference),
-        )  # fmt: skip
+        )
 
     def _with(self, seeds: Seeds) -> OpenQuery:
         return OpenQuery(self._opened.query, seeds, self._opened.model, self._opened.which)
@@ -336,10 +341,13 @@ class Watch:
         self.state = f"{self.generation}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
         first = window.chunks[0].start if window.chunks else 0
         self._note(
-            "settled", state=self.state, first=first, posts=window.position - first,
+            "settled",
+            state=self.state,
+            first=first,
+            posts=window.position - first,
             from_date=window.chunks[0].date if window.chunks else None,
             seeds=[article.id for article in self._opened.seeds.articles],
-        )  # fmt: skip
+        )
         rotate = self._settings.rotate
         if isinstance(rotate, int) and self._rows.size >= rotate:
             self._turn()

@@ -216,11 +216,7 @@ def _minutes(since: float) -> float:
 
 
 def _fit(
-    config: Mapping[str, Any],
-    words: Sequence[str],
-    lists: ListsToRank,
-    terms: TermHead,
-    out: Path,
+    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead, out: Path
 ) -> Student:
     """Train the student."""
     task = config["task"]

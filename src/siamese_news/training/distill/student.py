@@ -251,10 +251,7 @@ class StudentModule(pl.LightningModule):
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: max(0.02, 1 - step / self.steps)
         )
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def _divergence(scores: Tensor, targets: Tensor) -> Tensor:

@@ -148,12 +148,7 @@ class LinkDataModule(pl.LightningDataModule):
     """
 
     def __init__(
-        self,
-        *,
-        data: Mapping[str, Any],
-        seed: int,
-        num_workers: int = 0,
-        held_out: float = 0.0,
+        self, *, data: Mapping[str, Any], seed: int, num_workers: int = 0, held_out: float = 0.0
     ) -> None:
         super().__init__()
         check_options(data)

@@ -168,11 +168,7 @@ class LinkModule(pl.LightningModule):
 def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
     """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
     result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
-    return {
-        "map": result.macro["AP"],
-        "micro_ap": result.pooled["AP"],
-        "auc": result.pooled["AUC"],
-    }
+    return {"map": result.macro["AP"], "micro_ap": result.pooled["AP"], "auc": result.pooled["AUC"]}
 
 
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:

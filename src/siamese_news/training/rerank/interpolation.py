@@ -67,12 +67,7 @@ SCALES = {
 
 
 def tune_weight(
-    run: Run,
-    other: Run,
-    qrels: Qrels,
-    queries: Sequence[str],
-    *,
-    grid: Sequence[float] = GRID,
+    run: Run, other: Run, qrels: Qrels, queries: Sequence[str], *, grid: Sequence[float] = GRID
 ) -> float:
     """The weight with the best mean AP over `queries`; of equally good ones the smallest.
 

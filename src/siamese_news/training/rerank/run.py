@@ -18,11 +18,7 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, make
-from siamese_news.training.rerank.batches import (
-    EncodedPosts,
-    RerankDataModule,
-    encode_collection,
-)
+from siamese_news.training.rerank.batches import EncodedPosts, RerankDataModule, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
     RerankCollection,
