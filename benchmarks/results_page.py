@@ -1,0 +1,50 @@
+"""Write RESULTS.md from its text (`results/page.md.j2`) and its tables (`results/*.json`).
+
+A data file has the command that prints the table, the revision, date and machine of the figures,
+the columns with their alignment, and the rows. `python -m benchmarks.results_page` writes the page.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+HERE = Path(__file__).parent
+DATA = HERE / "results"
+PAGE = HERE / "RESULTS.md"
+KEYS = {"command", "revision", "date", "machine", "columns", "align", "rows"}
+
+
+def read(name: str) -> dict[str, Any]:
+    """The data file of a table, with its shape checked."""
+    path = DATA / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if set(found) != KEYS:
+        raise ValueError(f"{path}: has {sorted(found)}; expected {sorted(KEYS)}")
+    width = len(found["columns"])
+    for number, row in enumerate([found["align"], *found["rows"]]):
+        if len(row) != width:
+            raise ValueError(f"{path}: row {number} has {len(row)} cells; expected {width}")
+    return found
+
+
+def table(name: str) -> str:
+    """The table in Markdown, with the line that says where its figures come from."""
+    found = read(name)
+    rules = ["---:" if side == "right" else "---" for side in found["align"]]
+    lines = [f"| {' | '.join(row)} |" for row in (found["columns"], rules, *found["rows"])]
+    revision = f"revision {found['revision']}" if found["revision"] else "revision not recorded"
+    source = f"`{found['command']}` · {revision} · {found['date']} · {found['machine']}"
+    return "\n".join([*lines, "", source])
+
+
+def page() -> str:
+    """RESULTS.md as a text."""
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    text = (DATA / "page.md.j2").read_text(encoding="utf-8")
+    return environment.from_string(text).render(table=table)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

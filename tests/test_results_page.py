@@ -1,0 +1,29 @@
+import json
+
+import pytest
+
+from benchmarks import results_page
+
+NAMES = sorted(path.stem for path in results_page.DATA.glob("*.json"))
+
+
+def test_the_page_is_made_of_the_data_files():
+    assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page(), (
+        "run python -m benchmarks.results_page"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_shows_every_table_with_its_source(name):
+    found = results_page.read(name)
+    assert found["command"] and found["date"] and found["machine"]
+    assert results_page.table(name) in results_page.PAGE.read_text(encoding="utf-8")
+
+
+def test_a_row_of_another_width_is_refused(tmp_path, monkeypatch):
+    (data,) = (json.loads((results_page.DATA / f"{name}.json").read_text()) for name in NAMES[:1])
+    data["rows"][0] = data["rows"][0][:-1]
+    (tmp_path / "short.json").write_text(json.dumps(data))
+    monkeypatch.setattr(results_page, "DATA", tmp_path)
+    with pytest.raises(ValueError, match="short.json: row 1 has"):
+        results_page.read("short")
