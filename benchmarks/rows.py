@@ -191,6 +191,30 @@ def floor_1024_torch_compile() -> list[Line]:
     return _floor(4, 1024, "torch.compile")
 
 
+def bf16() -> list[Line]:
+    """The encoder under autocast against float32: time, and how far the vectors move."""
+    encoder = star(300).to(DEVICE)
+    embeddings, mask = _batch(4, 1024, 300)
+
+    def encode(enabled: bool) -> Tensor:
+        with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16, enabled=enabled):
+            return encoder(embeddings, mask).float()
+
+    def train(enabled: bool) -> None:
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=enabled):
+            result = encoder(embeddings, mask)
+        torch.autograd.grad(result.float().sum(), list(encoder.parameters()))
+
+    cosine = torch.cosine_similarity(encode(True), encode(False)).min().item()
+    name = "encoder d=300, 4 x 1024 tokens, bf16 against float32"
+    lines = []
+    for what, run in (("forward", encode), ("forward + backward", train)):
+        turns = {"bf16": functools.partial(run, True), "float32": functools.partial(run, False)}
+        faster = ratio(side_by_side(turns, 15), "float32", "bf16")
+        lines.append(Line(f"{name}: {what}", "", f"{faster:.2f}x as fast", None))
+    return [*lines, Line(f"{name}: smallest cosine", "", f"{cosine:.5f}", None)]
+
+
 def linear_time() -> list[Line]:
     """Time a token at several lengths, against a dense Transformer layer with feed-forward."""
     encoder = star(300).to(DEVICE)
