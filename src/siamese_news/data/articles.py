@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
 from siamese_news.data.office import read_docx, read_pdf
-from siamese_news.data.readers.fediverse import without_html
 from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
-from siamese_news.data.readers.values import put
+from siamese_news.data.readers.values import put, without_html
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
