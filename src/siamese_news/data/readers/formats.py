@@ -124,7 +124,7 @@ class Format:
         return convert
 
     def _one(self, record: Record) -> bool:
-        matches = self.matches or (self.columns and self.columns.matches)
+        matches = self.columns.matches if self.columns and not self.matches else self.matches
         try:
             return matches is not None and matches(record)
         except SHAPE:

@@ -11,20 +11,21 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import orjson
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.files import as_file, open_binary, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
 LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
+_PIPE = 2**16  # bytes of a pipe that are read at once
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ class Input:
     ) -> None:
         self.name, self.named = name, named
         self.path = path
-        self._pipe = pipe
+        self._pipe: Any = pipe
         self._head = bytearray()
         self._used = False
         self._copy: Any = None
@@ -91,39 +92,26 @@ class Input:
 
     def _open(self, *, keep: bool) -> io.BufferedReader:
         if self.path is None:
-            return io.BufferedReader(_Tee(self._head, cast(IO[bytes], self._pipe), keep), 2**16)
+            return as_file(self._pieces(keep))
         try:
             return self.path.open("rb")
         except OSError as error:
             raise InputError(f"{self.name}: cannot be opened ({error.strerror})") from error
 
-
-class _Tee(io.RawIOBase):
-    """A pipe from its beginning: what was kept of it, then the rest, which may be kept too."""
-
-    def __init__(self, head: bytearray, pipe: IO[bytes], keep: bool) -> None:
-        self._head, self._pipe, self._keep = head, pipe, keep
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = bytes(self._head[self._at : self._at + len(buffer)])
-        # The first four bytes come together, because they tell how the stream is packed.
-        while not data or self._at + len(data) < 4:
-            more = self._pipe.read1(len(buffer) - len(data))  # type: ignore[attr-defined]
-            if not more:
-                break
-            if self._keep:
-                self._head += more
-            data += more
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+    def _pieces(self, keep: bool) -> Iterator[bytes]:
+        """A pipe from its beginning: first the part that was kept, then the rest."""
+        at, ended = 0, False
+        while not ended:
+            data = bytes(self._head[at:])
+            # The first four bytes come together, because they tell how the stream is packed.
+            while not ended and (not data or at + len(data) < 4):
+                more = self._pipe.read1(_PIPE)
+                ended = not more
+                data += more
+                if keep:
+                    self._head += more
+            at += len(data)
+            yield data
 
 
 def find_inputs(
