@@ -44,6 +44,22 @@ def needs(extra: str, what: str) -> Iterator[None]:
         ) from error
 
 
+def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
+    """Import a module that reads one kind of file.
+
+    Raises:
+        InputError: it is not installed; `what` needs it, and the user can do `otherwise`.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = _DISTRIBUTIONS.get(module, module)
+        raise InputError(
+            f"{what} needs {package}, which is not installed; run pip install "
+            f"'{PACKAGE}[{extra}]', or {otherwise}"
+        ) from error
+
+
 @contextmanager
 def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
     """Guard the imports of a module that is also a command: one line says what is missing.

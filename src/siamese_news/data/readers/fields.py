@@ -180,8 +180,8 @@ def find_fields(
         for name in own
     )
     chosen = chosen_fields(text_field)
-    texts = chosen or _present(outer, TEXTS)
-    ids = (id_field,) if id_field is not None else _present(outer, IDS)
+    texts = chosen or present(outer, TEXTS)
+    ids = (id_field,) if id_field is not None else present(outer, IDS)
     metadata = _metadata(outer)
     wanted = (
         *(("--text-field", name) for name in chosen),
@@ -202,7 +202,7 @@ def find_fields(
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        None if inside or len(chosen) > 1 else next(iter(_present(outer, TITLES)), None),
+        None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
     )
 
@@ -279,11 +279,12 @@ def by_normal_name(names: Iterable[str]) -> dict[str, str]:
 
 
 def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
-    found = {target: _present(by_normal, options) for target, options in METADATA.items()}
+    found = {target: present(by_normal, options) for target, options in METADATA.items()}
     return {target: fields[0] for target, fields in found.items() if fields}
 
 
-def _present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
+def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
+    """The fields that have one of the normal names, in the order of these."""
     return tuple(by_normal[name] for name in options if name in by_normal)
 
 

@@ -14,6 +14,7 @@ from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import header_of
 from siamese_news.errors import InputError
+from siamese_news.utils.extras import optional
 
 _UNPACKED = 2**31  # bytes of all parts
 _STRINGS = 2**28  # of the table of strings, which is held in memory
@@ -94,13 +95,8 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
 
 
 def _open(source: Input, *, check: bool = False) -> Any:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise InputError(
-            f"{source.name}: an Excel file needs openpyxl, which is not installed; run "
-            "pip install 'siamese-news[office]', or save the sheet as CSV UTF-8"
-        ) from error
+    what, otherwise = f"{source.name}: an Excel file", "save the sheet as CSV UTF-8"
+    openpyxl = optional("openpyxl", "office", what, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
             if check:
