@@ -53,11 +53,7 @@ def decode_value(line: bytes) -> Any:
 
 
 def decode_object(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line, decoded as by `decode_value`.
-
-    Raises:
-        BadRow: likewise, and for another value than an object.
-    """
+    """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
     record = decode_value(line)
     if not isinstance(record, dict):
         raise not_an_object(record)

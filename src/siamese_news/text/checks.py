@@ -6,15 +6,7 @@ from siamese_news.errors import InputError
 
 
 def check_texts(texts: Sequence[str], where: str) -> None:
-    """Refuse a value that is not a list of texts.
-
-    Args:
-        texts: the value to check.
-        where: the function or argument that received it; it begins the message.
-
-    Raises:
-        InputError: `texts` is a single string or contains something that is not a string.
-    """
+    """Refuse a value that is not a list of texts; `where` names the function or argument."""
     if isinstance(texts, str):
         raise InputError(f"{where} got one string; expected a list of texts: [text]")
     for row, text in enumerate(texts):

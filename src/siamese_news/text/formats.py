@@ -61,14 +61,10 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
 
 
 def read_vector_file(path: Path, limit: int | None = None) -> Converted:
-    """Words and (V, E) float32 vectors of a file; of a word that comes twice, the first.
+    """The first `limit` words (None: all) and their (V, E) float32 vectors, the first of each word.
 
-    In a line of text the last E fields are numbers and the word is what precedes them, so that
+    In a line of text the last E fields are numbers and the word is everything before them, so that
     a word may have spaces, as some of GloVe 840B do.
-
-    Args:
-        path: of the file.
-        limit: read no further than so many words; None reads all.
 
     Raises:
         InputError: with the line or the word, for a vector of the wrong width, one that holds NaN

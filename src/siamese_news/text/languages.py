@@ -74,14 +74,10 @@ def looks_english(text: str) -> bool:
 
 
 def other_language(words: Sequence[str], language: str) -> str | None:
-    """The language of a post that is surely in another one than a seed.
+    """The language of a post that is surely in another one than its seed's `language`.
 
     A post of fewer than five different words, or with a function word of the seed's language, is
     taken to be in that one: asking the detector takes a thousand times as long.
-
-    Args:
-        words: the post's tokens, in their order.
-        language: of the seed.
     """
     different = set(words)
     if len(different) < _FEW_WORDS or not different.isdisjoint(_function_words(language)):

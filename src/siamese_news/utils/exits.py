@@ -34,13 +34,10 @@ def _terminate(number: int, frame: Any) -> None:
 
 @contextmanager
 def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
-    """End the process with a message and without a traceback.
+    """End the process with a message, which ends in `hint`, and without a traceback.
 
     Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for
     SIGTERM.
-
-    Args:
-        hint: what remains of the work after an interruption.
     """
     import typer
 

@@ -62,15 +62,9 @@ def naming(path: str | Path) -> Iterator[None]:
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     r"""Open a temporary file that takes the place of `path` only if the block succeeds.
 
-    A link is followed and stays a link. A pipe or a device is not replaced: once the block has
-    succeeded, all that was written goes through it.
-
-    Args:
-        path: the file to write; its folder is made. A name ending in ``.gz`` is compressed.
-        mode: ``"w"`` (UTF-8 text, ``\n`` line ends) or ``"wb"``.
-
-    Raises:
-        ValueError: for another mode.
+    Its folder is made, and a name ending in ``.gz`` is compressed. A link is followed and stays a
+    link. A pipe or a device is not replaced: once the block has succeeded, everything written goes
+    through it. The mode is ``"w"`` (UTF-8 text, ``\n`` line ends) or ``"wb"``.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"atomic_write got mode {mode!r}; expected 'w' or 'wb'")
@@ -128,18 +122,13 @@ def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]
 
 
 class GrowingFile:
-    """A file that rows are added to; what lies behind its committed size is cut off on opening.
-
-    Args:
-        path: the file, made if it is missing.
-        size: bytes that were committed.
-        remedy: what to do where it has fewer.
+    """A file that rows are added to; bytes after its committed size are cut off on opening.
 
     Attributes:
         size: bytes that were committed or added.
 
     Raises:
-        InputError: it has fewer bytes than were committed.
+        InputError: it has fewer bytes than were committed; `remedy` says what to do.
     """
 
     def __init__(self, path: Path, size: int, remedy: str) -> None:
@@ -202,14 +191,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Turn an operating system error, or a packed file that is damaged, into an `InputError`.
-
-    Args:
-        name: of the input; if the error names a file, the message takes that name instead.
-
-    Raises:
-        InputError: the input cannot be read, and why.
-    """
+    """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
     except OSError as error:
@@ -241,11 +223,7 @@ def unpack(
     """The bytes of a plain, gzip or zstd stream; closing it closes `raw`.
 
     The output of each read is bounded, so a few bytes that expand to gigabytes fill no memory.
-
-    Args:
-        raw: at its start.
-        name: of the file, for its ending and for messages.
-        long_window: allow zstd windows up to 2 GiB, which take that much memory.
+    `long_window` allows zstd windows up to 2 GiB, which take that much memory.
 
     Raises:
         InputError: while reading, for a window that is not allowed.

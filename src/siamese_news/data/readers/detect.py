@@ -183,12 +183,7 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
 
 
 def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
-    """Look at the beginning of an input.
-
-    Args:
-        source: a file or pipe; a pipe can be read from its start afterwards.
-        choice: what the user said about it.
-        long_window: as `siamese_news.utils.files.unpack`.
+    """Look at the beginning of an input; a pipe can be read from its start afterwards.
 
     Raises:
         UnknownFields: no field fits.
@@ -250,7 +245,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 
 
 def _refuse_foreign(name: str, head: bytes) -> None:
-    """Refuse a file of another kind, and say what it is and what to do with it."""
+    """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
     found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
@@ -315,15 +310,7 @@ def _headless(line: str, known: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A file of which the beginning was read, and what kind of file it may be.
-
-    Attributes:
-        name: as messages call it.
-        packed: ``gz``, ``zst`` or nothing.
-        choice: what the user said about it.
-        encoding: of a text file.
-        sample: its first lines and their numbers.
-    """
+    """A file whose beginning was read: its name, packing, encoding, and first lines by number."""
 
     name: str
     packed: str

@@ -158,15 +158,11 @@ def find_fields(
     date_field: str | None = None,
     records: Iterable[Record] = (),
 ) -> Fields:
-    """Choose among the fields that the first records have.
+    """Choose among the fields `names` that the first records have.
 
-    Args:
-        names: the fields.
-        where: what a message starts with.
-        text_field: the user's choice, one or several; a dot leads into an object.
-        id_field: likewise; `LINE` numbers the rows of data without such a field.
-        date_field: likewise for the date.
-        records: some of the records, for samples and for the fields of their ``metadata``.
+    The user's choices come first; a dot leads into an object, and the id field `LINE` numbers the
+    rows of data without ids. `records` are some of the records, for samples and for the fields of
+    their ``metadata``.
 
     Raises:
         UnknownFields: no field for the text or the id was found, or the chosen one is missing.
@@ -213,17 +209,7 @@ def check_fields(
     where: str,
     records: Iterable[Record] = (),
 ) -> None:
-    """Check that the records have the fields that the user chose; a dot leads into an object.
-
-    Args:
-        names: the fields of the records.
-        wanted: options and the user's choices; None where there is none.
-        where: what a message starts with.
-        records: some of the records, for samples.
-
-    Raises:
-        UnknownFields: they have no such field.
-    """
+    """Refuse a field that the records do not have; `wanted` has the options and their values."""
     for option, name in wanted:
         if name is not None and name not in names and name.split(".")[0] not in names:
             raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)

@@ -61,8 +61,7 @@ class Input:
         """Open to read everything.
 
         Raises:
-            InputError: where the file cannot be opened; for the second reading of a pipe that was
-                not spooled.
+            InputError: the file cannot be opened, or a pipe that was not spooled is read again.
         """
         if self.path is None:
             if self._used:
@@ -73,7 +72,7 @@ class Input:
         return self._open(keep=False)
 
     def spool(self) -> None:
-        """Copy what a pipe gives to a temporary file, so that it can be read again."""
+        """Copy a pipe to a temporary file, so that it can be read again."""
         if self.path is not None:
             return
         with self.open() as source:
@@ -125,15 +124,15 @@ def find_inputs(
 
     Args:
         sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
-        suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
-            ending, hidden files and files of rejected rows are passed over. With ``.js`` only the
-            tweets of an archive are meant, because it has other such files.
-        own: files of a folder or glob that were passed over because a command of ours wrote them
-            are added here; where a folder holds nothing else they are read.
-        unknown: files of a folder that were passed over for their ending are added here.
+        suffixes: the endings of a folder's files, before ``.gz`` or ``.zst``; other and hidden
+            files and files of rejected rows are skipped. With ``.js`` only the tweets of an archive
+            are meant, because it has other such files.
+        own: receives the files of a folder or glob that were skipped because a command of ours
+            wrote them; where a folder holds nothing else they are read.
+        unknown: receives the files of a folder that were skipped because of their ending.
 
     Raises:
-        InputError: for what is not there, and a folder without such a file.
+        InputError: an input does not exist, or a folder has no such file.
     """
     sources = list(sources)
     given = {Path(source) for source in sources}
@@ -252,7 +251,7 @@ _BESIDE = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <
 
 
 def is_results(names: Any) -> bool:
-    """Whether these are the columns of what ``rank`` or ``filter`` wrote."""
+    """Whether these are the columns of results of ``rank`` or ``filter``."""
     return set(RESULTS) <= set(names)
 
 

@@ -48,7 +48,7 @@ def is_sheet(source: Input) -> bool:
 
 
 def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
-    """The names of the columns, what the file is, for people, and the first rows.
+    """The names of the columns, the kind of file for people, and the first rows.
 
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
