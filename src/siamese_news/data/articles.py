@@ -1,7 +1,6 @@
 """Seed articles from text files, web pages, office files, JSON, tables and standard input."""
 
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from siamese_news.data.readers.values import put, without_html
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
-from siamese_news.utils.files import open_binary
+from siamese_news.utils.files import open_binary, reading
 
 
 def read_page(data: bytes, where: str) -> dict[str, Any]:
@@ -309,11 +308,8 @@ def _json_file(path: Path, name: str) -> Records:
 
 
 def _whole(path: Path, name: str) -> bytes:
-    with open_binary(path) as stream:
-        try:
-            data = stream.read(LINE_CAP + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{name}: cannot be read ({error}); fetch or make it again") from error
+    with open_binary(path) as stream, reading(name):
+        data = stream.read(LINE_CAP + 1)
     if len(data) > LINE_CAP:
         raise InputError(
             f"{name}: longer than {LINE_CAP:,} bytes, expected one article; is this a dump?"

@@ -1,4 +1,4 @@
-"""The language of a text, and the stop words of a language.
+"""The language of a text, the stop words of a language, and words in Latin letters.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
 English: that takes about as long as loading torch.
@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
+
+from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
 
@@ -129,3 +131,27 @@ def _detector() -> Any:
     detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     detector.set_languages(_LANGUAGES)
     return detector
+
+
+# Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,
+# Hebrew) share too little with how names are spelled here, and words of Chinese, Japanese, Korean
+# and Thai are pairs of characters.
+_SCRIPTS = ((0x0370, 0x052F), (0x0531, 0x0589), (0x0900, 0x0DFF), (0x10A0, 0x10FF))
+
+
+@cache
+def _letters() -> dict[int, str]:
+    codes = [code for first, last in _SCRIPTS for code in range(first, last + 1)]
+    spelled = {code: anyascii(chr(code)).lower() for code in codes}
+    return {code: "".join(filter(str.isalnum, text)) for code, text in spelled.items()}
+
+
+def in_latin(word: str) -> str:
+    """A word in lower-case Latin letters, as far as its letters are of an alphabet that has them.
+
+    Example:
+        >>> from siamese_news.text.languages import in_latin
+        >>> in_latin("челябинск"), in_latin("αθήνα"), in_latin("überfall")
+        ('chelyabinsk', 'athina', 'überfall')
+    """
+    return word if word.isascii() else word.translate(_letters()) or word

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from siamese_news.data.jsonl import kind, plain_value
+from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post, clean_text
@@ -357,7 +357,4 @@ def _missing(names: Sequence[str], record: Record, reason: str) -> BadRow:
     for name in names:
         if name in record:
             return BadRow(reason, f"field '{name}' is null, expected a value")
-    either = "" if len(names) == 1 else " (any one of them)"
-    expected = "', '".join(names)
-    have = ", ".join(clean_text(name)[:40] for name in list(record)[:12]) or "none"
-    return BadRow(reason, f"field '{expected}'{either} is missing; the record has: {have}")
+    return BadRow(reason, missing(names, record))

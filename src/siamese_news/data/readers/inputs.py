@@ -78,7 +78,7 @@ class Input:
         with self.open() as source:
             copy = tempfile.NamedTemporaryFile("w+b", delete=False)
             # The file is deleted with this object, or when the process ends.
-            weakref.finalize(self, _remove, copy.name)
+            weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
             shutil.copyfileobj(source, copy, 2**20)
             copy.flush()
         self.path = Path(copy.name)
@@ -234,13 +234,8 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
 
 
-def _remove(name: str) -> None:
-    if os.path.exists(name):
-        os.unlink(name)
-
-
 RESULTS = ("article", "rank", "score", "post")
-"""The first columns of what ``rank`` and ``filter`` write."""
+"""The first columns of the results of ``rank`` and ``filter``."""
 
 _LINE = 2**20  # of a first line; results have long texts
 _OTHERS = (
@@ -272,7 +267,7 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: results, keywords, or what belongs to them."""
+    """Whether a command of ours wrote the file: results, keywords, or a file about them."""
     try:
         if path.suffix in PARQUET:
             return is_results(_parquet_names(path))

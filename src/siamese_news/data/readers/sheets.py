@@ -21,21 +21,8 @@ _STRINGS = 2**28  # of the table of strings, which is held in memory
 _ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
 _LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_BROKEN = (
-    zipfile.BadZipFile,
-    KeyError,
-    ValueError,
-    OSError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    expat.ExpatError,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,
-    IndexError,
-    SyntaxError,
-)
+_BROKEN = (zipfile.BadZipFile, zlib.error, expat.ExpatError, OSError, EOFError, SyntaxError)
+_BROKEN += (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def is_sheet(source: Input) -> bool:
