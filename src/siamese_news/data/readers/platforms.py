@@ -6,11 +6,11 @@ A repost has the text of its original, whole and without ``RT @name:``, so both 
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.fields import Converted, Record
+from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
     id_value,
@@ -21,6 +21,19 @@ from siamese_news.data.readers.values import (
     without_html,
 )
 from siamese_news.data.records import Post
+
+FORMATS: list[Format] = []
+
+
+def _known(*described: str, **options: Any) -> Callable[[Convert], Convert]:
+    """Add the decorated converter, with the other values of a `Format`, to `FORMATS`."""
+
+    def add(convert: Convert) -> Convert:
+        FORMATS.append(Format(*described, convert=convert, **options))
+        return convert
+
+    return add
+
 
 # Twitter: API v2 as twarc2 saves it (pages or flattened), and v1.1. It escapes ``&``, ``<``, ``>``.
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
@@ -45,6 +58,13 @@ def _is_v2(record: Record) -> bool:
     )
 
 
+@_known(
+    "Twitter API v2 (twarc2)",
+    "a page (`data`, `includes`, `meta`) or a tweet a line",
+    "data.text",
+    "data.id",
+    matches=_is_v2,
+)
 def _from_v2(record: Record) -> Converted:
     """The tweets of a page, or the one of a flattened line."""
     if not isinstance(record.get("data"), list | dict):
@@ -88,6 +108,15 @@ def _is_v1(record: Record) -> bool:
     return isinstance(record.get("user"), dict) or "retweeted_status" in record
 
 
+@_known(
+    "Twitter API v1.1",
+    "`id_str` with `full_text` or `text` and `user`; search results (`statuses`); a retweet "
+    "has the text of its original",
+    "full_text",
+    "id_str",
+    matches=_is_v1,
+    inside=("statuses",),
+)
 def _from_v1(record: Record) -> Converted:
     if "id_str" not in record and not _NOTICES.isdisjoint(record):
         return None
@@ -106,6 +135,17 @@ def _from_v1(record: Record) -> Converted:
         quotes=record.get("quoted_status_id_str"),
         permalink=f"https://twitter.com/{user.get('screen_name') or 'i'}/status/{post_id}",
     )
+
+
+@_known(
+    "Twitter archive",
+    "`tweets.js`: `window.YTD.tweets.part0 = […]`",
+    "tweet.full_text",
+    "tweet.id_str",
+    matches=lambda record: {"full_text", "id_str"} <= record["tweet"].keys(),
+)
+def _from_archive(record: Record) -> Converted:
+    return _from_v1(record["tweet"])
 
 
 def _v1_text(tweet: Record) -> str:
@@ -128,6 +168,13 @@ def _tweet_link(tweet: Record) -> str | None:
 _BLUESKY_POSTS = "app.bsky.feed.post"
 
 
+@_known(
+    "Bluesky Jetstream",
+    "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
+    "commit.record.text",
+    "did + commit.rkey",
+    matches=lambda record: {"did", "kind", "time_us"} <= record.keys(),
+)
 def _from_jetstream(event: Record) -> Converted:
     """The post of an event that creates one; its id is its ``at://`` address."""
     if event["kind"] != "commit":
@@ -147,6 +194,14 @@ def _is_view(record: Record) -> bool:
     return isinstance(shown, dict) and {"uri", "author", "record"} <= shown.keys()
 
 
+@_known(
+    "Bluesky feed or search",
+    "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
+    "record.text",
+    "uri",
+    matches=_is_view,
+    inside=("feed", "posts"),
+)
 def _from_view(record: Record) -> Converted:
     shown = record.get("post", record)
     inner, author = shown["record"], shown["author"]
@@ -196,6 +251,14 @@ def _is_mastodon(record: Record) -> bool:
     return not record.keys().isdisjoint(("uri", "visibility", "reblog"))
 
 
+@_known(
+    "Mastodon",
+    "`account`, `content`; HTML is taken out, a boost has the text of its original",
+    "content",
+    "id",
+    matches=_is_mastodon,
+    inside=("statuses",),
+)
 def _from_mastodon(status: Record) -> Converted:
     shown = status.get("reblog") or status
     # Mastodon has the quoted status one level deeper than other servers.
@@ -214,6 +277,14 @@ def _from_mastodon(status: Record) -> Converted:
     )
 
 
+@_known(
+    "Mastodon outbox",
+    "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
+    "object.content",
+    "object.id",
+    matches=lambda record: {"type", "actor", "object"} <= record.keys(),
+    inside=("orderedItems",),
+)
 def _from_activity(record: Record) -> Converted:
     """The note that an activity creates; None for a boost, which has only an address."""
     note = record["object"]
@@ -239,6 +310,13 @@ def _with_warning(content: Any, warning: Any, name: str) -> str:
 _GONE = ("[deleted]", "[removed]")
 
 
+@_known(
+    "Reddit dump",
+    "`subreddit` with `body` or `selftext`; `--long-window` for the monthly `.zst` files",
+    "body, title + selftext",
+    "id",
+    matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),
+)
 def _from_reddit(record: Record) -> Converted:
     """The post of a comment or submission; None for one whose text is deleted.
 
@@ -270,6 +348,29 @@ def _from_reddit(record: Record) -> Converted:
     )
 
 
+@_known(
+    "Reddit listing",
+    "`kind`: `Listing`, with `data.children`",
+    "data.body, data.title + data.selftext",
+    "data.id",
+    matches=lambda record: record["kind"] in ("t1", "t3") and isinstance(record["data"], dict),
+    inside=("data.children", "[].data.children"),
+)
+def _from_listing(record: Record) -> Converted:
+    return _from_reddit(record["data"])
+
+
+@_known(
+    "Telegram Desktop",
+    "`messages` of a `result.json`, of one chat or of all (`chats.list`)",
+    "text",
+    "id of the chat / id",
+    matches=lambda record: (
+        record["type"] in ("message", "service") and "id" in record and "date" in record
+    ),
+    inside=("messages", "chats.list.[].messages", "left_chats.list.[].messages"),
+    context=True,
+)
 def _from_telegram(message: Record) -> Converted:
     """The post of a message; None for notices (a new photo, somebody joined).
 
@@ -311,6 +412,14 @@ _WATCH = "https://www.youtube.com/watch?v="
 _YOUTUBE = [f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")]
 
 
+@_known(
+    "YouTube Data API",
+    "`kind`: `youtube#commentThread`, `youtube#comment`, `youtube#video`; replies are read too",
+    "snippet.textOriginal; title + description of videos",
+    "id",
+    matches=lambda record: record["kind"] in _YOUTUBE,
+    inside=("items",),
+)
 def _from_youtube(record: Record) -> Converted:
     """The comments of a thread, first the one that opens it; a comment; a video."""
     if record["kind"] == "youtube#comment":
@@ -367,6 +476,14 @@ def _is_tiktok(record: Record) -> bool:
     return "video_description" in record or ("text" in record and "video_id" in record)
 
 
+@_known(
+    "TikTok Research API",
+    "`data.videos` or `data.comments`",
+    "video_description + voice_to_text, text",
+    "id",
+    matches=_is_tiktok,
+    inside=("data.videos", "data.comments"),
+)
 def _from_tiktok(record: Record) -> Converted:
     """The post of a video (its description, then the words spoken in it) or of a comment."""
     post_id, name = id_value(record["id"], "id"), record.get("username")
@@ -404,6 +521,15 @@ def _is_downloaded(record: Record) -> bool:
     )
 
 
+@_known(
+    "Facebook download",
+    "`timestamp` with `data` or `attachments`, as in `your_posts_1.json`; also `comments_v2`, "
+    "`group_posts_v2`",
+    "data.post",
+    "timestamp and a hash of the record",
+    matches=_is_downloaded,
+    inside=("comments_v2", "group_posts_v2"),
+)
 def _from_downloaded(record: Record) -> Converted:
     """The post, or the text below its pictures; its ``title`` only names the action.
 
@@ -448,6 +574,14 @@ def _is_threads(record: Record) -> bool:
     return {"id", "permalink", "shortcode", "timestamp"} <= record.keys()
 
 
+@_known(
+    "Threads API",
+    "`data` with `media_product_type`: `THREADS`",
+    "text",
+    "id",
+    matches=_is_threads,
+    inside=("data",),
+)
 def _from_threads(record: Record) -> Converted:
     """The post; one that repeats another has no text of its own."""
     if record.get("media_type") == "REPOST_FACADE":
@@ -465,6 +599,14 @@ def _from_threads(record: Record) -> Converted:
     )
 
 
+@_known(
+    "CrowdTangle API",
+    "`result.posts` with `platformId`, `postUrl`",
+    "message, title + description",
+    "platformId",
+    matches=lambda record: {"platformId", "postUrl"} <= record.keys(),
+    inside=("result.posts",),
+)
 def _from_crowdtangle(record: Record) -> Converted:
     """The message of a post, or title and description of the page that it links to."""
     account, text = record.get("account") or {}, record.get("message")
@@ -480,143 +622,3 @@ def _from_crowdtangle(record: Record) -> Converted:
         permalink=record.get("postUrl"),
         channel=account.get("name"),
     )
-
-
-FORMATS = (
-    Format(
-        "Twitter API v2 (twarc2)",
-        "a page (`data`, `includes`, `meta`) or a tweet a line",
-        "data.text",
-        "data.id",
-        matches=_is_v2,
-        convert=_from_v2,
-    ),
-    Format(
-        "Twitter API v1.1",
-        "`id_str` with `full_text` or `text` and `user`; search results (`statuses`); a retweet "
-        "has the text of its original",
-        "full_text",
-        "id_str",
-        matches=_is_v1,
-        convert=_from_v1,
-        inside=("statuses",),
-    ),
-    Format(
-        "Twitter archive",
-        "`tweets.js`: `window.YTD.tweets.part0 = […]`",
-        "tweet.full_text",
-        "tweet.id_str",
-        matches=lambda record: {"full_text", "id_str"} <= record["tweet"].keys(),
-        convert=lambda record: _from_v1(record["tweet"]),
-    ),
-    Format(
-        "Bluesky Jetstream",
-        "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
-        "commit.record.text",
-        "did + commit.rkey",
-        matches=lambda record: {"did", "kind", "time_us"} <= record.keys(),
-        convert=_from_jetstream,
-    ),
-    Format(
-        "Bluesky feed or search",
-        "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
-        "record.text",
-        "uri",
-        matches=_is_view,
-        convert=_from_view,
-        inside=("feed", "posts"),
-    ),
-    Format(
-        "Mastodon",
-        "`account`, `content`; HTML is taken out, a boost has the text of its original",
-        "content",
-        "id",
-        matches=_is_mastodon,
-        convert=_from_mastodon,
-        inside=("statuses",),
-    ),
-    Format(
-        "Mastodon outbox",
-        "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
-        "object.content",
-        "object.id",
-        matches=lambda record: {"type", "actor", "object"} <= record.keys(),
-        convert=_from_activity,
-        inside=("orderedItems",),
-    ),
-    Format(
-        "Reddit dump",
-        "`subreddit` with `body` or `selftext`; `--long-window` for the monthly `.zst` files",
-        "body, title + selftext",
-        "id",
-        matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),
-        convert=_from_reddit,
-    ),
-    Format(
-        "Reddit listing",
-        "`kind`: `Listing`, with `data.children`",
-        "data.body, data.title + data.selftext",
-        "data.id",
-        matches=lambda record: record["kind"] in ("t1", "t3") and isinstance(record["data"], dict),
-        convert=lambda record: _from_reddit(record["data"]),
-        inside=("data.children", "[].data.children"),
-    ),
-    Format(
-        "Telegram Desktop",
-        "`messages` of a `result.json`, of one chat or of all (`chats.list`)",
-        "text",
-        "id of the chat / id",
-        matches=lambda record: (
-            record["type"] in ("message", "service") and "id" in record and "date" in record
-        ),
-        convert=_from_telegram,
-        inside=("messages", "chats.list.[].messages", "left_chats.list.[].messages"),
-        context=True,
-    ),
-    Format(
-        "YouTube Data API",
-        "`kind`: `youtube#commentThread`, `youtube#comment`, `youtube#video`; replies are read too",
-        "snippet.textOriginal; title + description of videos",
-        "id",
-        matches=lambda record: record["kind"] in _YOUTUBE,
-        convert=_from_youtube,
-        inside=("items",),
-    ),
-    Format(
-        "TikTok Research API",
-        "`data.videos` or `data.comments`",
-        "video_description + voice_to_text, text",
-        "id",
-        matches=_is_tiktok,
-        convert=_from_tiktok,
-        inside=("data.videos", "data.comments"),
-    ),
-    Format(
-        "Facebook download",
-        "`timestamp` with `data` or `attachments`, as in `your_posts_1.json`; also `comments_v2`, "
-        "`group_posts_v2`",
-        "data.post",
-        "timestamp and a hash of the record",
-        matches=_is_downloaded,
-        convert=_from_downloaded,
-        inside=("comments_v2", "group_posts_v2"),
-    ),
-    Format(
-        "Threads API",
-        "`data` with `media_product_type`: `THREADS`",
-        "text",
-        "id",
-        matches=_is_threads,
-        convert=_from_threads,
-        inside=("data",),
-    ),
-    Format(
-        "CrowdTangle API",
-        "`result.posts` with `platformId`, `postUrl`",
-        "message, title + description",
-        "platformId",
-        matches=lambda record: {"platformId", "postUrl"} <= record.keys(),
-        convert=_from_crowdtangle,
-        inside=("result.posts",),
-    ),
-)
