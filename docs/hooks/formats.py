@@ -9,7 +9,7 @@ from siamese_news.utils.markdown import markdown_table
 
 START = "<!-- made by python docs/hooks/formats.py -->\n"
 END = "<!-- end -->\n"
-_COLUMNS = ("what", "recognised by", "text", "id")
+_COLUMNS = ("what", "recognized by", "text", "id")
 _OTHERS = (
     ("BEIR", "`_id`, `text`", "title + text", "_id"),
     (
@@ -23,7 +23,7 @@ _OTHERS = (
 
 def formats_table() -> str:
     """The table in Markdown, between its marks."""
-    rows = [(f.name, f.recognised, f.text_field, f.id_field) for f in FORMATS]
+    rows = [(f.name, f.recognized, f.text_field, f.id_field) for f in FORMATS]
     records = [dict(zip(_COLUMNS, row, strict=True)) for row in (*rows, *_OTHERS)]
     return f"{START}\n{markdown_table(records)}\n\n{END}"
 

@@ -1,42 +1,38 @@
 """Seed articles from text files, web pages, office files, JSON, tables and standard input."""
 
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
-from siamese_news.data.office import read_docx, read_pdf
-from siamese_news.data.readers.fediverse import without_html
-from siamese_news.data.readers.fields import BODIES, METADATA, TITLES, normal
+from siamese_news.data.office import SAVE, read_docx, read_pdf
+from siamese_news.data.readers.fields import (
+    BODIES,
+    METADATA,
+    TITLES,
+    by_normal_name,
+    normal,
+    present,
+)
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
-from siamese_news.data.readers.values import put
+from siamese_news.data.readers.values import put, without_html
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary
+from siamese_news.utils.extras import optional
+from siamese_news.utils.files import open_binary, reading
 
 
 def read_page(data: bytes, where: str) -> dict[str, Any]:
-    """The article's ``text`` and ``title``; ``created_at``, ``author``, ``url``, ``lang`` if known.
-
-    Args:
-        data: HTML in any encoding.
-        where: what messages start with.
+    """The article in HTML: ``text``, ``title``; ``created_at``, ``author``, ``url``, ``lang``.
 
     Raises:
-        InputError: where trafilatura is not installed or finds no article.
+        InputError: trafilatura is not installed or finds no article.
     """
-    try:
-        import trafilatura
-    except ImportError as error:
-        raise InputError(
-            f"{where}: a web page needs trafilatura, which is not installed; run "
-            "pip install 'siamese-news[web]', or save the text of the article as .txt"
-        ) from error
+    trafilatura = optional("trafilatura", "web", f"{where}: a web page", SAVE)
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
     found: dict[str, Any] = {}
     if page is not None:
@@ -63,19 +59,13 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
 def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
     """The articles of an RSS or Atom feed: ``text``, ``title``, ``url`` and the like of each.
 
-    Args:
-        data: the XML.
-        where: what messages start with.
-
     Raises:
-        InputError: it is not XML, defines entities, or has no article.
+        InputError: it is not XML, has a DOCTYPE, which can define entities, or has no article.
     """
     try:
         root = ElementTree.fromstring(data, ElementTree.XMLParser(target=_WithoutEntities()))
-    except _Entities as error:
-        raise InputError(
-            f"{where}: the XML has a DOCTYPE, which feeds do not need; remove it"
-        ) from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise InputError(f"{where}: not XML that can be read ({error}); get it again") from error
     found = [_entry(item) for item in root.iter() if _name(item) in ("item", "entry")]
@@ -87,13 +77,9 @@ def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
     return found
 
 
-class _Entities(Exception):
-    """The XML has a DOCTYPE, which can define entities."""
-
-
 class _WithoutEntities(ElementTree.TreeBuilder):
     def doctype(self, *_: Any) -> None:
-        raise _Entities
+        raise InputError("the XML has a DOCTYPE, which feeds do not need; remove it")
 
 
 def _name(element: ElementTree.Element) -> str:
@@ -123,18 +109,21 @@ def _entry(item: ElementTree.Element) -> dict[str, Any]:
 
 
 _TEXT = (".txt", ".text", ".md")
-_PAGES = (".html", ".htm", ".xhtml")
-_OFFICE = (".docx", ".pdf")
+_PAGES = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_page),
+    ".docx": read_docx,
+    ".pdf": read_pdf,
+}
 _FEEDS = (".rss", ".atom", ".xml")
-ONLY_ARTICLES = (*_TEXT, *_PAGES, *_OFFICE, *_FEEDS)
-"""What the files end in that can hold no posts."""
+ONLY_ARTICLES = (*_TEXT, *_PAGES, *_FEEDS)
+"""The endings of files that cannot hold posts."""
 SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
-"""What an article's file in a folder ends in."""
+"""The endings of articles' files in a folder."""
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")
 _BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text", *BODIES)
-_METADATA = {name: METADATA[name] for name in ("created_at", "lang", "author", "url")}
+_METADATA = ("created_at", "lang", "author", "url")
 
 
 class EmptyArticle(InputError):
@@ -177,19 +166,22 @@ def read_articles(
         >>> len(articles), articles[0].title[:40]
         (48, 'River Asker bursts banks at Harlow Bridg')
     """
-    sources = [sources] if isinstance(sources, str | Path) else sources
+    given = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not given:
+        raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     articles: list[Article] = []
     seen: dict[str, str] = {}
     empty = 0
-    given = list(sources)
-    if not given:
-        raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     for source in find_inputs(given, SUFFIXES):
-        for where, article in _read(source):
-            if isinstance(article, EmptyArticle):
+        for where, record in _records(source):
+            try:
+                if isinstance(record, EmptyArticle):
+                    raise record
+                article = article_of(record, where)
+            except EmptyArticle as error:
                 if set_aside is None:
-                    raise article
-                set_aside(str(article))
+                    raise
+                set_aside(str(error))
                 empty += 1
                 continue
             if article.id in seen:
@@ -213,17 +205,12 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     """
     # trafilatura writes every field, with null where it knows nothing.
     known = {key: value for key, value in record.items() if value is not None}
-    names: dict[str, str] = {}
-    for key in known:
-        names.setdefault(normal(key), key)
-    title = ""
-    for name in _present(names, TITLES):
-        title = text_of(known, [name], where)
-        break
-    bodies = _present(names, _BODIES)
+    names = by_normal_name(known)
+    titles, bodies = present(names, TITLES)[:1], present(names, _BODIES)
+    title = text_of(known, titles, where) if titles else ""
     text = ""
     if bodies or not title.strip():
-        bodies = bodies or ["text", "article"]
+        bodies = bodies or ("text", "article")
         text = text_of(known, bodies, where)
     if not text.strip() and not title.strip():
         raise EmptyArticle(
@@ -231,41 +218,30 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
             "remove the line"
         )
     metadata = metadata_of(known, where)
-    for target, options in _METADATA.items():
-        for name in _present(names, options)[:1]:
+    for target in _METADATA:
+        for name in present(names, METADATA[target])[:1]:
             put(metadata, target, known[name])
     return Article(id=_id(known, names, where), text=text, title=title, metadata=metadata)
 
 
-def _present(names: Mapping[str, str], options: Sequence[str]) -> list[str]:
-    return [names[name] for name in options if name in names]
-
-
 def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
-    for name in _present(names, _IDS):
+    for name in present(names, _IDS):
         value = record[name]
         if isinstance(value, str) and "://" in value:
             value = re.sub(r"\s+", "%20", value.strip())
         elif normal(name) == "source":
-            continue  # the name of a newspaper, as often as not
+            continue  # often the name of a newspaper
         elif type(value) is int:
             return str(value)
         return id_of({name: value}, [name], where)
     return id_of(record, ["_id", "id", "url"], where)
 
 
-Found = Article | EmptyArticle
+Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
 
 
-def _found(record: Mapping[str, Any], where: str) -> Found:
-    """An article, or the reason why it is empty, so that the next one can still be read."""
-    try:
-        return article_of(record, where)
-    except EmptyArticle as empty:
-        return empty
-
-
-def _read(source: Input) -> Iterator[tuple[str, Found]]:
+def _records(source: Input) -> Records:
+    """The records of a file, each with its place for messages."""
     suffix = plain_suffix(source.name)
     if source.path is None:
         source.spool()
@@ -278,12 +254,11 @@ def _read(source: Input) -> Iterator[tuple[str, Found]]:
         yield from _json_file(path, name)
     elif suffix in _TEXT:
         yield name, _text_file(path, name)
-    elif suffix in (*_PAGES, *_OFFICE):
-        yield name, _page(path, name, suffix)
+    elif suffix in _PAGES:
+        yield name, {**_PAGES[suffix](_whole(path, name), name), "_id": _own_id(name)}
     elif suffix in _FEEDS:
         for number, record in enumerate(read_feed(_whole(path, name), name), 1):
-            where = f"{name}, article {number}"
-            yield where, _found({"id": f"{_own_id(name)}-{number}", **record}, where)
+            yield f"{name}, article {number}", {"id": f"{_own_id(name)}-{number}", **record}
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
     elif suffix in PARQUET:
@@ -309,37 +284,32 @@ def _sniffed(source: Input) -> str:
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 
-def _json_lines(path: Path, name: str) -> Iterator[tuple[str, Found]]:
+def _json_lines(path: Path, name: str) -> Records:
     for number, record in read_jsonl(path, name=name):
-        where = f"{name}:{number}"
-        yield where, _found(record, where)
+        yield f"{name}:{number}", record
 
 
-def _json_file(path: Path, name: str) -> Iterator[tuple[str, Found]]:
+def _json_file(path: Path, name: str) -> Records:
     """One object or a list of them over many lines; otherwise one object per line."""
-    data = _whole(path, name)
     try:
-        content = decode_value(data.removeprefix(b"\xef\xbb\xbf"))
+        content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
     except BadRow:
         content = None
     if isinstance(content, dict):
-        yield name, _found(content, name)
+        yield name, content
     elif isinstance(content, list):
         for number, record in enumerate(content, 1):
             where = f"{name}, article {number}"
             if not isinstance(record, dict):
                 raise InputError(f"{where}: expected an object with fields")
-            yield where, _found(record, where)
+            yield where, record
     else:
         yield from _json_lines(path, name)
 
 
 def _whole(path: Path, name: str) -> bytes:
-    with open_binary(path) as stream:
-        try:
-            data = stream.read(LINE_CAP + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{name}: cannot be read ({error}); fetch or make it again") from error
+    with open_binary(path) as stream, reading(name):
+        data = stream.read(LINE_CAP + 1)
     if len(data) > LINE_CAP:
         raise InputError(
             f"{name}: longer than {LINE_CAP:,} bytes, expected one article; is this a dump?"
@@ -348,12 +318,13 @@ def _whole(path: Path, name: str) -> bytes:
 
 
 def _own_id(name: str) -> str:
+    """The file's name without suffixes, as an id."""
     path = Path(name)
     stem = path.with_suffix("").stem if path.suffix in (".gz", ".zst") else path.stem
     return check_id(re.sub(r"\s+", "-", stem), f"{name}: the file's name")
 
 
-def _text_file(path: Path, name: str) -> Found:
+def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
     lines: list[str] = []
@@ -370,19 +341,10 @@ def _text_file(path: Path, name: str) -> Found:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")
     title, body = (first.strip(), rest.strip()) if rest.strip() else ("", first)
-    return Article(id=_own_id(name), text=body, title=title)
+    return {"_id": _own_id(name), "title": title, "text": body}
 
 
-def _page(path: Path, name: str, suffix: str) -> Article:
-    read = read_docx if suffix == ".docx" else read_pdf if suffix == ".pdf" else read_page
-    found = read(_whole(path, name), name)
-    metadata: dict[str, Any] = {}
-    for target in _METADATA:
-        put(metadata, target, found.get(target))
-    return Article(_own_id(name), found["text"], found["title"], metadata)
-
-
-def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Found]]:
+def _table(path: Path, name: str, suffix: str) -> Records:
     with open_binary(path) as stream:
         lines = [
             line.decode("utf-8", "surrogateescape")
@@ -392,22 +354,21 @@ def _table(path: Path, name: str, suffix: str) -> Iterator[tuple[str, Found]]:
     if not lines:
         raise InputError(f"{name}: no line in the file, expected a header and an article a row")
     with open_binary(path) as stream:
-        for number, record, _ in table_rows(stream, table_layout(lines, suffix)):
-            yield _row(record, f"{name}:{number}")
+        yield from _rows(table_rows(stream, table_layout(lines, suffix)), name)
 
 
-def _parquet(source: Input) -> Iterator[tuple[str, Found]]:
+def _parquet(source: Input) -> Records:
     from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
-    options = {*_IDS, *_BODIES, *TITLES, *(n for names in _METADATA.values() for n in names)}
+    options = {*_IDS, *_BODIES, *TITLES, *(n for target in _METADATA for n in METADATA[target])}
     names = tuple(name for name in parquet_columns(source) if normal(name) in options)
-    for number, record, _ in parquet_rows(source, names, lambda share: None):
-        yield _row(record, f"{source.name}:{number}")
+    yield from _rows(parquet_rows(source, names, lambda share: None), source.name)
 
 
-def _row(record: Mapping[str, Any] | BadRow, where: str) -> tuple[str, Found]:
-    if isinstance(record, BadRow):
-        raise InputError(f"{where}: {record.message}")
-    # An empty cell is ignored, unless it is the text of the article.
-    kept = {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
-    return where, _found(kept, where)
+def _rows(rows: Iterable[tuple[int, dict[str, Any] | BadRow, Any]], name: str) -> Records:
+    for number, record, _ in rows:
+        where = f"{name}:{number}"
+        if isinstance(record, BadRow):
+            raise InputError(f"{where}: {record.message}")
+        # An empty cell is ignored, unless it is the text of the article.
+        yield where, {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}

@@ -18,7 +18,8 @@ Batch = list[Group]
 def share(batch: Batch, *, world: int) -> list[Batch]:
     """Deal a global batch to `world` ranks: equally many articles and equally many posts each.
 
-    What does not divide is left out: the last articles, then posts of articles that have others.
+    A remainder that does not divide is left out: the last articles, then posts of articles that
+    have others.
     """
     if world == 1:
         return [batch]
@@ -82,7 +83,7 @@ def collate(items: Sequence[Item]) -> dict[str, Tensor]:
         ``article_ids (A, S)`` and ``post_ids (P, S')``, int64, padded with -1 on the right;
         ``article_labels (A,)`` and ``post_labels (P,)``, int64: the article's index in the whole
         training set, so that labels of different processes agree. Posts follow their articles'
-        order; with one post per group the rows of both sides are pairs.
+        order.
     """
     labels = [label for label, _, _ in items]
     posts = [post for _, _, own in items for post in own]
@@ -120,11 +121,10 @@ def length_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 def word_blocks(
     texts: Sequence[np.ndarray], budget: int
 ) -> Iterator[tuple[list[int], np.ndarray, list[np.ndarray]]]:
-    """Texts of like length in blocks of at most `budget` padded tokens, with their distinct words.
+    """Texts of like length in blocks of at most `budget` padded tokens.
 
-    Yields:
-        The rows of the block's texts; its distinct token ids (U,) int64, 0 among them; and for each
-        of its texts where in those its tokens are.
+    Yields the rows of a block's texts, its distinct token ids (U,) with 0 among them, and for each
+    text the places of its tokens in these ids.
     """
     for block in length_batches([len(text) for text in texts], budget):
         own = [texts[row] for row in block]

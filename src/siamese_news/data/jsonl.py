@@ -53,11 +53,7 @@ def decode_value(line: bytes) -> Any:
 
 
 def decode_object(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line, decoded as by `decode_value`.
-
-    Raises:
-        BadRow: likewise, and for another value than an object.
-    """
+    """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
     record = decode_value(line)
     if not isinstance(record, dict):
         raise not_an_object(record)
@@ -161,10 +157,15 @@ def _first(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     for name in names:
         if name in record:
             return name
-    have = ", ".join(sorted(map(str, record))[:12]) or "none"
+    raise InputError(f"{where}: {missing(names, record)}")
+
+
+def missing(names: Sequence[str], record: Mapping[str, Any]) -> str:
+    """The message about a record without any of the fields."""
+    have = ", ".join(clean_text(str(name))[:40] for name in list(record)[:12]) or "none"
     expected = "', '".join(names)
     either = "" if len(names) == 1 else " (any one of them)"
-    raise InputError(f"{where}: field '{expected}'{either} is missing; the record has: {have}")
+    return f"field '{expected}'{either} is missing; the record has: {have}"
 
 
 def _constant(value: object) -> str:

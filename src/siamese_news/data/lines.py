@@ -42,9 +42,9 @@ def raw_lines(stream: Lines, *, cap: int = LINE_CAP) -> Iterator[tuple[int, byte
     """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
 
     Neither the size of a file nor how far it expands is capped, for honest dumps are large and
-    repeat themselves; a line is. A longer one is a `BadRow` and is skipped. Where its end does not
-    come for 1 GiB, or the stream is damaged, the `BadRow` is the last thing
-    that comes. A byte order mark is dropped.
+    repeat themselves; a line is. A longer one is a `BadRow` and is skipped. If its end does not
+    come for 1 GiB, or the stream is damaged, the `BadRow` is the last item. A byte order mark is
+    dropped.
     """
     number = 0
     try:

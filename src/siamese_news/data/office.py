@@ -10,7 +10,9 @@ from xml.parsers import expat
 from siamese_news.data.lines import LINE_CAP
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
+from siamese_news.utils.extras import optional
 
+SAVE = "save the text of the article as .txt"
 _WORD = 2**26  # bytes of all parts of a Word file, which is read whole
 _WORD_ELEMENTS = 2**21
 _PDF_PAGE = 2**23  # bytes of a page of a PDF; one of words has some ten thousand
@@ -26,14 +28,9 @@ def check_parts(
 ) -> None:
     """Read the XML of an office file once, holding none of it, before a library makes trees of it.
 
-    Between the starts of two elements there may be `LINE_CAP` bytes.
-
-    Args:
-        archive: the file.
-        size: bytes that all parts together may unpack to.
-        elements: how many elements a part may have.
-        levels: count only elements of so many upper levels, such as the rows of a sheet, because
-            what is inside them is let go after each.
+    All parts together may unpack to `size` bytes. A part may have `elements` elements; with
+    `levels`, only those of so many upper levels count, such as the rows of a sheet, because their
+    content is let go after each. Between the starts of two elements there may be `LINE_CAP` bytes.
 
     Raises:
         Oversized: there is more, or a part defines entities.
@@ -86,17 +83,10 @@ def _check_part(name: str, stream: IO[bytes], elements: int, levels: int) -> Non
 def read_docx(data: bytes, where: str) -> dict[str, Any]:
     """The article's ``text`` and ``title``, and ``created_at`` and ``author`` if known.
 
-    Args:
-        data: the file.
-        where: what messages start with.
-
     Raises:
-        InputError: where python-docx is not installed, or the file has no text or is damaged.
+        InputError: python-docx is not installed, or the file has no text or is damaged.
     """
-    try:
-        import docx
-    except ImportError as error:
-        raise _missing(where, "a Word file", "python-docx") from error
+    docx = optional("docx", "office", f"{where}: a Word file", SAVE)
     with _reading(where, "Word file"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, size=_WORD, elements=_WORD_ELEMENTS)
@@ -107,15 +97,8 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
 
 
 def read_pdf(data: bytes, where: str) -> dict[str, Any]:
-    """Like `read_docx`, by pypdf; a page that is a picture has no text.
-
-    Raises:
-        InputError: where pypdf is not installed, or the file has no text or is damaged.
-    """
-    try:
-        import pypdf
-    except ImportError as error:
-        raise _missing(where, "a PDF", "pypdf") from error
+    """Like `read_docx`, by pypdf; a page that is a picture has no text."""
+    pypdf = optional("pypdf", "office", f"{where}: a PDF", SAVE)
     with _reading(where, "PDF"):
         document = pypdf.PdfReader(io.BytesIO(data))
         if document.is_encrypted and not document.decrypt(""):
@@ -154,8 +137,7 @@ def _article(where: str, lines: list[str], title: Any, date: Any, author: Any) -
     kept = [line for line in lines if line]
     if not kept:
         raise InputError(
-            f"{where}: no text was found in the file (pages that are pictures have none); save the "
-            "text of the article as .txt instead"
+            f"{where}: no text was found in the file (pages that are pictures have none); {SAVE}"
         )
     title = clean_text(str(title or "")).strip()
     if not title and len(kept) > 1:
@@ -168,10 +150,3 @@ def _article(where: str, lines: list[str], title: Any, date: Any, author: Any) -
         "created_at": date.isoformat() if hasattr(date, "isoformat") else None,
         "author": author or None,
     }
-
-
-def _missing(where: str, what: str, package: str) -> InputError:
-    return InputError(
-        f"{where}: {what} needs {package}, which is not installed; run "
-        "pip install 'siamese-news[office]', or save the text of the article as .txt"
-    )

@@ -65,7 +65,7 @@ class _BatchSampler(Sampler[Batch]):
         """Go to a saved position; the end of an epoch is the start of the next.
 
         Raises:
-            InputError: where the epoch had another number of batches: other data or settings.
+            InputError: the epoch had another number of batches, from other data or settings.
         """
         saved = int(state.get("batches", len(self)))
         if saved != len(self):
@@ -81,13 +81,12 @@ class _BatchSampler(Sampler[Batch]):
 class ArticleBatchSampler(_BatchSampler):
     """Batches of distinct articles, each with up to m of its posts.
 
-    An article's posts are shuffled and cut into chunks of at most m, of nearly equal size; every
-    chunk is in one batch of the epoch, so every pair is visited exactly once. An article is at
-    most once in a batch. Two articles that share a post, or a post's text, are never in one batch
-    (over all ranks, as the whole global batch is mined), so no pair looks like a negative.
-    Articles of similar length come together. Batches are equally full: where one article has far
-    more posts than others, an epoch has as many batches as it has chunks, and the others are
-    spread over them; `chunks_per_epoch` bounds that.
+    An article's posts are shuffled and cut into chunks of nearly equal size, at most m; every chunk
+    is in one batch of the epoch, so every pair is visited exactly once. An article is at most once
+    in a batch. Two articles that share a post, or a post's text, are never in one global batch, so
+    no pair looks like a negative. Articles of similar length come together. Batches are equally
+    full: if one article has far more posts than others, an epoch has as many batches as it has
+    chunks.
 
     Over several ranks each takes an equal number of articles and of posts of every global batch
     (an uneven gather fails or hangs); the few left over wait for another epoch's shuffle.
@@ -98,9 +97,9 @@ class ArticleBatchSampler(_BatchSampler):
         articles_per_batch: per rank. Only where most articles share posts may a batch hold more.
         posts_per_article: m.
         chunks_per_epoch: at most so many chunks of an article per epoch; its posts then take turns
-            over the epochs, in one shuffled order. None: all of them in every epoch.
-        text_of: for each post a number that posts of the same text share: such posts count as one
-            when articles that share a post are kept apart. None: every post has its own.
+            over the epochs. None: all of them in every epoch.
+        text_of: for each post a number that posts of the same text share; they count as one post
+            when articles are kept apart. None: every post has its own.
         seed: of all choices.
         rank: of this process.
         world: number of processes.
@@ -246,13 +245,6 @@ class PairBatchSampler(_BatchSampler):
     Every pair is in one batch of the epoch; an article may come several times in a batch, each
     time with one post. The last batch may be smaller. Over several ranks each takes an equal
     share; a remainder that does not divide is left out of that epoch.
-
-    Args:
-        posts: for each article the indices of its posts.
-        pairs_per_batch: per rank.
-        seed: of the shuffle.
-        rank: of this process.
-        world: number of processes.
 
     Raises:
         InputError: for fewer pairs than processes, or a size below 1.

@@ -98,15 +98,13 @@ class EvaluationSet:
 
 
 def open_source(folder: str) -> Collection:
-    """The collection a configuration names.
+    """The collection that a configuration names.
 
-    Args:
-        folder: ``stories`` is the corpus that ships with the package. Any other name is a folder
-            in the BEIR layout inside ``$SIAMESE_NEWS_DATA``, or by its full path, or a file there
-            in the format of the Adaptive Siamese Transformer's authors (`read_ast`).
+    ``stories`` ships with the package. Any other name is a folder in the BEIR layout, or a file
+    that `read_ast` reads, inside ``$SIAMESE_NEWS_DATA`` or by its full path.
 
     Raises:
-        InputError: where the variable is not set or names no folder; as the readers.
+        InputError: as `data_path` and the readers.
     """
     if folder == BUNDLED:
         return bundled()
@@ -125,7 +123,7 @@ def data_path(folder: str) -> Path:
     """The path of a source: absolute, or inside ``$SIAMESE_NEWS_DATA``.
 
     Raises:
-        InputError: it does not exist, or the variable is not set or names no folder.
+        InputError: it does not exist, or the variable does not name a folder.
     """
     if Path(folder).is_absolute():
         if not Path(folder).exists():
@@ -150,10 +148,8 @@ def data_path(folder: str) -> Path:
 def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> EvaluationSet:
     """Cut an evaluation set from a collection.
 
-    Args:
-        collection: with the split that the entry names.
-        entry: ``split``; ``pool``: ``linked`` (default: the posts of the split's qrels) or
-            ``with_unlinked`` (and every post that is in no qrels at all); ``one_story``.
+    The entry has ``split``; ``pool``: ``linked`` (default: the posts of the split's qrels) or
+    ``with_unlinked`` (also every post that is in no qrels at all); ``one_story``.
 
     Raises:
         InputError: for an unknown split or pool, and a split without a relevant pair.

@@ -117,15 +117,10 @@ HELD_OUT = "held_out"
 
 
 def hold_out(collection: Collection, split: str, share: float, seed: int) -> Collection:
-    """The same collection with a part of one split moved to the split ``held_out``.
+    """The same collection with a share of one split moved to the split ``held_out``.
 
-    Articles of one event stay together where every article of the split names its event.
-
-    Args:
-        collection: not changed.
-        split: what the part is taken from.
-        share: of the split's events or articles; at least one is taken and at least one is left.
-        seed: of the draw.
+    Articles of one event stay together if every article of the split names its event. At least one
+    event or article is taken, and at least one is left.
 
     Raises:
         InputError: the share is not between 0 and 1, or there is only one event or article.

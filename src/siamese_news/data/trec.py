@@ -90,19 +90,14 @@ def _put(table: dict[str, Any], where: str, query: str, document: str, value: An
 
 
 def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write a TREC run, .gz by its name, whole or not at all.
+    """Write a TREC run (query id -> document id -> score), .gz by its name, whole or not at all.
 
     Queries keep their order. Documents are sorted by the written score (6 decimals), ties by id
-    descending, as trec_eval sorts them; ranks count from 1.
-
-    Args:
-        path: the file.
-        run: query id -> document id -> score.
-        tag: name of the system, one word.
+    descending, as trec_eval sorts them; ranks count from 1. The `tag` is the system's name.
 
     Raises:
-        InputError: for a score that is not finite, or an id or tag that is empty or holds
-            white space.
+        InputError: for a score that is not finite, or an id or tag that is empty or has white
+        space.
     """
     _check_word(f"{path}: the tag", tag)
     with atomic_write(path) as stream:

@@ -14,9 +14,9 @@ from siamese_news.lexical_head import TermHead
 from siamese_news.model.folder import check_shapes, check_types, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.checks import check_texts
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
+from siamese_news.text.tokens import check_texts
 from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]

@@ -17,7 +17,7 @@ from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.folder import folder_sha256, read_folder
 from siamese_news.model.table import TableModel
-from siamese_news.text.checks import check_texts
+from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
 from siamese_news.utils.stopwatch import timed
 

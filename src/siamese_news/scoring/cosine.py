@@ -11,8 +11,8 @@ from siamese_news.scoring.encoder import Encodes
 from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.parts import ScoreParts
 from siamese_news.scoring.protocol import Content
-from siamese_news.text.checks import check_texts
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.tokens import check_texts
 from siamese_news.utils.stopwatch import timed
 
 

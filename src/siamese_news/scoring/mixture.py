@@ -23,9 +23,9 @@ from siamese_news.scoring.protocol import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
-from siamese_news.text.checks import check_texts
 from siamese_news.text.languages import BACKGROUND, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
 from siamese_news.utils.stopwatch import timed
 

@@ -12,7 +12,7 @@ from siamese_news.scoring.encoder import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
-from siamese_news.text.checks import check_texts
+from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About, Fusion, check_choice
 
 

@@ -25,7 +25,7 @@ from scipy import sparse
 from siamese_news.lexical_head import Surface, TermHead, distinct
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.content_words import smoothed_idf
-from siamese_news.text.latin import in_latin
+from siamese_news.text.languages import in_latin
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.vocabulary import Vocabulary
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.readers import PostStream
-from siamese_news.data.readers.rejected import Counts
+from siamese_news.data.readers.rows import Counts
 from siamese_news.data.records import Post
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.spool import Block, Spool

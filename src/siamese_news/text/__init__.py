@@ -1,6 +1,5 @@
 """Tokenisation, vocabularies and word vectors, without torch."""
 
-from siamese_news.text.hashtags import HashtagSplitter
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import WordVectors, load_vectors, remove_top_components, unit_length
 from siamese_news.text.vocabulary import PAD, UNK, Vocabulary, stable_hash
@@ -8,7 +7,6 @@ from siamese_news.text.vocabulary import PAD, UNK, Vocabulary, stable_hash
 __all__ = [
     "PAD",
     "UNK",
-    "HashtagSplitter",
     "Tokenizer",
     "Vocabulary",
     "WordVectors",

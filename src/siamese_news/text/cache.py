@@ -53,17 +53,16 @@ def content_sha256(files: Sequence[Path], folder: Path) -> str:
 def cached(
     sha256: str, folder: Path, convert: Callable[[], Converted], *, first: int | None = None
 ) -> Converted:
-    """The words and the memory-mapped matrix of `sha256`; made with `convert` where not yet there.
+    """The words and the memory-mapped matrix of `sha256`, made with `convert` the first time.
 
-    With `first`, what `convert` gives are so many of the first words; a cache of all words serves,
+    With `first`, `convert` returns only so many of the first words; a cache of all words serves,
     too.
 
-    The file takes its place only when whole, so an interrupted conversion leaves nothing that would
-    be read, and processes that convert at the same time write the same bytes. A damaged file is
-    rebuilt.
+    The file takes its place only when whole, and processes that convert at the same time write the
+    same bytes. A damaged file is rebuilt.
 
     Raises:
-        InputError: where the cache cannot be written.
+        InputError: the cache cannot be written.
     """
     path = folder / f"{sha256}.v{CONVERTER}.safetensors"
     converted = _read(path)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 from siamese_news.text.cache import Converted
-from siamese_news.utils.files import open_binary
+from siamese_news.utils.files import open_binary, reading
 
 Format = Literal["glove text", "word2vec text", "word2vec binary"]
 
@@ -36,12 +36,8 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
         )
     if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
         raise InputError(f"{path}: unpack it first; {_EXPECTED}")
-    try:
-        with open_binary(path) as file:
-            first = file.readline(_LINE)
-            second = file.readline(_LINE)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({error}); get the file again") from error
+    with reading(path), open_binary(path) as file:
+        first, second = file.readline(_LINE), file.readline(_LINE)
     if not first.strip():
         raise InputError(f"{path}:1: empty; {_EXPECTED}")
     if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":
@@ -61,14 +57,10 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
 
 
 def read_vector_file(path: Path, limit: int | None = None) -> Converted:
-    """Words and (V, E) float32 vectors of a file; of a word that comes twice, the first.
+    """The first `limit` words (None: all) and their (V, E) float32 vectors, the first of each word.
 
-    In a line of text the last E fields are numbers and the word is what precedes them, so that
+    In a line of text the last E fields are numbers and the word is everything before them, so that
     a word may have spaces, as some of GloVe 840B do.
-
-    Args:
-        path: of the file.
-        limit: read no further than so many words; None reads all.
 
     Raises:
         InputError: with the line or the word, for a vector of the wrong width, one that holds NaN

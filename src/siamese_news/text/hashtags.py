@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 # "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are looked at one by one.
 _RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
@@ -12,7 +12,6 @@ _TAG = 100  # characters of the longest hashtag segmented by frequency: the sear
 _RARE_SHORT = 4_000  # two letters make a word inside a hashtag only among the most frequent words
 _PER_LETTER = 2.3  # cost of each letter of a word that the list does not know
 _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go pdebate
-_MEMO = 1 << 14
 
 
 def split_capitals(body: str) -> list[str]:
@@ -37,24 +36,17 @@ def split_capitals(body: str) -> list[str]:
 class HashtagSplitter:
     """Split the body of a hashtag into lower-case words.
 
-    Without `words` only capitals, digits and underscores split. With them, a piece without inner
+    Without ranks only capitals, digits and underscores split. With them, a piece without inner
     capitals is cut where the words are likeliest: a word costs the logarithm of its rank times
     log V (Zipf's law, its probability is about 1 / (rank log V)), and a word that the list does
     not know costs as much as the rarest one plus a price per letter, so that an unknown name stays
     whole instead of being cut into fragments.
     """
 
-    def __init__(self, words: Sequence[str] | dict[str, int] | None = None):
-        """Take `words` in frequency order, or a dict from each word to its rank."""
-        if words is None:
-            self._rank: dict[str, int] | None = None
-        elif isinstance(words, dict):
-            self._rank = words
-        else:
-            self._rank = {}
-            for word in words:
-                self._rank.setdefault(word, len(self._rank))
-        known = self._rank or {}
+    def __init__(self, rank: Mapping[str, int] | None = None):
+        """Take the rank of each word by frequency, or None to split by capitals alone."""
+        self._rank = rank
+        known = rank or {}
         log_size = math.log(max(len(known), 3))
         self._unknown = math.log((len(known) + 1) * log_size)
         # Every list of words contains single letters and rare pairs, as initials and fragments.
@@ -69,22 +61,9 @@ class HashtagSplitter:
                 or (len(word) == 2 and rank < _RARE_SHORT)
             )
         }
-        self._memo: dict[str, tuple[str, ...]] = {}
 
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_memo": {}}
-
-    def __call__(self, body: str) -> tuple[str, ...]:
+    def __call__(self, body: str) -> list[str]:
         """The words of a hashtag body (without ``#``), lower-cased."""
-        split = self._memo.get(body)
-        if split is None:
-            split = tuple(self._split(body))
-            if len(self._memo) >= _MEMO:
-                self._memo.clear()
-            self._memo[body] = split
-        return split
-
-    def _split(self, body: str) -> list[str]:
         if self._rank is None or len(body) > _TAG:
             return [piece.lower() for piece in split_capitals(body)]
         words: list[str] = []

@@ -1,4 +1,4 @@
-"""The language of a text, and the stop words of a language.
+"""The language of a text, the stop words of a language, and words in Latin letters.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
 English: that takes about as long as loading torch.
@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
+
+from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
 
@@ -74,14 +76,10 @@ def looks_english(text: str) -> bool:
 
 
 def other_language(words: Sequence[str], language: str) -> str | None:
-    """The language of a post that is surely in another one than a seed.
+    """The language of a post that is surely in another one than its seed's `language`.
 
     A post of fewer than five different words, or with a function word of the seed's language, is
     taken to be in that one: asking the detector takes a thousand times as long.
-
-    Args:
-        words: the post's tokens, in their order.
-        language: of the seed.
     """
     different = set(words)
     if len(different) < _FEW_WORDS or not different.isdisjoint(_function_words(language)):
@@ -133,3 +131,27 @@ def _detector() -> Any:
     detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     detector.set_languages(_LANGUAGES)
     return detector
+
+
+# Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,
+# Hebrew) share too little with how names are spelled here, and words of Chinese, Japanese, Korean
+# and Thai are pairs of characters.
+_SCRIPTS = ((0x0370, 0x052F), (0x0531, 0x0589), (0x0900, 0x0DFF), (0x10A0, 0x10FF))
+
+
+@cache
+def _letters() -> dict[int, str]:
+    codes = [code for first, last in _SCRIPTS for code in range(first, last + 1)]
+    spelled = {code: anyascii(chr(code)).lower() for code in codes}
+    return {code: "".join(filter(str.isalnum, text)) for code, text in spelled.items()}
+
+
+def in_latin(word: str) -> str:
+    """A word in lower-case Latin letters, as far as its letters are of an alphabet that has them.
+
+    Example:
+        >>> from siamese_news.text.languages import in_latin
+        >>> in_latin("челябинск"), in_latin("αθήνα"), in_latin("überfall")
+        ('chelyabinsk', 'athina', 'überfall')
+    """
+    return word if word.isascii() else word.translate(_letters()) or word

@@ -118,12 +118,12 @@ def first_link(text: str) -> str:
 
 
 def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether a post has a link, and which words of its query the address holds.
+    """Whether a post has a link, and which words of its query the link's address contains.
 
     A word counts anywhere: addresses write words together ("worldcup2014").
 
     Args:
-        queries: words of the query, lower-cased, one query per post.
+        queries: lower-cased words of the query, one query per post.
         urls: link of each post, "" for none.
 
     Returns:

@@ -58,11 +58,7 @@ class TokenIds(Sequence[Ids]):
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def where(self, kept: NDArray[np.bool_]) -> "TokenIds":
-        """The same texts with some of their ids only.
-
-        Args:
-            kept: (N,) which of `flat`.
-        """
+        """The same texts with only those ids of `flat` that the mask `kept` (N,) selects."""
         if kept.all():
             return self
         before = np.concatenate([[0], np.cumsum(kept)])
@@ -97,7 +93,7 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     """Chunk of a text between blanks -> its token ids, remembered up to a bound.
 
     No token spans a blank, so the ids of a text are those of its chunks in their order. Remembering
-    them saves four of five steps of tokenising; it never changes a result.
+    them saves four of five steps of tokenizing; it never changes a result.
 
     Args:
         ids: the token ids of any text, and the words outside the vocabulary among them by id.
@@ -128,12 +124,7 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         return found
 
     def of(self, texts: Sequence[str], longest: int) -> TokenIds:
-        """The ids of texts.
-
-        Args:
-            texts: the texts.
-            longest: a longer text is cut after so many characters.
-        """
+        """The ids of texts, each cut after `longest` characters."""
         if max(len(self), len(self._unknown)) >= _MEMO_CHUNKS:
             self.clear()
             self._unknown.clear()
@@ -157,15 +148,7 @@ Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
 
 def check_limits(limits: Mapping[str, Any], where: str = "limits") -> None:
-    """Refuse limits of another form than `truncate` reads.
-
-    Args:
-        limits: see `truncate`.
-        where: what the error names them.
-
-    Raises:
-        InputError: a limit is neither a whole number from 1 nor None, or ``keep`` is unknown.
-    """
+    """Refuse limits of another form than `truncate` reads; `where` begins the message."""
     if limits["keep"] not in ("first", "last"):
         raise InputError(f"{where}.keep is {limits['keep']!r}, expected 'first' or 'last'")
     for name in ("article_tokens", "post_tokens"):
@@ -175,13 +158,10 @@ def check_limits(limits: Mapping[str, Any], where: str = "limits") -> None:
 
 
 def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
-    """The tokens of a text that a model reads.
+    """The tokens (S,), words or ids, of a text that a model reads.
 
-    Args:
-        tokens: (S,) of the text, words or ids.
-        limits: ``article_tokens`` and ``post_tokens``, the most that are read (None: all), and
-            ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
-        side: the side whose limit applies.
+    The limits are ``article_tokens`` and ``post_tokens`` (None: all), of which that of `side`
+    applies, and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
     """
     limit = limits[f"{side}_tokens"]
     if limit is None:

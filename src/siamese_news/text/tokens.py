@@ -290,3 +290,12 @@ def _marked(option: Marks, mark: str, piece: str, tokens: list[str]) -> None:
         tokens.append(piece)
     elif option == "mark":
         tokens.append(mark)
+
+
+def check_texts(texts: Sequence[str], where: str) -> None:
+    """Refuse a value that is not a list of texts; `where` names the function or argument."""
+    if isinstance(texts, str):
+        raise InputError(f"{where} got one string; expected a list of texts: [text]")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"{where}: item {row} is {type(text).__name__}, expected str")

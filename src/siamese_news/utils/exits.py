@@ -9,19 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 # Errors of the system while a file is written.
-_UNWRITABLE = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-    errno.EIO,
-}
+_NAMES = "ENOSPC EDQUOT EFBIG EROFS EACCES EPERM ENOTDIR EISDIR EEXIST ENAMETOOLONG EIO"
+_UNWRITABLE = {getattr(errno, name) for name in _NAMES.split()}
 
 
 class _Terminated(KeyboardInterrupt):
@@ -34,13 +23,10 @@ def _terminate(number: int, frame: Any) -> None:
 
 @contextmanager
 def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
-    """End the process with a message and without a traceback.
+    """End the process with a message, which ends in `hint`, and without a traceback.
 
     Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for
     SIGTERM.
-
-    Args:
-        hint: what remains of the work after an interruption.
     """
     import typer
 
@@ -54,7 +40,7 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
     except MissingExtraError:
         raise  # the entry point says which extra the commands need
     except InputError as error:
-        # It may quote what a file has.
+        # It may quote a file.
         typer.echo(f"siamese-news: {clean(str(error))}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:

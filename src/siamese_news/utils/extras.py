@@ -19,8 +19,8 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that names the extra to install.
 
     Args:
-        extra: the extra that `what` needs; empty for what every installation has.
-        what: what is being imported or run, as the message names it.
+        extra: the extra that `what` needs; empty for packages of every installation.
+        what: the object that is imported or run, as the message names it.
 
     Raises:
         MissingExtraError: a package of this or of another extra is not installed. Every other error
@@ -44,18 +44,25 @@ def needs(extra: str, what: str) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
-    """Guard the imports of a module that is also a command: one line says what is missing.
-
-    Args:
-        extra: see `needs`.
-        command: what the user typed.
-        name: the module's ``__name__``.
+def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
+    """Import a module that reads one kind of file.
 
     Raises:
-        MissingExtraError: see `needs`; the command ends with exit code 2 instead.
+        InputError: it is not installed; `what` needs it, and the user can do `otherwise`.
     """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = _DISTRIBUTIONS.get(module, module)
+        raise InputError(
+            f"{what} needs {package}, which is not installed; run pip install "
+            f"'{PACKAGE}[{extra}]', or {otherwise}"
+        ) from error
+
+
+@contextmanager
+def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
+    """Like `needs`, for a module that is also a command, which ends with a line and code 2."""
     try:
         with needs(extra, command):
             yield
@@ -67,12 +74,10 @@ def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
 
 
 def extras() -> dict[str, list[str]]:
-    """Every extra with its packages, including those of the extras that it refers to.
+    """Every extra with its packages; those of every installation have the empty name.
 
-    Returns:
-        What every installation has, under the empty name, and the extras in their order in
-        pyproject.toml; empty where the package itself is not
-        installed, such as a folder of sources on the path.
+    Extras that an extra refers to are included. Empty if the package itself is not installed, such
+    as a folder of sources on the path.
     """
     try:
         requirements = metadata.requires(PACKAGE) or []
@@ -126,17 +131,13 @@ def missing_package(error: BaseException | None) -> str | None:
 
 
 def lazy_attribute(package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str) -> Any:
-    """Import an attribute of a package, for use in the package's ``__getattr__``.
+    """Import an attribute of a package on first use, for its ``__getattr__``.
 
-    Args:
-        package: the package's ``__name__``.
-        homes: module below the package -> names that it defines.
-        name: the attribute to import.
-        extra: the extra that brings what the module imports.
+    `homes` maps a module below the package to the names that it defines; `extra` is needed for it.
 
     Raises:
         AttributeError: no module defines the name.
-        MissingExtraError: something of the extra is not installed.
+        MissingExtraError: a package of the extra is not installed.
     """
     for home, names in homes.items():
         if name in names:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from siamese_news.errors import InputError
 
@@ -62,15 +62,9 @@ def naming(path: str | Path) -> Iterator[None]:
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     r"""Open a temporary file that takes the place of `path` only if the block succeeds.
 
-    A link is followed and stays a link. A pipe or a device is not replaced: once the block has
-    succeeded, all that was written goes through it.
-
-    Args:
-        path: the file to write; its folder is made. A name ending in ``.gz`` is compressed.
-        mode: ``"w"`` (UTF-8 text, ``\n`` line ends) or ``"wb"``.
-
-    Raises:
-        ValueError: for another mode.
+    Its folder is made, and a name ending in ``.gz`` is compressed. A link is followed and stays a
+    link. A pipe or a device is not replaced: once the block has succeeded, everything written goes
+    through it. The mode is ``"w"`` (UTF-8 text, ``\n`` line ends) or ``"wb"``.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"atomic_write got mode {mode!r}; expected 'w' or 'wb'")
@@ -128,18 +122,13 @@ def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]
 
 
 class GrowingFile:
-    """A file that rows are added to; what lies behind its committed size is cut off on opening.
-
-    Args:
-        path: the file, made if it is missing.
-        size: bytes that were committed.
-        remedy: what to do where it has fewer.
+    """A file that rows are added to; bytes after its committed size are cut off on opening.
 
     Attributes:
         size: bytes that were committed or added.
 
     Raises:
-        InputError: it has fewer bytes than were committed.
+        InputError: it has fewer bytes than were committed; `remedy` says what to do.
     """
 
     def __init__(self, path: Path, size: int, remedy: str) -> None:
@@ -202,14 +191,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Turn an operating system error, or a packed file that is damaged, into an `InputError`.
-
-    Args:
-        name: of the input; if the error names a file, the message takes that name instead.
-
-    Raises:
-        InputError: the input cannot be read, and why.
-    """
+    """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
     except OSError as error:
@@ -240,116 +222,95 @@ def unpack(
 ) -> io.BufferedReader:
     """The bytes of a plain, gzip or zstd stream; closing it closes `raw`.
 
-    What comes out is bounded for each read, so a few bytes that expand to gigabytes fill no memory.
-
-    Args:
-        raw: at its start.
-        name: of the file, for its ending and for messages.
-        long_window: allow zstd windows up to 2 GiB, which take that much memory.
+    The output of each read is bounded, so a few bytes that expand to gigabytes fill no memory.
+    `long_window` allows zstd windows up to 2 GiB, which take that much memory.
 
     Raises:
         InputError: while reading, for a window that is not allowed.
     """
     packed = packing(raw, name)
     if packed == "gz":
-        return io.BufferedReader(_GzipFile(raw), _BUFFER)
+        return as_file(_gunzip(raw), raw)
     if packed == "zst":
-        return io.BufferedReader(_ZstdFile(raw, name, long_window), _BUFFER)
+        return as_file(_unzstd(raw, name, long_window), raw)
     return raw
 
 
-class _GzipFile(io.RawIOBase):
-    """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
-
-    def __init__(self, raw: io.BufferedReader) -> None:
-        self._raw = raw
-        self._member: Any = None
-        self._input = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            data = self._input or self._raw.read(_GZIP_FEED)
-            self._input = b""
-            if self._member is None:
-                data = data.lstrip(b"\0")  # members may be padded with zeros
-                if not data:
-                    if self._raw.peek(1):
-                        continue
-                    return 0
-                self._member = zlib.decompressobj(wbits=31)
-            elif not data and not self._member.unconsumed_tail:
-                # What is held back comes before the complaint.
-                out = self._member.flush()
-                if not out or self._member.eof:
-                    raise EOFError("the file ends inside a gzip member")
-                buffer[: len(out)] = out
-                return len(out)
-            out = self._member.decompress(data, len(buffer))
-            if self._member.eof:
-                self._input, self._member = self._member.unused_data, None
-            else:
-                self._input = self._member.unconsumed_tail
-            if out:
-                buffer[: len(out)] = out
-                return len(out)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
+def as_file(pieces: Iterator[bytes], source: IO[bytes] | None = None) -> io.BufferedReader:
+    """The bytes of `pieces` as a file; closing it closes `source`."""
+    return io.BufferedReader(_Pieces(pieces, source), _BUFFER)
 
 
-class _ZstdFile(io.RawIOBase):
-    """All frames of a zstd stream; one that is cut off is an error, not a short file."""
-
-    def __init__(self, raw: io.BufferedReader, name: str | Path, long_window: bool) -> None:
-        import zstandard
-
-        self._raw = raw
-        self._name = name
-        self._error = zstandard.ZstdError
-        # 0 is the library's own cap of 128 MiB.
-        window = 2**31 if long_window else 0
-        self._unpacker = zstandard.ZstdDecompressor(max_window_size=window)
-        self._frame: Any = None
-        self._input = b""
-        self._output = memoryview(b"")
+class _Pieces(io.RawIOBase):
+    def __init__(self, pieces: Iterator[bytes], source: IO[bytes] | None) -> None:
+        self._pieces, self._source = pieces, source
+        self._held = memoryview(b"")
+        self._read = 0
 
     def readable(self) -> bool:
         return True
 
+    def tell(self) -> int:
+        return self._read
+
     def readinto(self, buffer: Any) -> int:
-        while not self._output:
-            data = self._input or self._raw.read(_ZSTD_FEED)
-            self._input = b""
-            if not data:
-                if self._frame is not None:
-                    raise EOFError("the file ends inside a zstd frame")
+        while not self._held:
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
-            if self._frame is None:
-                self._frame = self._unpacker.decompressobj()
-            self._output = memoryview(self._decompress(data))
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
-        size = min(len(buffer), len(self._output))
-        buffer[:size] = self._output[:size]
-        self._output = self._output[size:]
+            self._held = memoryview(piece)
+        size = min(len(buffer), len(self._held))
+        buffer[:size] = self._held[:size]
+        self._held = self._held[size:]
+        self._read += size
         return size
 
-    def _decompress(self, data: bytes) -> bytes:
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+        super().close()
+
+
+def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
+    """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
+    data, member = b"", None
+    while True:
+        data = data or raw.read(_GZIP_FEED)
+        if member is None:
+            ended = not data
+            data = data.lstrip(b"\0")  # members may be padded with zeros
+            if ended:
+                return
+            if not data:
+                continue
+            member = zlib.decompressobj(wbits=31)
+        elif not data:
+            yield member.flush()
+            raise EOFError("the file ends inside a gzip member")
+        yield member.decompress(data, _BUFFER)
+        data = member.unused_data if member.eof else member.unconsumed_tail
+        member = None if member.eof else member
+
+
+def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:
+    """All frames of a zstd stream; one that is cut off is an error, not a short file."""
+    import zstandard
+
+    # 0 is the library's own cap of 128 MiB.
+    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31 if long_window else 0)
+    data, frame = b"", None
+    while data := data or raw.read(_ZSTD_FEED):
+        frame = frame or unpacker.decompressobj()
         try:
-            return cast(bytes, self._frame.decompress(data))
-        except self._error as error:
+            piece = frame.decompress(data)
+        except zstandard.ZstdError as error:
             if "too much memory" in str(error):
                 raise InputError(
-                    f"{self._name}: packed with a window of more than 128 MiB, as the dumps of "
-                    "Reddit are; if you trust the file, say --long-window "
-                    "(takes up to 2 GiB of memory)"
+                    f"{name}: packed with a window of more than 128 MiB, as the dumps of Reddit "
+                    "are; if you trust the file, add --long-window (it takes up to 2 GiB of memory)"
                 ) from error
             raise OSError(str(error)) from error
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
+        yield piece
+        data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise EOFError("the file ends inside a zstd frame")

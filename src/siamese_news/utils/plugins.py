@@ -60,13 +60,9 @@ def class_in_folder(kind: Kind, ours: Mapping[str, type], found: type) -> dict[s
 def find_class(
     kind: Kind, ours: Mapping[str, type], options: dict[str, Any], *, also: Iterable[str] = ()
 ) -> Any:
-    """The class that plain values name, of this package or of an installed one.
+    """The class that ``class`` and ``package`` name, which are taken out of `options`.
 
-    Args:
-        kind: what is looked for.
-        ours: the classes of this package by name.
-        options: ``class`` and ``package``, as `class_in_folder` gives them, are taken out.
-        also: other names that a user can type, for the message.
+    `ours` has this package's classes by name; `also` other names that a user can type.
 
     Raises:
         InputError: the class is unknown; the message names the package that it comes with.

@@ -11,12 +11,9 @@ PROGRESS = "SIAMESE_NEWS_PROGRESS"
 def importing(modules: Sequence[str]) -> Any:
     """A context of `multiprocessing` whose processes need not import these modules.
 
-    Where the system has it, this is a fork server: one fresh process imports them, beginning now,
-    and is copied for each process that is started. A fork of this process itself would not do, for
-    it may have threads, whose locks the copy would never get.
-
-    Args:
-        modules: names; the server passes over those that it cannot import.
+    If the system has it, this is a fork server: one fresh process imports them, beginning now, and
+    is copied for each new process; it skips those that it cannot import. A fork of this process
+    itself would copy the locks of its threads, which would never be released.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

@@ -1,13 +1,10 @@
 """Measures how much time each stage of the work takes."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Item = TypeVar("Item")
 
 _running: "list[Stopwatch]" = []
@@ -25,15 +22,16 @@ class Stopwatch:
         self._stages: list[str] = []
         self._started = self._since = time.perf_counter()
 
-    def begin(self, stage: str) -> None:
-        """A stage begins."""
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time within for a stage."""
         self._add()
-        self._stages.append(stage)
-
-    def end(self) -> None:
-        """The stage that began last ends."""
-        self._add()
-        self._stages.pop()
+        self._stages.append(name)
+        try:
+            yield
+        finally:
+            self._add()
+            self._stages.pop()
 
     def total(self) -> float:
         """Seconds since the stopwatch was made."""
@@ -58,39 +56,26 @@ def stopwatch() -> Iterator[Stopwatch]:
         _running.remove(watch)
 
 
-def timed(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function whose calls are a stage; without a `stopwatch` it is called as it is."""
-
-    def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not _running:
-                return function(*args, **kwargs)
-            watch = _running[-1]
-            watch.begin(stage)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                watch.end()
-
-        return call
-
-    return decorated
+@contextmanager
+def timed(stage: str) -> Iterator[None]:
+    """Decorate a function whose calls are a stage; only a `stopwatch` around them measures it."""
+    if not _running:
+        yield
+        return
+    with _running[-1].stage(stage):
+        yield
 
 
 def timed_items(items: Iterable[Item], stage: str) -> Iterable[Item]:
-    """The items as they are; waiting for each is a stage where a `stopwatch` measures."""
+    """The items, unchanged; waiting for each is a stage for a `stopwatch`."""
     return _timed_items(items, stage, _running[-1]) if _running else items
 
 
 def _timed_items(items: Iterable[Item], stage: str, watch: Stopwatch) -> Iterator[Item]:
     iterator = iter(items)
     while True:
-        watch.begin(stage)
-        try:
-            item = next(iterator)
-        except StopIteration:
+        with watch.stage(stage):
+            found = next(iterator, watch)
+        if found is watch:
             return
-        finally:
-            watch.end()
-        yield item
+        yield found  # type: ignore[misc]

@@ -99,15 +99,14 @@ class Detected:
         id_field: where the id is.
         packed: ``gz``, ``zst`` or nothing.
         kind: how the rows lie in the file.
-        fields: the fields of a record; what `find_fields` chose among `names`.
+        choice: of the user.
+        known: the known format of the records, or
+        fields: their fields, as `find_fields` chose them among `names`.
         names: the fields that the first rows have.
-        table: how a CSV or TSV is written.
         encoding: of a text file.
+        table: how a CSV or TSV is written.
         prefix: where the records of a JSON document are, as ijson writes it.
-        skip: what precedes a JSON document.
-        known: the known format of the records; None where the fields were guessed.
-        date_field: the user's choice.
-        group_field: likewise.
+        skip: the text before a JSON document.
     """
 
     source: str
@@ -116,15 +115,14 @@ class Detected:
     id_field: str
     packed: str
     kind: Kind
+    choice: Choice = Choice()
+    known: Format | None = field(default=None, repr=False)
     fields: Fields | None = None
     names: tuple[str, ...] = ()
-    table: Table | None = None
     encoding: str = UTF8
+    table: Table | None = None
     prefix: str = ""
     skip: str = ""
-    known: Format | None = field(default=None, repr=False)
-    date_field: str | None = None
-    group_field: str | None = None
 
     @property
     def described(self) -> str:
@@ -141,7 +139,7 @@ class Detected:
             if self.known.columns is None:
                 return self.names
             found = self.known.columns.fields(self.names)
-        chosen = (found.title, found.spare, self.date_field, self.group_field)
+        chosen = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
         others = [name for name in chosen if name]
         wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
@@ -149,21 +147,22 @@ class Detected:
 
     def converter(self) -> Convert:
         """The function that makes posts of this file's records."""
-        if self.fields is not None:
+        wanted = {"group": self.choice.group_field}
+        if self.fields is not None:  # which has the date as well
             convert = generic(self.fields)
         else:
             assert self.known is not None
             convert = self.known.converter(self.names)
-        chosen = {"created_at": self.date_field, "group": self.group_field}
-        wanted = {target: name for target, name in chosen.items() if name is not None}
-        if not wanted:
+            wanted = {"created_at": self.choice.date_field, **wanted}
+        chosen = {target: name for target, name in wanted.items() if name is not None}
+        if not chosen:
             return convert
         own = {"platform": self.format, "file": self.source}
-        return _with(convert, wanted, {k: v for k, v in own.items() if k not in self.names})
+        return _with(convert, chosen, {k: v for k, v in own.items() if k not in self.names})
 
 
 def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -> Convert:
-    """Posts with the user's fields: the name in the metadata -> the field, or what the file is."""
+    """Posts with the user's fields: name in the metadata -> field of a record, or key of `own`."""
 
     def added(record: Record) -> Any:
         made = convert(record)
@@ -184,12 +183,7 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
 
 
 def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
-    """Look at the beginning of an input.
-
-    Args:
-        source: a file or pipe; a pipe can be read from its start afterwards.
-        choice: what the user said about it.
-        long_window: as `siamese_news.utils.files.unpack`.
+    """Look at the beginning of an input; a pipe can be read from its start afterwards.
 
     Raises:
         UnknownFields: no field fits.
@@ -207,15 +201,18 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             look = _Look(source.name, packed, choice)
             names = parquet_columns(source)
             try:
-                return look.flat("Parquet", "parquet", names)
+                return look.detected("Parquet", "parquet", names)
             except UnknownFields:  # only now are values decoded
                 rows = islice(parquet_rows(source, tuple(names), lambda share: None), _SHOWN)
-                return look.flat("Parquet", "parquet", names, records=_good(rows))
-        if start == b"PK\x03\x04" and _is_sheet(source):
-            from siamese_news.data.readers.sheets import sheet_layout
+                return look.detected("Parquet", "parquet", names, records=_good(rows))
+        if start == b"PK\x03\x04":
+            from siamese_news.data.readers.sheets import is_sheet, sheet_layout
 
-            names, what, records = sheet_layout(source)
-            return _Look(source.name, packed, choice).flat(what, "sheet", names, records=records)
+            source.spool()  # a zip archive is read from its end
+            if is_sheet(source):
+                names, what, records = sheet_layout(source)
+                look = _Look(source.name, packed, choice)
+                return look.detected(what, "sheet", names, records=records)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
@@ -248,7 +245,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 
 
 def _refuse_foreign(name: str, head: bytes) -> None:
-    """Refuse a file of another kind, and say what it is and what to do with it."""
+    """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
     found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
     found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
@@ -256,13 +253,6 @@ def _refuse_foreign(name: str, head: bytes) -> None:
         found.append("a tar archive: unpack it")
     if found:
         raise InputError(f"{name}: is {found[0]}; {_EXPECTED}")
-
-
-def _is_sheet(source: Input) -> bool:
-    from siamese_news.data.readers.sheets import is_sheet
-
-    source.spool()  # a zip archive is read from its end
-    return is_sheet(source)
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -290,9 +280,10 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
 def _is_record(line: bytes) -> bool:
     """Whether a line is a JSON object by itself."""
     try:
-        return bool(line.strip()) and bool(decode_object(line) or True)
+        decode_object(line)
     except BadRow:
         return False
+    return True
 
 
 def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes]]:
@@ -319,15 +310,7 @@ def _headless(line: str, known: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A file of which the beginning was read, and what kind of file it may be.
-
-    Attributes:
-        name: as messages call it.
-        packed: ``gz``, ``zst`` or nothing.
-        choice: what the user said about it.
-        encoding: of a text file.
-        sample: its first lines and their numbers.
-    """
+    """A file whose beginning was read: its name, packing, encoding, and first lines by number."""
 
     name: str
     packed: str
@@ -342,12 +325,16 @@ class _Look:
 
     def document(self, found: Document, skip: str) -> Detected:
         """One JSON document with the records inside."""
-        names = _names(found.sample)
-        where: dict[str, Any] = {"prefix": found.prefix, "skip": skip}
-        if found.known is not None and self._guessing:
-            return self._known(found.known, "json", names, **where)
         place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
-        return self.flat(f"JSON{place}", "json", names, records=found.sample, **where)
+        return self.detected(
+            f"JSON{place}",
+            "json",
+            _names(found.sample),
+            known=found.known if self._guessing else None,
+            records=found.sample,
+            prefix=found.prefix,
+            skip=skip,
+        )
 
     def documents(self, head: bytes) -> Detected | None:
         """Lines that are each a document around records with the fields, such as an API's pages.
@@ -366,7 +353,7 @@ class _Look:
             return self.document(document, "")
         except InputError:
             if len(document.sample) > len(lines):
-                raise  # what is inside are rows, whatever their fields are called
+                raise  # the records inside are rows, whatever their fields are called
             return None
 
     def json(self) -> Detected:
@@ -375,15 +362,15 @@ class _Look:
         records = [record for _, record in numbered]
         names = _names(records)
         known = known_format(records) if self._guessing else None
-        if known is not None:
-            return self._known(known, "jsonl", names)
-        if not records:  # every row will be rejected, and say why
-            text, own_id = chosen_fields(self.choice.text_field), self.choice.id_field
-            fields = Fields(text or TEXTS, (own_id,) if own_id else IDS)
-            return self._made("JSON lines", "jsonl", fields, ())
+        if not records:  # every row will be rejected with its reason
+            own_id = self.choice.id_field
+            fields = Fields(
+                chosen_fields(self.choice.text_field) or TEXTS, (own_id,) if own_id else IDS
+            )
+            return self.detected("JSON lines", "jsonl", (), fields=fields)
         beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
         what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
-        return self.flat(what, "jsonl", names, where=where, records=records)
+        return self.detected(what, "jsonl", names, known=known, where=where, records=records)
 
     def delimited(self, suffix: str) -> Detected:
         """A CSV or TSV."""
@@ -408,33 +395,52 @@ class _Look:
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(islice(table_rows(body, table), _SHOWN))
         what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
-        return self.flat(what, "delimited", names, where=where, records=records, table=table)
+        return self.detected(what, "delimited", names, where=where, records=records, table=table)
 
-    def flat(
+    def detected(
         self,
         what: str,
         kind: Kind,
         names: Sequence[str],
         *,
+        known: Format | None = None,
+        fields: Fields | None = None,
         where: str | None = None,
         records: Sequence[Record] = (),
         **others: Any,
     ) -> Detected:
-        """A file whose records have fields with names: of a known tool, or guessed."""
-        if self._guessing and kind not in ("jsonl", "json"):
+        """A file in a known format, or whose fields are found by their names."""
+        choice = self.choice
+        if known is None and self._guessing and kind not in ("jsonl", "json"):
             known = known_table(names)
-            if known is not None:
-                return self._known(known, kind, names, **others)
-        text, own_id, date = self.choice.text_field, self.choice.id_field, self.choice.date_field
-        fields = find_fields(
-            names,
-            where or self.name,
-            text_field=text,
-            id_field=own_id,
-            date_field=date,
-            records=records,
+        if known is not None:
+            check_fields(names, [("--date-field", choice.date_field)], self.name)
+            what, text, own_id = known.name, known.text_field, known.id_field
+        else:
+            fields = fields or find_fields(
+                names,
+                where or self.name,
+                text_field=choice.text_field,
+                id_field=choice.id_field,
+                date_field=choice.date_field,
+                records=records,
+            )
+            text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
+            own_id = fields.ids[0]
+        return Detected(
+            self.name,
+            what,
+            text,
+            own_id,
+            self.packed,
+            kind,
+            choice,
+            known,
+            fields,
+            tuple(names),
+            self.encoding,
+            **others,
         )
-        return self._made(what, kind, fields, names, **others)
 
     def _records(self) -> Iterator[tuple[int, Record]]:
         """The records among the first lines, with the numbers of their lines."""
@@ -442,37 +448,3 @@ class _Look:
             if line.strip():
                 with suppress(BadRow):
                     yield number, decode_object(line)
-
-    def _known(self, known: Format, kind: Kind, names: Sequence[str], **others: Any) -> Detected:
-        check_fields(names, [("--date-field", self.choice.date_field)], self.name)
-        return Detected(
-            self.name,
-            known.name,
-            known.text_field,
-            known.id_field,
-            self.packed,
-            kind,
-            names=tuple(names),
-            encoding=self.encoding,
-            known=known,
-            date_field=self.choice.date_field,
-            group_field=self.choice.group_field,
-            **others,
-        )
-
-    def _made(
-        self, what: str, kind: Kind, fields: Fields, names: Sequence[str], **others: Any
-    ) -> Detected:
-        return Detected(
-            self.name,
-            what,
-            " + ".join(fields.texts) if fields.joined else fields.texts[0],
-            fields.ids[0],
-            self.packed,
-            kind,
-            fields,
-            tuple(names),
-            encoding=self.encoding,
-            group_field=self.choice.group_field,
-            **others,
-        )

@@ -1,9 +1,13 @@
 """Records of one JSON document, streamed: arrays, and objects around them, of any size."""
 
+import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import partial
+from itertools import islice, takewhile
+from typing import IO, Any, cast
 
 import ijson
 
@@ -16,12 +20,13 @@ from siamese_news.errors import InputError
 _CHUNK = 2**14
 _DEPTH = 500  # nesting; the longest path of any known format has 8 levels
 _SAMPLE = 100
-_OPEN, _CLOSE = b"[{", b"]}"
 _ITEM = "item"
 _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
-# Fewer than half of the 4,300 at which int() fails, which ijson's parser in C does not survive:
-# what two chunks hide of one number is then short enough.
-_LONG_NUMBER = re.compile(rb"[0-9]{1000}")
+# 1,000 is fewer than half of the 4,300 digits at which int() fails, which ijson's parser in C does
+# not survive: the part of a number that two chunks hide is then short enough.
+_ODD = re.compile(rb"NaN|Infinity|[0-9]{1000}")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[][{}]|NaN|-?Infinity|[0-9]{1000}', re.DOTALL)
+_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*+"?', re.DOTALL)
 # What ijson and the stream under it raise where the JSON cannot be read on; arithmetic fails at an
 # exponent of 20 digits.
 _UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError, ArithmeticError)
@@ -80,19 +85,16 @@ def find_document(
 def document_rows(
     stream: IO[bytes], prefix: str, *, context: bool = False, skip: str = ""
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
-    """Yield (number of the record from 1, record, the record again).
+    """Yield (number of the record from 1, record, the record again) of a document in UTF-8.
 
-    Args:
-        stream: the document in UTF-8.
-        prefix: see `Document`.
-        context: give each record the plain values before its array, as `CONTEXT`.
-        skip: what precedes the JSON.
+    With `context` each record has the plain values before its array, as `CONTEXT`; `skip` precedes
+    the JSON.
     """
     number = 0
     chunks = _Chunks(stream, skip)
     try:
-        records = _with_context(chunks, prefix) if context else _plain(chunks, prefix)
-        for record in records:
+        plainly = partial(ijson.items, multiple_values=True, buf_size=_CHUNK)
+        for record in (_with_context if context else plainly)(chunks, prefix):
             number += 1
             chunks.begin()
             if isinstance(record, dict):
@@ -103,19 +105,11 @@ def document_rows(
         yield number + 1, bad, ""
     except _UNREADABLE as error:
         reason = " ".join(str(error).split())[:120]
-        yield (
-            number + 1,
-            BadRow(
-                "damaged file",
-                f"after record {number:,} the JSON cannot be read on ({reason}); the rest of the "
-                "file is not read: fetch or make it again",
-            ),
-            "",
+        message = (
+            f"after record {number:,} the JSON cannot be read further ({reason}); the rest of the "
+            "file is not read: fetch or make it again"
         )
-
-
-def _plain(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
-    yield from ijson.items(chunks, prefix, multiple_values=True, buf_size=_CHUNK)
+        yield number + 1, BadRow("damaged file", message), ""
 
 
 def _with_context(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
@@ -138,29 +132,18 @@ def _with_context(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
 
 
 def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
-    import io
-
-    found: list[Record] = []
-    for _, record, _ in document_rows(io.BytesIO(head), prefix, context=context):
-        if isinstance(record, BadRow):
-            break
-        found.append(record)
-        if len(found) == _SAMPLE:
-            break
-    return found
+    rows = document_rows(io.BytesIO(head), prefix, context=context)
+    good = takewhile(lambda row: not isinstance(row[1], BadRow), rows)
+    return [cast(Record, record) for _, record, _ in islice(good, _SAMPLE)]
 
 
 def _arrays(head: bytes) -> list[str]:
     """The prefixes of the arrays of objects in the beginning of a document, outermost first."""
-    import io
-
     found: dict[str, None] = {}
-    try:
+    with suppress(*_UNREADABLE, BadRow):
         for path, event, _ in ijson.parse(_Chunks(io.BytesIO(head)), multiple_values=True):
             if event == "start_map" and path.endswith(f".{_ITEM}"):
                 found[path] = None
-    except (*_UNREADABLE, BadRow):
-        pass
     return sorted(found, key=lambda path: path.count("."))[:20]
 
 
@@ -189,7 +172,7 @@ class _Chunks:
         self._since = 0
 
     def read(self, size: int = _CHUNK) -> bytes:
-        """The next bytes, after their depth was looked at."""
+        """The next bytes, checked."""
         if size == 0:
             return b""
         if self._bad is not None:
@@ -214,66 +197,36 @@ class _Chunks:
                 "record too long",
                 f"a record is longer than {LINE_CAP:,} bytes; the rest of the file is not read",
             )
-        return self._looked_at(data)
+        return self._checked(data)
 
-    def _looked_at(self, data: bytes) -> bytes:
+    def _checked(self, data: bytes) -> bytes:
         bare = data
         if b"\\" in data:
             bare = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         parts = bare.split(b'"')
         outside = b" ".join(parts[1 if self._quoted else 0 :: 2])
-        opens = sum(outside.count(mark) for mark in (b"[", b"{"))
-        if self._depth + opens > _DEPTH:
-            end = _too_deep(bare, self._quoted, self._depth)
-            if end is not None:  # what precedes it is read before the error comes
-                self._bad = BadRow(
-                    "nested too deeply",
-                    f"nested deeper than {_DEPTH} levels; the rest of the file is not read",
-                )
-                return data[:end]
-        if _LONG_NUMBER.search(outside):
-            self._bad = BadRow(
-                "number too long",
-                "a number has 1,000 digits or more; the rest of the file is not read",
-            )
-            return data[: _long_number(bare, self._quoted)]
-        self._depth += opens - sum(outside.count(mark) for mark in (b"]", b"}"))
-        quoted = self._quoted
+        opens = outside.count(b"[") + outside.count(b"{")
+        if self._depth + opens > _DEPTH or _ODD.search(outside):
+            data = self._scanned(data)
+        self._depth += opens - outside.count(b"]") - outside.count(b"}")
         self._quoted ^= len(parts) % 2 == 0
-        if b"NaN" in outside or b"Infinity" in outside:
-            data = _without_constants(data, bare, quoted)
         return data
 
-
-def _without_constants(data: bytes, bare: bytes, quoted: bool) -> bytes:
-    """The bytes with null for each NaN and Infinity outside strings; `bare` has no escapes."""
-    pieces, start = [], 0
-    for number, part in enumerate(bare.split(b'"')):
-        piece = data[start : start + len(part)]
-        start += len(part) + 1
-        if (number % 2 == 0) != quoted:
-            for name in (b"NaN", b"-Infinity", b"Infinity"):
-                piece = piece.replace(name, b"null")
-        pieces.append(piece)
-    return b'"'.join(pieces)
-
-
-def _long_number(bare: bytes, quoted: bool) -> int:
-    """Where the first number that is too long begins, outside strings; `bare` has no escapes."""
-    return next(
-        found.start()
-        for found in _LONG_NUMBER.finditer(bare)
-        if (bare.count(b'"', 0, found.start()) % 2 == 1) == quoted
-    )
-
-
-def _too_deep(bare: bytes, quoted: bool, depth: int) -> int | None:
-    """Where the nesting becomes too deep, if it does; `bare` has no escapes."""
-    for place, mark in enumerate(bare):
-        if mark == 0x22:
-            quoted = not quoted
-        elif not quoted:
-            depth += (mark in _OPEN) - (mark in _CLOSE)
-            if depth > _DEPTH:
-                return place
-    return None
+    def _scanned(self, data: bytes) -> bytes:
+        """The bytes with null for NaN and Infinity, up to the first record that is refused."""
+        pieces: list[bytes] = []
+        at, depth = 0, self._depth
+        start = _STRING_END.match(data).end() if self._quoted else 0  # type: ignore[union-attr]
+        for match in _TOKEN.finditer(data, start):
+            token = match[0]
+            depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
+            if depth > _DEPTH or token.isdigit():
+                what = ("nested too deeply", f"nested deeper than {_DEPTH} levels")
+                if token.isdigit():
+                    what = ("number too long", "a number has 1,000 digits or more")
+                self._bad = BadRow(what[0], f"{what[1]}; the rest of the file is not read")
+                return b"".join(pieces) + data[at : match.start()]
+            if token in (b"NaN", b"Infinity", b"-Infinity"):
+                pieces.append(data[at : match.start()] + b"null")
+                at = match.end()
+        return b"".join(pieces) + data[at:]

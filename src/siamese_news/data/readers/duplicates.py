@@ -23,17 +23,6 @@ _BITS = 8  # for each hash of a run, to tell at once that most others are not in
 _ROW = np.dtype([("hash", "<i8"), ("number", "<u4")])
 
 
-def temporary(data: bytes | memoryview) -> IO[bytes]:
-    """A file without a name that holds the data.
-
-    Raises:
-        InputError: the disk is full.
-    """
-    file = tempfile.TemporaryFile(buffering=0)
-    append(file, data)
-    return file
-
-
 def append(file: IO[bytes], data: bytes | memoryview) -> None:
     """Write all of the data at the file's position.
 
@@ -52,12 +41,7 @@ def append(file: IO[bytes], data: bytes | memoryview) -> None:
 
 
 class SortedRun:
-    """Hashes with their numbers, sorted, in a file; a look-up reads 3 KB of it, if anything.
-
-    Args:
-        hashes: (N,) different ones.
-        numbers: (N,) one for each.
-    """
+    """Distinct hashes (N,) and their numbers (N,), sorted, in a file of which little is read."""
 
     def __init__(self, hashes: Integers, numbers: NDArray[np.uint32]) -> None:
         order = np.argsort(hashes)
@@ -65,7 +49,7 @@ class SortedRun:
         # The bits are those of the multiplied hash, for the table has used the lowest ones.
         self._shift = np.uint64(64 - max(3, int(len(hashes) * _BITS - 1).bit_length()))
         self._bits = np.zeros(1 << (64 - int(self._shift) - 3), np.uint8)
-        self._file = temporary(b"")
+        self._file = tempfile.TemporaryFile(buffering=0)
         for start in range(0, len(order), _CHUNK):
             some = order[start : start + _CHUNK]
             rows = np.empty(len(some), _ROW)
@@ -102,15 +86,11 @@ class SortedRun:
 class SeenIds:
     """A growing set of ids (strings without white space) that keeps the strings on disk.
 
-    The table is open addressing over 64-bit hashes, filled a block at a time by numpy. It has 100
-    MB at most; then its hashes go to a file (`SortedRun`), which takes 2 bytes of memory an id, and
-    an empty one is begun. Two ids may have one hash, so
-    a hit is compared with the real id: its number is kept with the hash, and a temporary file has
-    all ids in the order of their numbers. An id whose hash belongs to another one goes into a small
-    ordinary set.
-
-    Args:
-        hasher: 64-bit hash of a string.
+    The table is open addressing over 64-bit hashes (`hasher`), filled a block at a time by numpy.
+    At 100 MB its hashes move to a file (`SortedRun`), which takes 2 bytes of memory an id, and an
+    empty table begins. Two ids may have one hash, so a hit is compared with the real id: its number
+    is kept with the hash, and a temporary file has all ids in the order of their numbers. An id
+    whose hash belongs to another one goes into a small ordinary set.
     """
 
     def __init__(self, hasher: Callable[[str], int] = hash) -> None:

@@ -3,9 +3,10 @@
 import codecs
 import io
 import re
-from typing import Any
+from collections.abc import Iterator
 
 from siamese_news.errors import InputError
+from siamese_news.utils.files import as_file
 
 UTF8 = "utf-8"
 
@@ -30,9 +31,9 @@ def detect_encoding(head: bytes) -> str:
     """Detect the encoding of a text file from its beginning.
 
     A byte order mark decides, then zero bytes in every other place (UTF-16), then whether most of
-    the lines that are not ASCII are UTF-8: a few broken lines do not make another encoding of a
-    file. What is left is cp1252 (what Excel writes in Western Europe) where that gives words, else
-    what charset-normalizer finds most likely. JSON is always Unicode.
+    the lines that are not ASCII are UTF-8: a few broken lines do not change the encoding of a file.
+    Otherwise it is cp1252 (which Excel writes in Western Europe) if that yields words, else the
+    guess of charset-normalizer. JSON is always Unicode.
     """
     for mark, name in _BOMS:
         if head.startswith(mark):
@@ -97,35 +98,12 @@ def as_utf8(stream: io.BufferedReader, encoding: str) -> io.BufferedReader:
     """The same text in UTF-8; bytes that are invalid in the encoding become invalid UTF-8."""
     if encoding == UTF8:
         return stream
-    return io.BufferedReader(_Recoded(stream, encoding), _CHUNK)
+    errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
 
+    def pieces() -> Iterator[bytes]:
+        while data := stream.read1(_CHUNK):
+            yield decoder.decode(data).encode("utf-8", errors)
+        yield decoder.decode(b"", final=True).encode("utf-8", errors)
 
-class _Recoded(io.RawIOBase):
-    """Bytes of one encoding as UTF-8, a chunk at a time."""
-
-    def __init__(self, stream: Any, encoding: str) -> None:
-        self._stream = stream
-        wide = encoding.startswith(("utf-16", "utf-32"))
-        self._errors = "replace" if wide else "surrogateescape"
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors=self._errors)
-        self._held = memoryview(b"")
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._held and not self._ended:
-            data = self._stream.read1(_CHUNK)
-            self._ended = not data
-            text = self._decoder.decode(data, final=self._ended)
-            kept = "surrogateescape" if self._errors == "surrogateescape" else "replace"
-            self._held = memoryview(text.encode("utf-8", kept))
-        size = min(len(buffer), len(self._held))
-        buffer[:size] = self._held[:size]
-        self._held = self._held[size:]
-        return size
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+    return as_file(pieces(), stream)

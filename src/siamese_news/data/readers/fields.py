@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from siamese_news.data.jsonl import kind, plain_value
+from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.values import id_value, put, text_value
 from siamese_news.data.records import Post, clean_text
@@ -158,15 +158,11 @@ def find_fields(
     date_field: str | None = None,
     records: Iterable[Record] = (),
 ) -> Fields:
-    """Choose among the fields that the first records have.
+    """Choose among the fields `names` that the first records have.
 
-    Args:
-        names: the fields.
-        where: what a message starts with.
-        text_field: the user's choice, one or several; a dot leads into an object.
-        id_field: likewise; `LINE` numbers the rows of data without such a field.
-        date_field: likewise for the date.
-        records: some of the records, for samples and for the fields of their ``metadata``.
+    The user's choices come first; a dot leads into an object, and the id field `LINE` numbers the
+    rows of data without ids. `records` are some of the records, for samples and for the fields of
+    their ``metadata``.
 
     Raises:
         UnknownFields: no field for the text or the id was found, or the chosen one is missing.
@@ -180,8 +176,8 @@ def find_fields(
         for name in own
     )
     chosen = chosen_fields(text_field)
-    texts = chosen or _present(outer, TEXTS)
-    ids = (id_field,) if id_field is not None else _present(outer, IDS)
+    texts = chosen or present(outer, TEXTS)
+    ids = (id_field,) if id_field is not None else present(outer, IDS)
     metadata = _metadata(outer)
     wanted = (
         *(("--text-field", name) for name in chosen),
@@ -202,7 +198,7 @@ def find_fields(
         metadata,
         {target: name for target, name in _metadata(inner).items() if target not in metadata},
         "title" if beir and "title" in names else None,
-        None if inside or len(chosen) > 1 else next(iter(_present(outer, TITLES)), None),
+        None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
     )
 
@@ -213,17 +209,7 @@ def check_fields(
     where: str,
     records: Iterable[Record] = (),
 ) -> None:
-    """Check that the records have the fields that the user chose; a dot leads into an object.
-
-    Args:
-        names: the fields of the records.
-        wanted: options and the user's choices; None where there is none.
-        where: what a message starts with.
-        records: some of the records, for samples.
-
-    Raises:
-        UnknownFields: they have no such field.
-    """
+    """Refuse a field that the records do not have; `wanted` has the options and their values."""
     for option, name in wanted:
         if name is not None and name not in names and name.split(".")[0] not in names:
             raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)
@@ -279,11 +265,12 @@ def by_normal_name(names: Iterable[str]) -> dict[str, str]:
 
 
 def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
-    found = {target: _present(by_normal, options) for target, options in METADATA.items()}
+    found = {target: present(by_normal, options) for target, options in METADATA.items()}
     return {target: fields[0] for target, fields in found.items() if fields}
 
 
-def _present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
+def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
+    """The fields that have one of the normal names, in the order of these."""
     return tuple(by_normal[name] for name in options if name in by_normal)
 
 
@@ -370,7 +357,4 @@ def _missing(names: Sequence[str], record: Record, reason: str) -> BadRow:
     for name in names:
         if name in record:
             return BadRow(reason, f"field '{name}' is null, expected a value")
-    either = "" if len(names) == 1 else " (any one of them)"
-    expected = "', '".join(names)
-    have = ", ".join(clean_text(name)[:40] for name in list(record)[:12]) or "none"
-    return BadRow(reason, f"field '{expected}'{either} is missing; the record has: {have}")
+    return BadRow(reason, missing(names, record))

@@ -1,6 +1,6 @@
-"""The description of a known format: how to recognise its records and make posts of them."""
+"""The description of a known format: how to recognize its records and make posts of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.records import Post
 
-# What a converter may stumble over where a record is not in the shape of its format.
+# The errors of a converter whose record does not have the shape of its format.
 SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 CONTEXT = "@of"
 """The field with the plain values of the enclosing object, for formats that need them."""
@@ -26,11 +26,11 @@ CONTEXT = "@of"
 class Columns:
     """A format whose records are flat: which column is what.
 
-    Names are written as `siamese_news.data.readers.fields.normal` gives them; a dot leads into an
+    Names are written as `siamese_news.data.readers.fields.normal` returns them; a dot leads into an
     object. Of several names, the first that a file has counts.
 
     Attributes:
-        needs: columns by which the format is recognised, all of them.
+        needs: columns by which the format is recognized, all of them.
         texts: the text.
         ids: the id.
         title: a title that comes before the text.
@@ -44,15 +44,19 @@ class Columns:
     metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def matches(self, record: Record) -> bool:
-        """Whether a record has the columns."""
-        return set(self.needs) <= _flat(record).keys()
+        """Whether a record has the columns, some perhaps inside its objects."""
+        names = {normal(key) for key in record}
+        for key, value in record.items():
+            if isinstance(value, dict):
+                names.update(f"{normal(key)}.{normal(inner)}" for inner in value)
+        return names.issuperset(self.needs)
 
     def fields(self, names: Iterable[str]) -> Fields:
         """The fields of a file with columns `names`."""
         by_normal = by_normal_name(names)
 
         def have(options: Sequence[str]) -> tuple[str, ...]:
-            # A name with a dot may lead into an object, where no column is called so.
+            # A name with a dot may be a path into an object rather than a column's name.
             return tuple(
                 by_normal.get(option, option)
                 for option in options
@@ -74,10 +78,11 @@ class Format:
 
     Attributes:
         name: for people.
-        recognised: how it is recognised, for people.
+        recognized: how it is recognized, for people.
         text_field: where the text is, for people.
         id_field: where the id is, likewise.
-        matches: whether a record has this shape; None if `columns` decide.
+        matches: whether a record has this shape (an error of `SHAPE` means no); None if `columns`
+            decide.
         convert: makes its posts; None if `columns` do.
         columns: of a flat format.
         inside: where the records are in an enclosing object: paths with dots, such as
@@ -87,7 +92,7 @@ class Format:
     """
 
     name: str
-    recognised: str
+    recognized: str
     text_field: str
     id_field: str
     matches: Callable[[Record], bool] | None = None
@@ -98,18 +103,8 @@ class Format:
     header: tuple[str, ...] = ()
 
     def fits(self, record: Record) -> bool:
-        """Whether a record, or what it holds inside, has this shape."""
-        if self._one(record):
-            return True
-        return any(self._one(child) for child in self.children(record)[:5])
-
-    def children(self, record: Record) -> list[Record]:
-        """The records inside an object around them; none where it is another object."""
-        for path in self.inside:
-            found = list(_inside(record, path.split("."), self.context))
-            if found:
-                return found
-        return []
+        """Whether a record, or one of the first records inside it, has this shape."""
+        return self._one(record) or any(map(self._one, (self._inside(record) or [])[:5]))
 
     def converter(self, names: Iterable[str]) -> Convert:
         """The function that makes posts of records with the fields `names`."""
@@ -121,19 +116,25 @@ class Format:
             return one
 
         def convert(record: Record) -> Converted:
-            children = [] if self._one(record) else self.children(record)
-            if children:
-                return each(one, children)
-            if any(_is_empty(record, path.split(".")) for path in self.inside):
-                return None  # a page without a post
-            return one(record)
+            records = None if self._one(record) else self._inside(record)
+            if records is None:
+                return one(record)
+            return each(one, records) if records else None  # a page without a post
 
         return convert
 
     def _one(self, record: Record) -> bool:
-        if self.matches is not None:
-            return self.matches(record)
-        return self.columns is not None and self.columns.matches(record)
+        matches = self.columns.matches if self.columns and not self.matches else self.matches
+        try:
+            return matches is not None and matches(record)
+        except SHAPE:
+            return False
+
+    def _inside(self, record: Record) -> list[Record] | None:
+        """The records inside a page; None for an object that is not a page."""
+        pages = [_records(record, path.split("."), self.context) for path in self.inside]
+        lists = [page for page in pages if page is not None]
+        return next(filter(None, lists), []) if lists else None
 
 
 def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
@@ -148,47 +149,26 @@ def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | No
             message = f"a record of the page has another shape ({type(error).__name__})"
             made.append(BadRow("unexpected shape", message))
         else:
-            if isinstance(found, list):
-                made.extend(found)
-            else:
-                made.append(found)
+            made.extend(found if isinstance(found, list) else [found])
     return made
 
 
-def _inside(value: Any, path: Sequence[str], context: bool) -> Iterator[Record]:
+def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | None:
+    """The records of the list at a path; None if there is no list of objects."""
     if not path:
-        for item in value if isinstance(value, list) else ():
-            if isinstance(item, dict):
-                yield item
-        return
-    name, rest = path[0], path[1:]
-    if name == "[]":
-        for item in value if isinstance(value, list) else ():
-            yield from _inside(item, rest, context)
-    elif isinstance(value, dict) and name in value:
-        around = plain(value) if context and not rest else None
-        for item in _inside(value[name], rest, context):
-            yield item if around is None else {**item, CONTEXT: around}
-
-
-def _is_empty(value: Any, path: Sequence[str]) -> bool:
-    """Whether there is an empty list at a place."""
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return False
-        value = value[name]
-    return value == []
+        records = [item for item in value if isinstance(item, dict)] if type(value) is list else []
+        return records if records or value == [] else None
+    if path[0] == "[]":
+        lists = [_records(item, path[1:], context) for item in value if isinstance(value, list)]
+        return [record for part in lists for record in part or ()] if any(lists) else None
+    if not isinstance(value, dict) or path[0] not in value:
+        return None
+    records_or_none = _records(value[path[0]], path[1:], context)
+    if records_or_none and context and len(path) == 1:
+        return [{**record, CONTEXT: plain(value)} for record in records_or_none]
+    return records_or_none
 
 
 def plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """The values of an object that are neither lists nor objects."""
     return {key: value for key, value in record.items() if not isinstance(value, list | dict)}
-
-
-def _flat(record: Record) -> dict[str, str]:
-    """The names of a record's fields, and of the fields of its objects after a dot."""
-    names = {normal(key): key for key in record}
-    for key, value in record.items():
-        if isinstance(value, dict):
-            names.update((f"{normal(key)}.{normal(inner)}", key) for inner in value)
-    return names

@@ -11,20 +11,21 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import orjson
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.files import as_file, open_binary, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
 LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
+_PIPE = 2**16  # bytes of a pipe that are read at once
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ class Input:
     ) -> None:
         self.name, self.named = name, named
         self.path = path
-        self._pipe = pipe
+        self._pipe: Any = pipe
         self._head = bytearray()
         self._used = False
         self._copy: Any = None
@@ -60,8 +61,7 @@ class Input:
         """Open to read everything.
 
         Raises:
-            InputError: where the file cannot be opened; for the second reading of a pipe that was
-                not spooled.
+            InputError: the file cannot be opened, or a pipe that was not spooled is read again.
         """
         if self.path is None:
             if self._used:
@@ -72,13 +72,13 @@ class Input:
         return self._open(keep=False)
 
     def spool(self) -> None:
-        """Copy what a pipe gives to a temporary file, so that it can be read again."""
+        """Copy a pipe to a temporary file, so that it can be read again."""
         if self.path is not None:
             return
         with self.open() as source:
             copy = tempfile.NamedTemporaryFile("w+b", delete=False)
             # The file is deleted with this object, or when the process ends.
-            weakref.finalize(self, _remove, copy.name)
+            weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
             shutil.copyfileobj(source, copy, 2**20)
             copy.flush()
         self.path = Path(copy.name)
@@ -91,39 +91,26 @@ class Input:
 
     def _open(self, *, keep: bool) -> io.BufferedReader:
         if self.path is None:
-            return io.BufferedReader(_Tee(self._head, cast(IO[bytes], self._pipe), keep), 2**16)
+            return as_file(self._pieces(keep))
         try:
             return self.path.open("rb")
         except OSError as error:
             raise InputError(f"{self.name}: cannot be opened ({error.strerror})") from error
 
-
-class _Tee(io.RawIOBase):
-    """A pipe from its beginning: what was kept of it, then the rest, which may be kept too."""
-
-    def __init__(self, head: bytearray, pipe: IO[bytes], keep: bool) -> None:
-        self._head, self._pipe, self._keep = head, pipe, keep
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = bytes(self._head[self._at : self._at + len(buffer)])
-        # The first four bytes come together, because they tell how the stream is packed.
-        while not data or self._at + len(data) < 4:
-            more = self._pipe.read1(len(buffer) - len(data))  # type: ignore[attr-defined]
-            if not more:
-                break
-            if self._keep:
-                self._head += more
-            data += more
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+    def _pieces(self, keep: bool) -> Iterator[bytes]:
+        """A pipe from its beginning: first the part that was kept, then the rest."""
+        at, ended = 0, False
+        while not ended:
+            data = bytes(self._head[at:])
+            # The first four bytes come together, because they tell how the stream is packed.
+            while not ended and (not data or at + len(data) < 4):
+                more = self._pipe.read1(_PIPE)
+                ended = not more
+                data += more
+                if keep:
+                    self._head += more
+            at += len(data)
+            yield data
 
 
 def find_inputs(
@@ -137,15 +124,15 @@ def find_inputs(
 
     Args:
         sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
-        suffixes: what a file in a folder must end in, before ``.gz`` or ``.zst``; what has no such
-            ending, hidden files and files of rejected rows are passed over. With ``.js`` only the
-            tweets of an archive are meant, because it has other such files.
-        own: files of a folder or glob that were passed over because a command of ours wrote them
-            are added here; where a folder holds nothing else they are read.
-        unknown: files of a folder that were passed over for their ending are added here.
+        suffixes: the endings of a folder's files, before ``.gz`` or ``.zst``; other and hidden
+            files and files of rejected rows are skipped. With ``.js`` only the tweets of an archive
+            are meant, because it has other such files.
+        own: receives the files of a folder or glob that were skipped because a command of ours
+            wrote them; where a folder holds nothing else they are read.
+        unknown: receives the files of a folder that were skipped because of their ending.
 
     Raises:
-        InputError: for what is not there, and a folder without such a file.
+        InputError: an input does not exist, or a folder has no such file.
     """
     sources = list(sources)
     given = {Path(source) for source in sources}
@@ -247,13 +234,8 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
 
 
-def _remove(name: str) -> None:
-    if os.path.exists(name):
-        os.unlink(name)
-
-
 RESULTS = ("article", "rank", "score", "post")
-"""The first columns of what ``rank`` and ``filter`` write."""
+"""The first columns of the results of ``rank`` and ``filter``."""
 
 _LINE = 2**20  # of a first line; results have long texts
 _OTHERS = (
@@ -264,7 +246,7 @@ _BESIDE = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <
 
 
 def is_results(names: Any) -> bool:
-    """Whether these are the columns of what ``rank`` or ``filter`` wrote."""
+    """Whether these are the columns of results of ``rank`` or ``filter``."""
     return set(RESULTS) <= set(names)
 
 
@@ -285,7 +267,7 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: results, keywords, or what belongs to them."""
+    """Whether a command of ours wrote the file: results, keywords, or a file about them."""
     try:
         if path.suffix in PARQUET:
             return is_results(_parquet_names(path))

@@ -29,7 +29,7 @@ def parquet_columns(source: Input) -> list[str]:
     """The names of the columns.
 
     Raises:
-        InputError: it is not a Parquet file, or promises more than it can hold.
+        InputError: it is not a Parquet file, or declares more than it can hold.
     """
     with _reading(source) as file:
         names = list(file.schema_arrow.names)
@@ -43,10 +43,7 @@ def parquet_rows(
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """Yield (row from 1, record, the record again) of the columns `names`.
 
-    Args:
-        source: the file.
-        names: the columns to read.
-        progress: called with the share of the rows read so far.
+    `progress` is called with the share of the rows read so far.
 
     Raises:
         InputError: it is not a Parquet file.

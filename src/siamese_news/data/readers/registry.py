@@ -1,14 +1,206 @@
-"""Every known format, and which of them a record has."""
+"""Every known format (of packages, platforms and tools), and which of them a record has."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from siamese_news.data.readers import bluesky, fediverse, meta, reddit, telegram, tools, twitter
-from siamese_news.data.readers import video as videos
-from siamese_news.data.readers.fields import Record
-from siamese_news.data.readers.formats import SHAPE, Format
+from siamese_news.data.readers import platforms
+from siamese_news.data.readers.fields import Converted, Record
+from siamese_news.data.readers.formats import Columns, Format
+from siamese_news.data.readers.values import id_value, post_with, text_value, unescaped
 from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
+
+_PAGE_TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>", re.DOTALL)
+_GKG = tuple(
+    """
+    GKGRECORDID DATE SourceCollectionIdentifier SourceCommonName DocumentIdentifier Counts
+    V2Counts Themes V2Themes Locations V2Locations Persons V2Persons Organizations
+    V2Organizations V2Tone Dates GCAM SharingImage RelatedImages SocialImageEmbeds
+    SocialVideoEmbeds Quotations AllNames Amounts TranslationInfo Extras
+    """.split()
+)
+
+
+def _from_gkg(record: Record) -> Converted:
+    """The title of the page that a row is about, which is the only text; None without one."""
+    found = _PAGE_TITLE.search(text_value(record.get("Extras") or "", "Extras"))
+    if found is None:
+        return None
+    return post_with(
+        id_value(record["GKGRECORDID"], "GKGRECORDID"),
+        unescaped(found[1]).strip(),
+        created_at=record.get("DATE"),
+        author=record.get("SourceCommonName"),
+        permalink=record["DocumentIdentifier"],
+    )
+
+
+def _table(
+    name: str,
+    recognized: str,
+    *,
+    needs: str,
+    text: str,
+    id: str,
+    title: str | None = None,
+    **metadata: str,
+) -> Format:
+    """A flat format; of several columns (separated by spaces) the first that a file has counts."""
+    texts, ids = text.split(), id.split()
+    about = {name: columns.split() for name, columns in metadata.items()}
+    return Format(
+        name,
+        recognized,
+        f"{title} + {texts[0]}" if title else texts[0],
+        " or ".join(ids),
+        columns=Columns(needs.split(), texts, ids, title, about),
+    )
+
+
+_TOOLS = (
+    _table(
+        "Reddit submissions (PRAW)",
+        "columns `title`, `num_comments`, and `body` or `selftext`",
+        needs="title num_comments id",
+        text="body selftext text",
+        id="name id",
+        title="title",
+        created_at="created_utc created timestamp date",
+        author="author",
+        url="url",
+        permalink="permalink",
+        channel="subreddit",
+    ),
+    _table(
+        "results of this program",
+        "`article`, `rank`, `score`, `post`: what `rank` and `filter` wrote",
+        needs="article rank score post",
+        text="text",
+        id="post",
+        created_at="created_at",
+        lang="lang",
+        author="author",
+        permalink="link",
+        reply_to="reply_to",
+        thread="thread",
+        quotes="quotes",
+        channel="channel",
+    ),
+    _table(
+        "snscrape, twscrape",
+        "`rawContent` or `renderedContent` with `id`, `date`, `url`",
+        needs="id url date rawcontent",
+        text="rawcontent renderedcontent content",
+        id="id_str id",
+        created_at="date",
+        lang="lang",
+        author="user.username username",
+        permalink="url",
+        reply_to="inreplytotweetidstr inreplytotweetid",
+        thread="conversationidstr conversationid",
+        quotes="quotedtweet.id",
+        retweet_of="retweetedtweet.id",
+    ),
+    _table(
+        "twint",
+        "`tweet` with `conversation_id`, `link`",
+        needs="id conversation_id tweet link",
+        text="tweet",
+        id="id",
+        created_at="created_at",
+        lang="language",
+        author="username",
+        permalink="link",
+        thread="conversation_id",
+        retweet_of="retweet_id",
+    ),
+    _table(
+        "pyktok",
+        "`video_description`, `video_timestamp`",
+        needs="video_id video_timestamp video_description",
+        text="video_description",
+        id="video_id",
+        created_at="video_timestamp",
+        author="author_username",
+    ),
+    _table(
+        "CrowdTangle CSV (Facebook)",
+        "`Post Created`, `Message`, `URL`; the address is the id",
+        needs="post_created message url",
+        text="message link_text description",
+        id="url",
+        created_at="post_created",
+        author="user_name page_name group_name",
+        channel="page_name group_name",
+        url="final_link link",
+        permalink="url",
+    ),
+    _table(
+        "CrowdTangle CSV (Instagram)",
+        "`Post Created`, `Description`, `URL`; the address is the id",
+        needs="post_created description url",
+        text="description title",
+        id="url",
+        created_at="post_created",
+        author="user_name account",
+        permalink="url",
+    ),
+    _table(
+        "Brandwatch",
+        "`Query Id`, `Full Text`, `Url`, below some lines about the export",
+        needs="query_id query_name url full_text",
+        text="full_text snippet",
+        id="resource_id mention_id url",
+        title="title",
+        created_at="date",
+        lang="language",
+        author="author",
+        permalink="url",
+    ),
+    _table(
+        "Sprinklr",
+        "`Message`, `CreatedTime`, `Permalink`",
+        needs="message createdtime permalink",
+        text="message",
+        id="universalmessageid snmsgid permalink",
+        created_at="createdtime",
+        lang="languagecode language",
+        author="senderscreenname",
+        permalink="permalink",
+    ),
+    _table(
+        "minet (Facebook)",
+        "`formatted_date`, `user_label`, `text`",
+        needs="user_label text formatted_date",
+        text="text",
+        id="comment_id post_id url",
+        created_at="formatted_date date",
+        author="user_handle user_label",
+        permalink="url",
+    ),
+    _table(
+        "Meta Content Library",
+        "`creation_time`, `text`, `mcl_url` or `post_owner`",
+        needs="id creation_time text",
+        text="text",
+        id="id",
+        created_at="creation_time",
+        lang="lang",
+        author="post_owner.username post_owner.name",
+        url="link_attachment.link",
+        permalink="mcl_url",
+    ),
+    Format(
+        "GDELT GKG",
+        "27 columns between tabs, without a header; also with one (BigQuery)",
+        "the page's title in Extras",
+        "GKGRECORDID",
+        matches=lambda record: {"GKGRECORDID", "DocumentIdentifier", "Extras"} <= record.keys(),
+        convert=_from_gkg,
+        header=_GKG,
+    ),
+)
 
 
 def _installed() -> Iterator[Format]:
@@ -24,39 +216,22 @@ def _installed() -> Iterator[Format]:
             yield one
 
 
-FORMATS: tuple[Format, ...] = (
-    *_installed(),
-    *twitter.FORMATS,
-    *bluesky.FORMATS,
-    *fediverse.FORMATS,
-    *reddit.FORMATS,
-    *telegram.FORMATS,
-    *videos.FORMATS,
-    *meta.FORMATS,
-    *tools.FORMATS,
-)
+FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *_TOOLS)
 """Where a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # of so many records one must have the shape
 
 
-def format_of(record: Record) -> Format | None:
-    """The first format that a record has."""
-    for found in FORMATS:
-        try:
-            if found.fits(record):
-                return found
-        except SHAPE:
-            continue
-    return None
-
-
 def known_format(records: Sequence[Record]) -> Format | None:
     """The most frequent format of the first records of a file."""
-    shapes = Counter(found.name for record in records if (found := format_of(record)) is not None)
-    for name, count in shapes.most_common(1):
-        if count * _SHARE >= len(records):
-            return next(found for found in FORMATS if found.name == name)
+    shapes = Counter(
+        next((number for number, one in enumerate(FORMATS) if one.fits(record)), None)
+        for record in records
+    )
+    del shapes[None]
+    for number, count in shapes.most_common(1):
+        if number is not None and count * _SHARE >= len(records):
+            return FORMATS[number]
     return None
 
 

@@ -1,6 +1,8 @@
-"""Converts rows into posts, a block at a time; other rows are counted or kept as rejected."""
+"""Converts rows into posts, a block at a time; counts and rejects the other rows."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -12,15 +14,95 @@ from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
-from siamese_news.data.readers.rejected import Counts, Rejection, shown
 from siamese_news.data.readers.shares import Share, SharedLines
 from siamese_news.data.records import Post
+from siamese_news.utils.terminal import counted
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 """Line, record or what is wrong with it, and the row as in the file."""
 
 # Posts whose ids are looked up together; so few that they stay in the processor's cache.
 _BLOCK = 256
+
+_KEPT = 1000  # characters of a row
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts of the rows read so far.
+
+    Attributes:
+        read: posts.
+        empty: how many of them have an empty text.
+        skipped: records without a post: reposts without a text, likes, deletions, posts whose text
+            is gone.
+        reasons: rejected rows by reason.
+        unreadable: files of a folder that could not be read.
+    """
+
+    read: int = 0
+    empty: int = 0
+    skipped: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    unreadable: int = 0
+
+    @property
+    def rejected(self) -> int:
+        """Rows that could not be used."""
+        return sum(self.reasons.values())
+
+    def __str__(self) -> str:
+        """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
+        words = f"{counted(self.read, 'post')} read"
+        if self.empty:
+            words += f" ({self.empty:,} with an empty text)"
+        if self.skipped:
+            skipped = counted(self.skipped, "record")
+            words += f", {skipped} without a post skipped (reposts, likes and the like)"
+        if self.reasons:
+            most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
+            words += f", {counted(self.rejected, 'row')} rejected ({listed})"
+        if self.unreadable:
+            words += f", {counted(self.unreadable, 'unreadable file')} left out"
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One row that could not be used."""
+
+    source: str
+    line: int
+    bad: BadRow
+    row: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.bad.message}"
+
+    def json_line(self) -> bytes:
+        """The fields ``source``, ``line``, ``reason``, ``detail`` and ``row`` as a line of JSON."""
+        record = {
+            "source": self.source,
+            "line": self.line,
+            "reason": self.bad.reason,
+            "detail": self.bad.message,
+            "row": self.row,
+        }
+        text = json.dumps(record, ensure_ascii=False) + "\n"
+        return text.encode("utf-8", "backslashreplace")
+
+
+def shown(row: Any) -> str:
+    """The beginning of a row, whatever it is."""
+    if isinstance(row, bytes):
+        return row[:_KEPT].decode("utf-8", "backslashreplace").rstrip("\r\n")
+    if not isinstance(row, str):
+        try:
+            row = json.dumps(row, ensure_ascii=False, default=str)
+        except RecursionError:
+            row = ""
+    return row[:_KEPT].encode("utf-8", "backslashreplace").decode()
 
 
 def json_rows(stream: Any, share: Share | None) -> Rows:
@@ -60,73 +142,54 @@ def post_blocks(
     lines: list[int] = []
     rejections: list[Rejection] = []
     for line, record, row in rows:
-        try:
-            if isinstance(record, BadRow):
-                raise record
+        made: Any = record
+        if not isinstance(record, BadRow):
             if numbered:
                 record[LINE] = f"{name}:{line}"
             try:
-                made: Any = convert(record)
+                made = convert(record)
             except (BadRow, RecursionError, *SHAPE):
-                made = _convert(convert, record, row, found)
-        except BadRow as bad:
-            rejections.append(Rejection(source.name, line, bad, shown(row)))
+                made = _second_try(convert, record, row, found)
+        if type(made) is Post:  # by far the most frequent
+            posts.append(made)
+            lines.append(line)
         else:
-            if type(made) is Post:
-                posts.append(made)
-                lines.append(line)
-            elif made is None:
-                counts.skipped += 1
-            else:
-                for item in made:
-                    if item is None:
-                        counts.skipped += 1
-                    elif isinstance(item, BadRow):
-                        rejections.append(Rejection(source.name, line, item, shown(row)))
-                    else:
-                        posts.append(item)
-                        lines.append(line)
+            for item in made if isinstance(made, list) else [made]:
+                if item is None:
+                    counts.skipped += 1
+                elif isinstance(item, BadRow):
+                    rejections.append(Rejection(source.name, line, item, shown(row)))
+                else:
+                    posts.append(item)
+                    lines.append(line)
         if len(posts) + len(rejections) >= _BLOCK:
             yield posts, lines, rejections
             posts, lines, rejections = [], [], []
     yield posts, lines, rejections
 
 
-def _convert(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
-    """Try once more to convert a record, now with an exact decoder, or say what is wrong."""
-    try:
-        return _shaped(convert, record, found)
-    except BadRow:
-        if not isinstance(row, bytes):
-            raise
-    # orjson makes a rounded number of an integer beyond 64 bits: the other decoder keeps digits.
-    return _shaped(convert, decode_object(row), found)
+def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
+    """The converted record, or a `BadRow` that says why not.
 
-
-def _shaped(convert: Convert, record: Record, found: Detected) -> Any:
-    """The converted record; any error of a converter makes it a bad row."""
+    orjson rounds integers beyond 64 bits, so a row of JSON is decoded anew, with all digits.
+    """
     try:
+        if isinstance(row, bytes):
+            record = {**record, **decode_object(row)}
         return convert(record)
-    except RecursionError as error:
-        raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
+    except BadRow as bad:
+        return bad
+    except RecursionError:
+        return BadRow("nested too deeply", "nested too deeply; expected a flat object")
     except SHAPE as error:
-        raise BadRow(
-            "unexpected shape", f"not in the shape of {found.format} ({type(error).__name__})"
-        ) from error
+        message = f"not in the shape of {found.format} ({type(error).__name__})"
+        return BadRow("unexpected shape", message)
 
 
 def without_duplicates(
     posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
 ) -> tuple[Sequence[int], list[Rejection]]:
-    """The indexes of posts whose id is new, and the rejections of the others.
-
-    Args:
-        posts: the posts.
-        lines: their line numbers.
-        seen: the ids of the posts before.
-        source: their file.
-        taken: ids that a post of another part has already.
-    """
+    """The indexes of posts whose id is neither seen nor taken, and the rejections of the others."""
     again = seen.add([post.id for post in posts])
     if taken:
         again = sorted({*again, *(n for n, post in enumerate(posts) if post.id in taken)})

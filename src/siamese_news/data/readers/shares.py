@@ -14,12 +14,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One of `count` parts of the input.
-
-    Attributes:
-        index: which part, from 0.
-        count: how many parts there are.
-    """
+    """Part `index` (from 0) of `count` parts of the input."""
 
     index: int
     count: int
@@ -34,8 +29,8 @@ class Share:
 def owners(sizes: Sequence[int], count: int) -> list[int | None]:
     """The part that reads each file, by their sizes; None if each part reads some of its rows.
 
-    Files too large for one part are shared by rows; the others go whole to the part that has least
-    so far, the largest first. So no part reads many files of which it needs little.
+    Files too large for one part are shared by rows. The others, largest first, go whole to the part
+    with the least so far, so that no part reads many files of which it needs little.
     """
     found: list[int | None] = [None] * len(sizes)
     fair = sum(sizes) / count

@@ -14,27 +14,15 @@ from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import header_of
 from siamese_news.errors import InputError
+from siamese_news.utils.extras import optional
 
 _UNPACKED = 2**31  # bytes of all parts
 _STRINGS = 2**28  # of the table of strings, which is held in memory
 _ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
 _LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_BROKEN = (
-    zipfile.BadZipFile,
-    KeyError,
-    ValueError,
-    OSError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    expat.ExpatError,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,
-    IndexError,
-    SyntaxError,
-)
+_BROKEN = (zipfile.BadZipFile, zlib.error, expat.ExpatError, OSError, EOFError, SyntaxError)
+_BROKEN += (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def is_sheet(source: Input) -> bool:
@@ -47,7 +35,7 @@ def is_sheet(source: Input) -> bool:
 
 
 def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
-    """The names of the columns, what the file is, for people, and the first rows.
+    """The names of the columns, the kind of file for people, and the first rows.
 
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
@@ -94,13 +82,8 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
 
 
 def _open(source: Input, *, check: bool = False) -> Any:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise InputError(
-            f"{source.name}: an Excel file needs openpyxl, which is not installed; run "
-            "pip install 'siamese-news[office]', or save the sheet as CSV UTF-8"
-        ) from error
+    what, otherwise = f"{source.name}: an Excel file", "save the sheet as CSV UTF-8"
+    openpyxl = optional("openpyxl", "office", what, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
             if check:

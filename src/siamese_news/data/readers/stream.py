@@ -1,22 +1,29 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from siamese_news.data.readers.detect import Choice, Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, as_written, find_inputs
-from siamese_news.data.readers.rejected import Counts, RejectedFile, Rejection
-from siamese_news.data.readers.rows import Rows, json_rows, post_blocks, without_duplicates
+from siamese_news.data.readers.rows import (
+    Counts,
+    Rejection,
+    Rows,
+    json_rows,
+    post_blocks,
+    without_duplicates,
+)
 from siamese_news.data.readers.shares import Share, owners
 from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.utils.files import unpack
+from siamese_news.utils.files import atomic_write, unpack
 from siamese_news.utils.terminal import clean, counted
 
 SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
@@ -24,31 +31,66 @@ SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
 
 
 class PostStream:
-    """Posts of several files, one after the other, as often as they are asked for.
+    """The posts of several files of any known format, which is detected.
 
-    Every ``iter()`` reads and counts from the start; one at a time. A pipe gives one pass, or more
-    after `spool`. Memory is bounded: lines are capped, and only hashes of the ids are kept
-    (`SeenIds`).
+    Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
+    JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
+
+    Every ``iter()`` reads and counts from the start; one at a time. A pipe can be read once, or
+    more often after `spool`. Memory is bounded: lines are capped, and only hashes of the ids are
+    kept (`SeenIds`).
+
+    Args:
+        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
+            order of their names.
+        text_field: where the text is, if detection is not enough; a dot leads into an object. Of
+            several fields the texts are joined, a line each; ``@fields`` in a post's metadata has
+            their names and lengths.
+        id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
+        date_field: where the date is, likewise.
+        encoding: of the text files; detected by default.
+        group_field: what to keep of each post as ``group``; see `Choice`.
+        long_window: allow zstd windows up to 2 GiB.
+        strict: the first bad row, or file of a folder, is an error instead of being counted.
+        rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
+            at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
+            run is emptied.
+        first_rows: read only so many rows of each file.
+        share: read only this part of the rows, which may then be without a post.
+        taken: ids that a post of another part has already.
 
     Attributes:
         detected: what each input looks like, in reading order.
         counts: of the current or last pass.
-        total_bytes: of all files on disk; None where a pipe is among them.
         own: files that were skipped because a command of ours wrote them.
         unknown: files of a folder that were skipped because of their ending.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
         places: with a share, the positions of the posts of the current pass in the input, as
             ascending numbers; the caller empties the list.
+
+    Raises:
+        InputError: for missing files, files without posts, and if no field fits. While
+            reading: for the first bad row if `strict`, and if no row at all could be used.
+
+    Example:
+        >>> import siamese_news
+        >>> from pathlib import Path
+        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
+        >>> posts = siamese_news.open_posts(stories / "corpus.jsonl")
+        >>> posts.detected[0].format, len(list(posts)) > 100
+        ('BEIR corpus', True)
     """
 
     def __init__(
         self,
-        inputs: Sequence[Input],
+        sources: str | Path | Sequence[str | Path],
         *,
-        choice: Choice,
-        own: Sequence[Path] = (),
-        unknown: Sequence[Path] = (),
+        text_field: str | Sequence[str] | None = None,
+        id_field: str | None = None,
+        date_field: str | None = None,
+        encoding: str | None = None,
+        group_field: str | None = None,
         long_window: bool = False,
         strict: bool = False,
         rejected: Path | None = None,
@@ -56,14 +98,18 @@ class PostStream:
         share: Share | None = None,
         taken: Collection[str] = (),
     ) -> None:
-        self._share_of, self._taken = share, frozenset(taken)
-        self._first_rows = first_rows
+        if not sources:
+            raise InputError("no posts came, expected at least one file, folder, glob or -")
+        sources = [sources] if isinstance(sources, str | Path) else sources
+        choice = Choice(text_field, id_field, date_field, encoding, group_field)
+        self._long_window, self._strict, self._rejected = long_window, strict, rejected
+        self._first_rows, self._share_of, self._taken = first_rows, share, frozenset(taken)
+        self.own: list[Path] = []
+        self.unknown: list[Path] = []
         self._inputs: list[Input] = []
-        self._long_window = long_window
-        self._strict = strict
-        self._rejected = rejected
         self.detected: list[Detected] = []
         self.unreadable: list[str] = []
+        inputs = find_inputs(sources, SUFFIXES, own=self.own, unknown=self.unknown)
         for source in inputs:
             try:
                 found = detect(source, choice, long_window=long_window)
@@ -75,7 +121,6 @@ class PostStream:
             else:
                 self.detected.append(found)
                 self._inputs.append(source)
-        self.own, self.unknown = list(own), list(unknown)
         if all(found.kind == "empty" for found in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
@@ -110,10 +155,11 @@ class PostStream:
     def __iter__(self) -> Iterator[Post]:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
-        kept = RejectedFile(self._rejected)
-        seen = SeenIds()
         first: Rejection | None = None
-        try:
+        with closing(SeenIds()) as seen, ExitStack() as stack:
+            kept: IO[bytes] | None = None
+            if self._rejected is not None and self._rejected.exists():
+                kept = stack.enter_context(atomic_write(self._rejected, "wb"))
             for number, source, found, share in self._mine():
                 rows = islice(self._rows(source, found, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(rows, source, found, counts):
@@ -122,10 +168,12 @@ class PostStream:
                     for rejection in sorted([*rejections, *again], key=lambda r: r.line):
                         first = first or rejection
                         if self._strict:
-                            raise InputError(_words(rejection))
+                            raise InputError(str(rejection))
                         reason = rejection.bad.reason
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
-                        kept.write(rejection)
+                        if self._rejected is not None:
+                            kept = kept or stack.enter_context(atomic_write(self._rejected, "wb"))
+                            kept.write(rejection.json_line())
                     if self._share_of is not None:
                         self.places += [(number << 40) + lines[index] for index in kept_rows]
                     counts.read += len(good)
@@ -133,15 +181,8 @@ class PostStream:
                     yield from good
             if not counts.read and self._share_of is None:
                 if first is not None:
-                    raise InputError(f"{_words(first)} (no row could be used: {counts})")
+                    raise InputError(f"{first} (no row could be used: {counts})")
                 raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
-        except BaseException as error:
-            kept.close(error)
-            raise
-        else:
-            kept.close()
-        finally:
-            seen.close()
 
     def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
         """Number, input, what it is, and which part of its rows to read; None is all of them."""
@@ -194,73 +235,5 @@ class PostStream:
         return progress
 
 
-def open_posts(
-    sources: str | Path | Sequence[str | Path],
-    *,
-    text_field: str | Sequence[str] | None = None,
-    id_field: str | None = None,
-    date_field: str | None = None,
-    encoding: str | None = None,
-    group_field: str | None = None,
-    long_window: bool = False,
-    strict: bool = False,
-    rejected: Path | None = None,
-    first_rows: int | None = None,
-    share: Share | None = None,
-    taken: Collection[str] = (),
-) -> PostStream:
-    """Open dumps of posts of any known format, which is detected.
-
-    Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
-    JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
-
-    Args:
-        sources: files, folders, globs, ``-``, or one of them; a folder's files are read in the
-            order of their names.
-        text_field: where the text is, if detection is not enough; a dot leads into an object. Of
-            several fields the texts are joined, a line each; ``@fields`` in a post's metadata has
-            their names and lengths.
-        id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
-        date_field: where the date is, likewise.
-        encoding: of the text files; detected by default.
-        group_field: what to keep of each post as ``group``; see `Choice`.
-        long_window: allow zstd windows up to 2 GiB.
-        strict: the first bad row, or file of a folder, is an error instead of being counted.
-        rejected: file for the bad rows.
-        first_rows: read only so many rows of each file.
-        share: read only this part of the rows, which may then be without a post.
-        taken: ids that a post of another part has already.
-
-    Raises:
-        InputError: for missing files, files without posts, and where no field fits. While
-            reading: for the first bad row if `strict`, and where nothing at all could be used.
-
-    Example:
-        >>> import siamese_news
-        >>> from pathlib import Path
-        >>> stories = Path(siamese_news.__file__).parent / "data" / "stories"
-        >>> posts = siamese_news.open_posts(stories / "corpus.jsonl")
-        >>> posts.detected[0].format, len(list(posts)) > 100
-        ('BEIR corpus', True)
-    """
-    sources = [sources] if isinstance(sources, str | Path) else sources
-    if not sources:
-        raise InputError("no posts came, expected at least one file, folder, glob or -")
-    own: list[Path] = []
-    unknown: list[Path] = []
-    return PostStream(
-        find_inputs(sources, SUFFIXES, own=own, unknown=unknown),
-        choice=Choice(text_field, id_field, date_field, encoding, group_field),
-        own=own,
-        unknown=unknown,
-        long_window=long_window,
-        strict=strict,
-        rejected=rejected,
-        first_rows=first_rows,
-        share=share,
-        taken=taken,
-    )
-
-
-def _words(rejection: Rejection) -> str:
-    return f"{rejection.source}:{rejection.line}: {rejection.bad.message}"
+open_posts = PostStream
+"""Open dumps of posts; the public name of `PostStream`."""

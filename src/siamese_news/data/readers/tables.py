@@ -42,13 +42,7 @@ class Table:
 
 
 def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = ()) -> Table:
-    """The layout of a table, by the first lines that are not blank.
-
-    Args:
-        lines: the lines.
-        suffix: the ending of the file's name, in lower case.
-        header: the columns of a table that is known to have no header.
-    """
+    """The layout of a table by its first lines, unless its `header` is known."""
     if header:
         return Table(tuple(header), "\t", False, -1)
     row = _header_row(lines, suffix)
@@ -109,12 +103,12 @@ def table_rows(
 ) -> Iterator[tuple[int, Record | BadRow, list[str] | str]]:
     """Yield (line, record, the row as it came) after the header; blank lines are skipped.
 
-    Where a quotation mark is opened and not closed, the rows that it would swallow are read one by
-    one again, and only the line that contains it is lost.
+    Of a quotation mark that is opened and not closed only its own line is lost: the rows that it
+    would swallow are read again one by one.
     """
     width = len(table.names)
     left = table.header_row + 1
-    for start, row in _Rows(stream, table):
+    for start, row in _rows(stream, table):
         if isinstance(row, BadRow):
             yield start, row, ""
             continue
@@ -124,11 +118,8 @@ def table_rows(
             left -= 1
             continue
         if len(row) != width and (len(row) < width or any(row[width:])):
-            yield (
-                start,
-                BadRow("wrong number of columns", f"{len(row)} columns, expected {width}"),
-                row,
-            )
+            message = f"{len(row)} columns, expected {width}"
+            yield start, BadRow("wrong number of columns", message), row
             continue
         record = dict(zip(table.names, row, strict=False))
         joined = "".join(row)
@@ -142,101 +133,84 @@ def table_rows(
         yield start, record, row
 
 
-class _Rows:
+def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | BadRow]]:
     """(line from 1, row) of a table; `BadRow` for a line that is not a row."""
+    # The csv module has one limit for the process: it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), FIELD_CAP))
+    lines = raw_lines(stream)
+    taken: list[tuple[int, str]] = []  # the lines of the current row
+    bad: list[tuple[int, BadRow]] = []  # lines too long inside it, held until it is complete
+    again: deque[tuple[int, str]] = deque()  # lines that a stray quotation mark swallowed
 
-    def __init__(self, stream: IO[bytes], table: Table) -> None:
-        # The csv module has one limit for the process: it is only ever raised.
-        csv.field_size_limit(max(csv.field_size_limit(), FIELD_CAP))
-        self._table = table
-        self._lines = raw_lines(stream)
-        self._again: deque[tuple[int, str]] = deque()
-        self._taken: list[tuple[int, str]] = []
-        self._bad: list[tuple[int, BadRow]] = []
-        self._digits: list[bool] | None = None
-
-    def __iter__(self) -> Iterator[tuple[int, list[str] | BadRow]]:
-        reader = self._reader()
+    def feed() -> Iterator[str]:
         while True:
-            self._taken.clear()
-            broken = False
-            row: list[str] | None = None
-            try:
-                row = next(reader, None)
-            except csv.Error:
-                broken = True
-            # Held until the row is complete: it may contain a line that is too long.
-            bad, self._bad = self._bad, []
-            taken = list(self._taken)
-            if broken or (row is not None and len(taken) > 1 and self._swallowed(row, taken)):
-                if len(taken) == 1 or not taken:
-                    yield self._lenient(taken)
-                else:
-                    start = taken[0][0]
-                    yield (
-                        start,
-                        BadRow(
-                            "stray quotation mark",
-                            "a quotation mark is opened here and not closed; the next lines are "
-                            "read as rows of their own: double the mark, or remove it",
-                        ),
-                    )
-                    self._again.extendleft(reversed(taken[1:]))
-                reader = self._reader()
-                row = []
-            if row:
-                yield taken[0][0], row
-            yield from bad
-            if row is None:
-                return
-
-    def _reader(self) -> Any:
-        quoting: Any = csv.QUOTE_MINIMAL if self._table.quoted else csv.QUOTE_NONE
-        return csv.reader(
-            self._feed(), delimiter=self._table.delimiter, quoting=quoting, strict=True
-        )
-
-    def _feed(self) -> Iterator[str]:
-        while True:
-            if self._again:
-                item = self._again.popleft()
+            if again:
+                taken.append(again.popleft())
             else:
-                found = next(self._lines, None)
-                if found is None:
+                number, line = next(lines, (0, None))
+                if line is None:
                     return
-                number, line = found
                 if isinstance(line, BadRow):
-                    self._bad.append((number, line))
+                    bad.append((number, line))
                     continue
-                item = (number, line.decode("utf-8", "surrogateescape"))
-            self._taken.append(item)
-            yield item[1]
+                taken.append((number, line.decode("utf-8", "surrogateescape")))
+            yield taken[-1][1]
 
-    def _lenient(self, taken: list[tuple[int, str]]) -> tuple[int, list[str] | BadRow]:
-        """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
-        number, line = taken[0] if taken else (0, "")
+    def reader() -> Iterator[list[str]]:
+        quoting: Any = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
+        return csv.reader(feed(), delimiter=table.delimiter, quoting=quoting, strict=True)
+
+    rows = reader()
+    row: list[str] | None = []
+    while row is not None:
+        taken.clear()
         try:
-            return number, next(csv.reader([line], delimiter=self._table.delimiter), [])
-        except csv.Error as error:
-            return number, BadRow("broken row", f"not CSV: {error}")
+            row = next(rows, None)
+            whole = row is None or len(taken) < 2 or not _swallowed(row, taken, table)
+        except csv.Error:
+            row, whole = [], False
+        if whole and row:
+            yield taken[0][0], row
+        elif not whole and len(taken) < 2:
+            yield _lenient(taken, table)
+        elif not whole:
+            yield (
+                taken[0][0],
+                BadRow(
+                    "stray quotation mark",
+                    "a quotation mark is opened here and not closed; the next lines are read as "
+                    "rows of their own: double the mark, or remove it",
+                ),
+            )
+            again.extendleft(reversed(taken[1:]))
+        if not whole:
+            rows = reader()
+        yield from bad
+        bad.clear()
 
-    def _swallowed(self, row: list[str], taken: list[tuple[int, str]]) -> bool:
-        """Whether a row of several lines holds other rows.
 
-        It does where it has another width, or where a line of it is a row by itself, with digits in
-        the same columns.
-        """
-        width = len(self._table.names)
-        if len(row) < width or any(row[width:]):
-            return True
-        if width < 3:
-            return False
-        digits = [cell.isdigit() for cell in _cells(taken[0][1], self._table.delimiter)[:width]]
-        if not any(digits):
-            return False
-        return any(
-            len(cells) == width
-            and all(cell.isdigit() for cell, digit in zip(cells, digits, strict=False) if digit)
-            for _, line in taken[1:]
-            for cells in [_cells(line, self._table.delimiter)]
-        )
+def _lenient(taken: list[tuple[int, str]], table: Table) -> tuple[int, list[str] | BadRow]:
+    """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
+    number, line = taken[0] if taken else (0, "")
+    try:
+        return number, next(csv.reader([line], delimiter=table.delimiter), [])
+    except csv.Error as error:
+        return number, BadRow("broken row", f"not CSV: {error}")
+
+
+def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:
+    """Whether a row of several lines contains other rows.
+
+    It does if it has another width, or if one of its lines is a row by itself, with digits in the
+    same columns.
+    """
+    width = len(table.names)
+    if len(row) < width or any(row[width:]):
+        return True
+    if width < 3:
+        return False
+    first, *others = (_cells(line, table.delimiter) for _, line in taken)
+    digits = [place for place, cell in enumerate(first[:width]) if cell.isdigit()]
+    return bool(digits) and any(
+        len(cells) == width and all(cells[place].isdigit() for place in digits) for cells in others
+    )

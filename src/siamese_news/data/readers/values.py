@@ -1,5 +1,6 @@
 """Converts values of records to those of posts, such as dates to UTC."""
 
+import html
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -8,7 +9,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import kind
 from siamese_news.data.lines import BadRow
-from siamese_news.data.records import check_id, clean_text
+from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ ,T]+(\d\d:\d\d(?::\d\d)?))?")
@@ -156,7 +157,7 @@ def id_value(value: Any, name: str) -> str:
 
 
 def inside(value: Any, *names: str) -> Any:
-    """What lies in an object inside objects; None where anything on the way is something else."""
+    """The value at a path through objects; None if anything on the path is not an object."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -174,3 +175,28 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         metadata[name] = clean_text(value)
     elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)
+
+
+def post_with(post_id: str, text: str, **metadata: Any) -> Post:
+    """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values."""
+    usable: dict[str, Any] = {}
+    for name, value in metadata.items():
+        put(usable, name, value)
+    return Post(post_id, text, usable)
+
+
+_BREAK = re.compile(r"<br[^<>]*>|</p>", re.IGNORECASE)
+# `<` is excluded inside: many of them take no quadratic time, and servers escape a real one.
+_TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
+
+
+def without_html(text: str) -> str:
+    """The text of simple HTML: breaks and paragraphs end lines, other tags vanish."""
+    if "<" in text:
+        text = _TAG.sub("", _BREAK.sub("\n", text)).strip()
+    return unescaped(text)
+
+
+def unescaped(text: str) -> str:
+    """The text with HTML references resolved."""
+    return html.unescape(text) if "&" in text else text

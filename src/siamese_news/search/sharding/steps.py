@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.data.readers.rejected import Counts
+from siamese_news.data.readers.rows import Counts
 from siamese_news.data.readers.shares import Share
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError

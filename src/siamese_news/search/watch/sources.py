@@ -22,8 +22,7 @@ from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.detect import Choice, Detected, detect
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own, plain_suffix
-from siamese_news.data.readers.rejected import Counts, Rejection
-from siamese_news.data.readers.rows import json_rows, post_blocks
+from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_blocks
 from siamese_news.data.readers.stream import SUFFIXES, PostStream
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -96,7 +95,7 @@ class LineReader:
 
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
         self._source = _input(name, head)
-        self.found: Detected = detect(self._source, choice_of(fields), long_window=False)
+        self.found: Detected = detect(self._source, Choice(**_choices(fields)), long_window=False)
 
     @property
     def by_line(self) -> bool:
@@ -122,10 +121,9 @@ class LineReader:
         return Batch(posts, cursor, rejections, counts, more)
 
 
-def choice_of(fields: Mapping[str, Any]) -> Choice:
+def _choices(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The user's choices about fields and encoding."""
-    names = ("text_field", "id_field", "date_field", "encoding")
-    return Choice(**{name: fields[name] for name in names})
+    return {n: fields[n] for n in ("text_field", "id_field", "date_field", "encoding")}
 
 
 def _input(name: str, data: bytes) -> Input:
@@ -333,8 +331,8 @@ class Folder:
                 return
         if at is not None and at["done"]:
             return
-        choice, long_window = choice_of(self._fields), self._fields["long_window"]
-        stream_of = PostStream([Input(str(path), path)], choice=choice, long_window=long_window)
+        long_window = self._fields["long_window"]
+        stream_of = PostStream(path, **_choices(self._fields), long_window=long_window)
         posts = islice(stream_of, taken, None)
         done = {
             "whole": True,

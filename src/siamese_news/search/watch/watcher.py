@@ -18,7 +18,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.rejected import line_of as rejected_line
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
@@ -303,7 +302,7 @@ class Watch:
             counts[f"rejected: {reason}"] += count
         for rejection in batch.rejections:
             counts[f"rejected: {rejection.bad.reason}"] += 1
-            self._rejected.append(rejected_line(rejection))
+            self._rejected.append(rejection.json_line())
         tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
         for post in batch.posts:
             date = metadata_text(post, "created_at")

@@ -1,0 +1,624 @@
+"""The platforms' own formats: records with depth, each with the function that makes its posts.
+
+A repost has the text of its original, whole and without ``RT @name:``, so both have one text;
+``retweet_of`` names the original.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.fields import Convert, Converted, Record
+from siamese_news.data.readers.formats import CONTEXT, Format, each
+from siamese_news.data.readers.values import (
+    id_value,
+    inside,
+    post_with,
+    text_value,
+    unescaped,
+    without_html,
+)
+from siamese_news.data.records import Post
+
+FORMATS: list[Format] = []
+
+
+def _known(*described: str, **options: Any) -> Callable[[Convert], Convert]:
+    """Add the decorated converter, with the other values of a `Format`, to `FORMATS`."""
+
+    def add(convert: Convert) -> Convert:
+        FORMATS.append(Format(*described, convert=convert, **options))
+        return convert
+
+    return add
+
+
+# Twitter: API v2 as twarc2 saves it (pages or flattened), and v1.1. It escapes ``&``, ``<``, ``>``.
+_OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
+_LINKS = {"retweeted": "retweet_of", "replied_to": "reply_to", "quoted": "quotes"}
+_V1_TEXTS = ("full_text", "text")
+# What v1.1 streams send between the tweets.
+_NOTICES = set(
+    "delete limit scrub_geo status_withheld user_withheld warning disconnect friends event".split()
+)
+
+
+def _is_v2(record: Record) -> bool:
+    """A page of API v2 (`data` and what belongs to it), or one tweet."""
+    if isinstance(record.get("data"), list | dict):
+        if not record.keys().isdisjoint(("includes", "meta", "__twarc", "matching_rules")):
+            return True
+    if "id" not in record or "text" not in record or "user" in record:
+        return False
+    others = ("conversation_id", "public_metrics", "referenced_tweets", "entities")
+    return "edit_history_tweet_ids" in record or (
+        "author_id" in record and not record.keys().isdisjoint(others)
+    )
+
+
+@_known(
+    "Twitter API v2 (twarc2)",
+    "a page (`data`, `includes`, `meta`) or a tweet a line",
+    "data.text",
+    "data.id",
+    matches=_is_v2,
+)
+def _from_v2(record: Record) -> Converted:
+    """The tweets of a page, or the one of a flattened line."""
+    if not isinstance(record.get("data"), list | dict):
+        if record.keys() <= {"meta", "__twarc", "includes", "errors", "title", "detail", "type"}:
+            return None  # a page without a tweet
+        return _v2_tweet(record, {}, {})
+    includes = record.get("includes") or {}
+    users = {user["id"]: user for user in includes.get("users") or ()}
+    tweets = {tweet["id"]: tweet for tweet in includes.get("tweets") or ()}
+    data = record["data"] if isinstance(record["data"], list) else [record["data"]]
+    return each(lambda tweet: _v2_tweet(tweet, users, tweets), data)
+
+
+def _v2_tweet(tweet: Record, users: Record, tweets: Record) -> Post:
+    post_id = id_value(tweet.get("id"), "id")
+    text = (tweet.get("note_tweet") or tweet).get("text")
+    links = {}
+    for reference in tweet.get("referenced_tweets") or ():
+        if reference["type"] == "retweeted":
+            original = tweets.get(reference["id"], reference)
+            text = (original.get("note_tweet") or original).get("text") or text
+        if reference["type"] in _LINKS:
+            links[_LINKS[reference["type"]]] = reference["id"]
+    user = users.get(tweet.get("author_id") or "") or tweet.get("author") or {}
+    return post_with(
+        post_id,
+        unescaped(text_value(text, "text")),
+        **links,
+        created_at=tweet.get("created_at"),
+        lang=tweet.get("lang"),
+        author=user.get("username") or tweet.get("author_id"),
+        url=_tweet_link(tweet),
+        thread=tweet.get("conversation_id"),
+        permalink=f"https://twitter.com/{user.get('username') or 'i'}/status/{post_id}",
+    )
+
+
+def _is_v1(record: Record) -> bool:
+    if "id_str" not in record or record.keys().isdisjoint(_V1_TEXTS):
+        return False
+    return isinstance(record.get("user"), dict) or "retweeted_status" in record
+
+
+@_known(
+    "Twitter API v1.1",
+    "`id_str` with `full_text` or `text` and `user`; search results (`statuses`); a retweet "
+    "has the text of its original",
+    "full_text",
+    "id_str",
+    matches=_is_v1,
+    inside=("statuses",),
+)
+def _from_v1(record: Record) -> Converted:
+    if "id_str" not in record and not _NOTICES.isdisjoint(record):
+        return None
+    post_id = id_value(record.get("id_str", record.get("id")), "id_str")
+    original = record.get("retweeted_status") or {}
+    shown, user = original or record, record.get("user") or {}
+    return post_with(
+        post_id,
+        unescaped(_v1_text(shown)),
+        retweet_of=original.get("id_str"),
+        created_at=record.get("created_at"),
+        lang=record.get("lang"),
+        author=user.get("screen_name") or user.get("id_str"),
+        url=_tweet_link(shown.get("extended_tweet") or record),
+        reply_to=record.get("in_reply_to_status_id_str"),
+        quotes=record.get("quoted_status_id_str"),
+        permalink=f"https://twitter.com/{user.get('screen_name') or 'i'}/status/{post_id}",
+    )
+
+
+@_known(
+    "Twitter archive",
+    "`tweets.js`: `window.YTD.tweets.part0 = […]`",
+    "tweet.full_text",
+    "tweet.id_str",
+    matches=lambda record: {"full_text", "id_str"} <= record["tweet"].keys(),
+)
+def _from_archive(record: Record) -> Converted:
+    return _from_v1(record["tweet"])
+
+
+def _v1_text(tweet: Record) -> str:
+    for source in (tweet.get("extended_tweet") or {}, tweet):
+        for name in _V1_TEXTS:
+            if name in source:
+                return text_value(source[name], name)
+    raise BadRow("no text", "field 'full_text', 'text' (any one of them) is missing")
+
+
+def _tweet_link(tweet: Record) -> str | None:
+    """The first link that leads out of Twitter, expanded."""
+    for entry in (tweet.get("entities") or {}).get("urls") or ():
+        link = entry.get("unwound_url") or entry.get("expanded_url") or entry.get("url")
+        if link and not link.startswith(_OWN_LINKS):
+            return str(link)
+    return None
+
+
+_BLUESKY_POSTS = "app.bsky.feed.post"
+
+
+@_known(
+    "Bluesky Jetstream",
+    "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
+    "commit.record.text",
+    "did + commit.rkey",
+    matches=lambda record: {"did", "kind", "time_us"} <= record.keys(),
+)
+def _from_jetstream(event: Record) -> Converted:
+    """The post of an event that creates one; its id is its ``at://`` address."""
+    if event["kind"] != "commit":
+        return None
+    commit = event["commit"]
+    if commit["collection"] != _BLUESKY_POSTS or commit["operation"] != "create":
+        return None
+    record, author, key = commit["record"], event["did"], commit["rkey"]
+    post_id = id_value(f"at://{author}/{_BLUESKY_POSTS}/{key}", "commit.rkey")
+    text = text_value(record.get("text"), "commit.record.text")
+    return post_with(post_id, text, **_bluesky(record, author, author, key))
+
+
+def _is_view(record: Record) -> bool:
+    """A post of Bluesky with its author and counts, alone or as an item of a feed."""
+    shown = record.get("post", record)
+    return isinstance(shown, dict) and {"uri", "author", "record"} <= shown.keys()
+
+
+@_known(
+    "Bluesky feed or search",
+    "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
+    "record.text",
+    "uri",
+    matches=_is_view,
+    inside=("feed", "posts"),
+)
+def _from_view(record: Record) -> Converted:
+    shown = record.get("post", record)
+    inner, author = shown["record"], shown["author"]
+    post_id = id_value(shown["uri"], "uri")
+    handle = author.get("handle") or author["did"]
+    metadata = _bluesky(inner, handle, author["did"], post_id.rpartition("/")[2])
+    reason = record.get("reason")
+    if isinstance(reason, dict) and str(reason.get("$type", "")).endswith("reasonRepost"):
+        by = reason.get("by") or {}
+        did = by.get("did") or "unknown"
+        metadata["retweet_of"], metadata["author"] = post_id, by.get("handle") or did
+        metadata["created_at"] = reason.get("indexedAt") or metadata["created_at"]
+        post_id = id_value(f"{post_id}#repost-{did}", "uri")
+    return post_with(post_id, text_value(inner.get("text"), "record.text"), **metadata)
+
+
+def _bluesky(record: Record, author: str, did: str, key: str) -> dict[str, Any]:
+    quoted = inside(record, "embed", "record")  # one level deeper where there are pictures, too
+    uri = inside(quoted, "uri") or inside(quoted, "record", "uri")
+    return {
+        "created_at": record.get("createdAt"),
+        "lang": next(iter(record.get("langs") or ()), None),
+        "author": author,
+        "url": _bluesky_link(record),
+        "reply_to": inside(record, "reply", "parent", "uri"),
+        "thread": inside(record, "reply", "root", "uri"),
+        "quotes": uri if f"/{_BLUESKY_POSTS}/" in str(uri) else None,  # not a list or a feed
+        "permalink": f"https://bsky.app/profile/{did}/post/{key}",
+    }
+
+
+def _bluesky_link(record: Record) -> str | None:
+    embed = record.get("embed") or {}
+    external = embed.get("external") or (embed.get("media") or {}).get("external") or {}
+    if external.get("uri"):
+        return str(external["uri"])
+    for facet in record.get("facets") or ():
+        for feature in facet.get("features") or ():
+            if feature.get("uri"):
+                return str(feature["uri"])
+    return None
+
+
+def _is_mastodon(record: Record) -> bool:
+    if "content" not in record or not isinstance(record.get("account"), dict):
+        return False
+    return not record.keys().isdisjoint(("uri", "visibility", "reblog"))
+
+
+@_known(
+    "Mastodon",
+    "`account`, `content`; HTML is taken out, a boost has the text of its original",
+    "content",
+    "id",
+    matches=_is_mastodon,
+    inside=("statuses",),
+)
+def _from_mastodon(status: Record) -> Converted:
+    shown = status.get("reblog") or status
+    # Mastodon has the quoted status one level deeper than other servers.
+    quoted = inside(shown, "quote", "quoted_status", "id") or inside(shown, "quote", "id")
+    return post_with(
+        id_value(status.get("id"), "id"),
+        _with_warning(shown.get("content"), shown.get("spoiler_text"), "spoiler_text"),
+        retweet_of=None if shown is status else shown.get("id"),
+        created_at=status.get("created_at"),
+        lang=shown.get("language"),
+        author=status["account"].get("acct"),
+        url=(shown.get("card") or {}).get("url"),
+        permalink=status.get("url") or status.get("uri"),
+        reply_to=status.get("in_reply_to_id"),
+        quotes=quoted,
+    )
+
+
+@_known(
+    "Mastodon outbox",
+    "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
+    "object.content",
+    "object.id",
+    matches=lambda record: {"type", "actor", "object"} <= record.keys(),
+    inside=("orderedItems",),
+)
+def _from_activity(record: Record) -> Converted:
+    """The note that an activity creates; None for a boost, which has only an address."""
+    note = record["object"]
+    if record["type"] != "Create" or not isinstance(note, dict):
+        return None
+    return post_with(
+        id_value(note.get("id"), "object.id"),
+        _with_warning(note.get("content"), note.get("summary"), "object.summary"),
+        created_at=note.get("published") or record.get("published"),
+        lang=next(iter(note.get("contentMap") or ()), None),
+        author=note.get("attributedTo") or record["actor"],
+        permalink=note.get("url") or note.get("id"),
+        reply_to=note.get("inReplyTo"),
+        quotes=note.get("quote") or note.get("quoteUrl") or note.get("quoteUri"),
+    )
+
+
+def _with_warning(content: Any, warning: Any, name: str) -> str:
+    text = without_html(text_value(content, "content"))
+    return f"{text_value(warning, name)}\n{text}" if warning else text
+
+
+_GONE = ("[deleted]", "[removed]")
+
+
+@_known(
+    "Reddit dump",
+    "`subreddit` with `body` or `selftext`; `--long-window` for the monthly `.zst` files",
+    "body, title + selftext",
+    "id",
+    matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),
+)
+def _from_reddit(record: Record) -> Converted:
+    """The post of a comment or submission; None for one whose text is deleted.
+
+    The id is the full name (``t1_`` a comment, ``t3_`` a submission): the short ones overlap.
+    """
+    comment = "selftext" not in record and "title" not in record
+    body = record.get("body", record.get("selftext"))
+    text = text_value(body, "body") if comment else text_value(body or "", "selftext")
+    if not comment:
+        kept = "" if text in _GONE else text
+        text = f"{text_value(record.get('title'), 'title')}\n{kept}".strip()
+    if text in _GONE:
+        return None
+    short = id_value(record.get("id"), "id")
+    full = short if short.startswith("t") and "_" in short else f"t{1 if comment else 3}_{short}"
+    link = record.get("permalink")
+    linked = isinstance(link, str) and link.startswith("/")
+    return post_with(
+        full,
+        unescaped(text),
+        created_at=record.get("created_utc"),
+        author=record.get("author"),
+        url=None if comment or record.get("is_self") else record.get("url"),
+        permalink=f"https://www.reddit.com{link}" if linked else None,
+        retweet_of=record.get("crosspost_parent"),
+        reply_to=record.get("parent_id"),
+        thread=record.get("link_id"),
+        channel=record.get("subreddit"),
+    )
+
+
+@_known(
+    "Reddit listing",
+    "`kind`: `Listing`, with `data.children`",
+    "data.body, data.title + data.selftext",
+    "data.id",
+    matches=lambda record: record["kind"] in ("t1", "t3") and isinstance(record["data"], dict),
+    inside=("data.children", "[].data.children"),
+)
+def _from_listing(record: Record) -> Converted:
+    return _from_reddit(record["data"])
+
+
+@_known(
+    "Telegram Desktop",
+    "`messages` of a `result.json`, of one chat or of all (`chats.list`)",
+    "text",
+    "id of the chat / id",
+    matches=lambda record: (
+        record["type"] in ("message", "service") and "id" in record and "date" in record
+    ),
+    inside=("messages", "chats.list.[].messages", "left_chats.list.[].messages"),
+    context=True,
+)
+def _from_telegram(message: Record) -> Converted:
+    """The post of a message; None for notices (a new photo, somebody joined).
+
+    Messages are numbered within their chat, so the id is the chat's and the message's.
+    """
+    if message["type"] != "message":
+        return None
+    chat = message.get(CONTEXT) or {}
+    number, chat_id = id_value(message["id"], "id"), chat.get("id")
+    post_id = number if chat_id is None else f"{chat_id}/{number}"
+    answered = message.get("reply_to_message_id")
+    if answered is not None:
+        peer = str(message.get("reply_to_peer_id") or "").removeprefix("channel") or chat_id
+        answered = answered if peer is None else f"{peer}/{answered}"
+    public = chat_id is not None and str(chat.get("type", "")).endswith(("channel", "supergroup"))
+    # The text may lie in pieces.
+    pieces = message.get("text")
+    pieces = pieces if isinstance(pieces, list) else [pieces]
+    texts = [p if isinstance(p, str) else text_value(inside(p, "text"), "text") for p in pieces]
+    links = [
+        piece.get("href") or (piece["text"] if piece.get("type") == "link" else None)
+        for piece in pieces
+        if isinstance(piece, dict)
+    ]
+    return post_with(
+        id_value(post_id, "id"),
+        text_value("".join(texts), "text"),
+        # `date` is the time of the computer that exported, without a zone.
+        created_at=message.get("date_unixtime") or message.get("date"),
+        author=message.get("from_id") or message.get("actor_id"),
+        channel=chat.get("name"),
+        reply_to=answered,
+        url=next(filter(None, links), None),
+        permalink=f"https://t.me/c/{chat_id}/{number}" if public else None,
+    )
+
+
+_WATCH = "https://www.youtube.com/watch?v="
+_YOUTUBE = [f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")]
+
+
+@_known(
+    "YouTube Data API",
+    "`kind`: `youtube#commentThread`, `youtube#comment`, `youtube#video`; replies are read too",
+    "snippet.textOriginal; title + description of videos",
+    "id",
+    matches=lambda record: record["kind"] in _YOUTUBE,
+    inside=("items",),
+)
+def _from_youtube(record: Record) -> Converted:
+    """The comments of a thread, first the one that opens it; a comment; a video."""
+    if record["kind"] == "youtube#comment":
+        return _comment(record)
+    if record["kind"] != "youtube#commentThread":
+        return _video(record)
+    comments = [record["snippet"]["topLevelComment"]]
+    comments += (record.get("replies") or {}).get("comments") or ()
+    video = record["snippet"].get("videoId")
+    return each(lambda comment: _comment(comment, video), comments)
+
+
+def _comment(comment: Record, video: Any = None) -> Post:
+    snippet = comment["snippet"]
+    post_id = id_value(comment.get("id"), "id")
+    text = snippet.get("textOriginal")
+    if text is None:
+        text = without_html(text_value(snippet.get("textDisplay"), "snippet.textDisplay"))
+    video = snippet.get("videoId") or video
+    return post_with(
+        post_id,
+        text_value(text, "snippet.textOriginal"),
+        created_at=snippet.get("publishedAt"),
+        author=snippet.get("authorDisplayName"),
+        reply_to=snippet.get("parentId") or video,
+        thread=video,
+        permalink=f"{_WATCH}{video}&lc={post_id}" if video else None,
+    )
+
+
+def _video(record: Record) -> Post | None:
+    found, snippet = record.get("id"), record["snippet"]
+    if isinstance(found, dict):
+        found = found.get("videoId")
+        if found is None:
+            return None  # a channel or a playlist
+    post_id = id_value(found, "id")
+    title = text_value(snippet.get("title") or "", "snippet.title")
+    about = text_value(snippet.get("description") or "", "snippet.description")
+    return post_with(
+        post_id,
+        f"{title}\n{about}".strip(),
+        created_at=snippet.get("publishedAt"),
+        lang=snippet.get("defaultLanguage"),
+        author=snippet.get("channelTitle"),
+        channel=snippet.get("channelTitle"),
+        permalink=f"{_WATCH}{post_id}",
+    )
+
+
+def _is_tiktok(record: Record) -> bool:
+    if "create_time" not in record or "id" not in record:
+        return False
+    return "video_description" in record or ("text" in record and "video_id" in record)
+
+
+@_known(
+    "TikTok Research API",
+    "`data.videos` or `data.comments`",
+    "video_description + voice_to_text, text",
+    "id",
+    matches=_is_tiktok,
+    inside=("data.videos", "data.comments"),
+)
+def _from_tiktok(record: Record) -> Converted:
+    """The post of a video (its description, then the words spoken in it) or of a comment."""
+    post_id, name = id_value(record["id"], "id"), record.get("username")
+    if "video_description" in record:
+        text = f"{record['video_description'] or ''}\n{record.get('voice_to_text') or ''}".strip()
+        video, parent = f"{name or ''}/video/{post_id}", None
+    else:
+        text, video = record["text"], f"/video/{record['video_id']}"
+        parent = record.get("parent_comment_id") or record["video_id"]
+    return post_with(
+        post_id,
+        text_value(text, "text"),
+        created_at=record["create_time"],
+        author=name,
+        reply_to=parent,
+        thread=None if parent is None else record["video_id"],
+        permalink=f"https://www.tiktok.com/@{video}",
+    )
+
+
+_DOWNLOADED = {"timestamp", "data", "attachments", "title", "tags"}
+_PARTS = {"post", "comment", "update_timestamp", "backdated_timestamp"}
+
+
+def _is_downloaded(record: Record) -> bool:
+    """A post or a comment of Facebook's "Download your information"."""
+    data, attachments = record.get("data", []), record.get("attachments", [])
+    return (
+        "timestamp" in record
+        and record.keys() <= _DOWNLOADED
+        and isinstance(data, list)
+        and isinstance(attachments, list)
+        and bool(data or attachments)
+        and all(isinstance(part, dict) and part.keys() <= _PARTS for part in data)
+    )
+
+
+@_known(
+    "Facebook download",
+    "`timestamp` with `data` or `attachments`, as in `your_posts_1.json`; also `comments_v2`, "
+    "`group_posts_v2`",
+    "data.post",
+    "timestamp and a hash of the record",
+    matches=_is_downloaded,
+    inside=("comments_v2", "group_posts_v2"),
+)
+def _from_downloaded(record: Record) -> Converted:
+    """The post, or the text below its pictures; its ``title`` only names the action.
+
+    A record has no id, so the time and a hash of the record serve as one.
+    """
+    found: dict[str, list[str]] = {}
+    for name, value in _strings([record.get("data"), record.get("attachments")]):
+        # The download writes each byte of UTF-8 as a character.
+        try:
+            value = value.encode("latin-1").decode()
+        except UnicodeError:
+            pass
+        found.setdefault("post" if name == "comment" else name, []).append(value)
+    text = "\n".join(dict.fromkeys(found.get("post") or found.get("description") or ()))
+    whole = json.dumps(record, sort_keys=True, default=str).encode()
+    post_id = f"{record['timestamp']}-{hashlib.sha256(whole).hexdigest()[:12]}"
+    return post_with(
+        id_value(post_id, "timestamp"),
+        text_value(text, "data.post"),
+        created_at=record["timestamp"],
+        author=next(filter(None, reversed(found.get("author", []))), None),
+        url=next(filter(None, found.get("url", [])), None),
+    )
+
+
+def _strings(value: Any) -> Iterator[tuple[str, str]]:
+    """The names and values of all strings inside lists and objects."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, str):
+                yield name, inner
+            else:
+                yield from _strings(inner)
+
+
+def _is_threads(record: Record) -> bool:
+    if record.get("media_product_type") == "THREADS":
+        return True
+    return {"id", "permalink", "shortcode", "timestamp"} <= record.keys()
+
+
+@_known(
+    "Threads API",
+    "`data` with `media_product_type`: `THREADS`",
+    "text",
+    "id",
+    matches=_is_threads,
+    inside=("data",),
+)
+def _from_threads(record: Record) -> Converted:
+    """The post; one that repeats another has no text of its own."""
+    if record.get("media_type") == "REPOST_FACADE":
+        return None
+    return post_with(
+        id_value(record["id"], "id"),
+        text_value(record.get("text") or "", "text"),  # missing for a picture without words
+        created_at=record.get("timestamp"),
+        author=record.get("username"),
+        url=record.get("link_attachment_url"),
+        permalink=record.get("permalink"),
+        reply_to=inside(record, "replied_to", "id"),
+        thread=inside(record, "root_post", "id"),
+        quotes=inside(record, "quoted_post", "id"),
+    )
+
+
+@_known(
+    "CrowdTangle API",
+    "`result.posts` with `platformId`, `postUrl`",
+    "message, title + description",
+    "platformId",
+    matches=lambda record: {"platformId", "postUrl"} <= record.keys(),
+    inside=("result.posts",),
+)
+def _from_crowdtangle(record: Record) -> Converted:
+    """The message of a post, or title and description of the page that it links to."""
+    account, text = record.get("account") or {}, record.get("message")
+    if not text:
+        text = "\n".join(filter(None, (record.get("title"), record.get("description"))))
+    return post_with(
+        id_value(record["platformId"], "platformId"),
+        text_value(text, "message"),
+        created_at=record.get("date"),
+        lang=record.get("languageCode"),
+        author=account.get("handle") or account.get("name"),
+        url=record.get("link"),
+        permalink=record.get("postUrl"),
+        channel=account.get("name"),
+    )
