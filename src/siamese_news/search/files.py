@@ -62,7 +62,7 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
 
 
 class FilePool(StreamPool):
-    """The posts of files; see `Pool`.
+    """The posts of files.
 
     Each pass shows a progress bar, or JSON lines where the variable `PROGRESS` is ``json``.
 
@@ -88,22 +88,22 @@ class FilePool(StreamPool):
         self._started = time.monotonic()
 
     def counts(self) -> dict[str, int]:
-        """See `Pool`."""
+        """Of the rows of the files."""
         return plain_counts(self.stream.counts)
 
     def summary(self, scored: int) -> list[str]:
-        """See `Pool`."""
+        """The counts, the speed, and a remark if many posts are empty."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
         speed = f"{scored:,} scored in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
     def remarks(self) -> list[str]:
-        """See `Pool`."""
+        """Of the reader."""
         return self.stream.remarks()
 
     def job(self) -> list[Any]:
-        """See `Pool`."""
+        """The files as they are now."""
         return [] if self.stream.total_bytes is None else files_read(self.stream)
 
     def _read(self) -> Iterator[Post]:

@@ -11,8 +11,8 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
-from siamese_news.search.clusters import CLUSTERED, clusters_of
-from siamese_news.search.export import map_of
+from siamese_news.search.clusters import CLUSTERED
+from siamese_news.search.export import finished_rows
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
@@ -21,7 +21,6 @@ from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
 from siamese_news.search.records import metadata_text
 from siamese_news.search.remarks import order_remarks
-from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
 
@@ -163,23 +162,10 @@ def write_filtered(
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
-    binary = format in BINARY
-    with atomic_write(query.out, "wb" if binary else "w") as target:
-        write_rows(
-            target,
-            filtered_rows(
-                rows,
-                dedupe=query.dedupe,
-                encode=opened.model.encode_posts if query.map else None,
-                one_name=format == "trec" and len(opened.seeds.articles) > 1,
-                second_look=opened.second_look,
-                language=None if format in ("trec", "table") else opened.languages.of_post,
-            ),
-            format,
-            columns=query.columns,
-            titles=opened.titles,
-            bom=query.bom,
-        )
+    with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
+        rows_of = filtered_rows(rows, opened)
+        titles = opened.titles
+        write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
     more = [*remarks, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
@@ -192,28 +178,11 @@ def write_filtered(
     return remarks
 
 
-def filtered_rows(
-    path: Path,
-    *,
-    dedupe: bool,
-    encode: Callable[[Sequence[str]], np.ndarray] | None = None,
-    one_name: bool = False,
-    language: Callable[[Post], str | None] | None = None,
-    second_look: SecondLook | None = None,
-) -> Iterator[dict[str, Any]]:
+def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
-    Only the scores and the places of the rows are held, and the texts where clusters are found:
-    always with `dedupe`, else for up to `CLUSTERED` rows.
-
-    Args:
-        path: of the part file.
-        dedupe: of each cluster only the best post.
-        encode: texts to vectors, for a map.
-        one_name: call the article of every row ``all``: a TREC run has one list of ranks for each
-            name.
-        language: of a post, where the row does not say; for up to `CLUSTERED` rows.
-        second_look: reads the best posts again.
+    Only the scores and the places of the rows are in memory, and the texts where clusters are
+    looked for (`finished_rows`).
     """
     starts, scores = array("q"), array("q")
     with path.open("rb") as stream:
@@ -223,48 +192,29 @@ def filtered_rows(
             scores.append(orjson.loads(line)["score"])
             place += len(line)
         found = np.array(scores, np.int64)
-        order = _order(found, lambda row: _row(stream, starts[row])["post"])
-        if second_look is not None:
-            first = order[: second_look.count(found)]
-            texts = [_row(stream, starts[row])["text"] for row in first.tolist()]
-            found[first] += second_look.added(0, texts)
-            order = _order(found, lambda row: _row(stream, starts[row])["post"])
+
+        def row_at(place: int) -> dict[str, Any]:
+            stream.seek(starts[place])
+            row: dict[str, Any] = orjson.loads(stream.readline())
+            return row | {"score": int(found[place]) / MILLION}
+
+        order = _order(found, lambda place: row_at(place)["post"])
+        if opened.second_look is not None:
+            first = order[: opened.second_look.count(found)]
+            texts = [row_at(place)["text"] for place in first.tolist()]
+            found[first] += opened.second_look.added(0, texts)
+            order = _order(found, lambda place: row_at(place)["post"])
 
         def posts() -> Iterator[Post]:
-            for number in order.tolist():
-                row = _row(stream, starts[number])
-                yield Post(row["post"], row["text"])
+            return (Post(row["post"], row["text"]) for row in map(row_at, order.tolist()))
 
-        clusters: dict[str, tuple[int, int]] = {}
-        if dedupe or len(order) <= CLUSTERED:
-            clusters = clusters_of(list(posts()))
-        points = map_of(posts(), encode) if encode is not None else {}
-        seen: set[int] = set()
-        rank = 0
-        for number in order.tolist():
-            row = _row(stream, starts[number])
-            row["cluster"], row["cluster_size"] = clusters.get(row["post"], (None, None))
-            if dedupe:
-                if row["cluster"] in seen:
-                    continue
-                seen.add(row["cluster"])
-            rank += 1
-            if one_name:
-                row["article"] = "all"
-            score = int(found[number]) / MILLION
-            if language is not None and not row["lang"] and len(order) <= CLUSTERED:
-                row["lang"] = language(Post(row["post"], row["text"]))
-            yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}
-
-
-def _row(stream: Any, start: int) -> dict[str, Any]:
-    stream.seek(start)
-    row: dict[str, Any] = orjson.loads(stream.readline())
-    return row
+        rows = map(row_at, order.tolist())
+        several = len(opened.seeds.articles) > 1
+        yield from finished_rows([rows], len(order), posts, posts, opened, several=several)
 
 
 def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:
-    """Rows by score descending, then by id descending; ids are looked at only where scores tie."""
+    """Rows by score descending, then by id descending; ids are read only where scores tie."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     bounds = np.flatnonzero(np.diff(ordered)) + 1
