@@ -8,8 +8,8 @@ only proposes the pairs to compare; what it proposes is fixed by the texts.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,21 +40,6 @@ _TAG = re.compile(r"#\w+")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """One cluster of near-duplicates.
-
-    Attributes:
-        number: as `cluster_posts` gave it.
-        representative: the row that represents it.
-        size: how many different posts it holds.
-    """
-
-    number: int
-    representative: int
-    size: int
-
-
 def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
     """The cluster number of each text, from 0, in the order in which clusters first appear.
 
@@ -76,24 +61,6 @@ def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
     cluster = dict(zip(different, _near(different, threshold), strict=True))
     numbers: dict[int, int] = {}
     return [numbers.setdefault(cluster[form], len(numbers)) for form in forms]
-
-
-def summarise(
-    clusters: Sequence[int], *, ranks: Sequence[int], ids: Sequence[str]
-) -> list[Cluster]:
-    """Size and representative of each cluster, by number.
-
-    The representative is the best-ranked post; of equal ranks (several seeds) the id that is last
-    in order, as everywhere ties are broken. A post that is there for several seeds counts once.
-    """
-    best: dict[int, int] = {}
-    members: dict[int, set[str]] = {}
-    for row, number in enumerate(clusters):
-        members.setdefault(number, set()).add(ids[row])
-        held = best.setdefault(number, row)
-        if ranks[row] < ranks[held] or (ranks[row] == ranks[held] and ids[row] > ids[held]):
-            best[number] = row
-    return [Cluster(number, best[number], len(members[number])) for number in sorted(best)]
 
 
 def normal_form(text: str) -> str:
@@ -176,9 +143,7 @@ def _near(forms: list[str], threshold: float) -> list[int]:
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:
     """Id -> number and size of the post's cluster of near-duplicates among these posts."""
     numbers = cluster_posts([post.text for post in posts])
-    sizes: dict[int, int] = {}
-    for number in numbers:
-        sizes[number] = sizes.get(number, 0) + 1
+    sizes = Counter(numbers)
     return {post.id: (n, sizes[n]) for post, n in zip(posts, numbers, strict=True)}
 
 
