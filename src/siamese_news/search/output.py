@@ -30,10 +30,7 @@ COLUMNS = (
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
-_WHOLE = (
-    *("rank", "cluster", "cluster_size"),
-    *("thread_rank", "found", "left_out", "missing", "depth"),
-)
+_WHOLE = ("rank", "cluster", "cluster_size", "thread_rank", "found", "left_out", "missing", "depth")
 _BATCH = 8192
 _SHOWN = 600  # characters of a post in a table
 
