@@ -9,10 +9,10 @@ _BINS = 100
 
 
 class ScoreCounts:
-    """Counts of scores in thousandths, from -2 to 2; what lies beyond counts at the end.
+    """Counts of scores in thousandths, from -2 to 2; scores beyond count at the ends.
 
     Args:
-        counts: of an earlier `plain`.
+        counts: from an earlier `plain`.
 
     Attributes:
         of_all: whether the scores of all posts of a search were counted.
@@ -25,7 +25,7 @@ class ScoreCounts:
             self._counts[int(place)] = count
 
     def add(self, millionths: np.ndarray, *, of_all: bool = True) -> None:
-        """Count scores in millionths, of any shape; not `of_all` posts, if some are left out."""
+        """Count scores in millionths, of any shape; not `of_all` if some posts were not scored."""
         self.of_all &= of_all
         places = np.clip(millionths.ravel() // 1000, _LOW, _HIGH - 1) - _LOW
         self._counts += np.bincount(places, minlength=_HIGH - _LOW)

@@ -24,7 +24,8 @@ class Reader:
         stop_words: tokens that the model leaves out of the article.
 
     Attributes:
-        read: which sentences the model reads something of; without another the score is the same.
+        read: the sentences of which the model reads something; without one of the others the score
+            is unchanged.
     """
 
     def __init__(
@@ -37,13 +38,9 @@ class Reader:
         self._model, self._article, self._sentences = model, article, sentences
         tokens = [model.tokens(text, stop_words) for text in sentences]
         self._lengths = [len(own) for own in tokens]
-        ids = [model.vocabulary.ids(own) for own in tokens]
-        self._ids = np.concatenate([*ids, np.zeros(0, np.int64)])
-        self._of_id = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
-        self._half = 0.0
+        self._ids, self._of_id = _joined([model.vocabulary.ids(own) for own in tokens])
         if model.terms is not None:
             limit = model.terms.options.article_tokens
-            self._half = model.terms.options.lead_half_life
             self._ids, self._of_id = self._ids[:limit], self._of_id[:limit]
             of_read = self._of_id
         else:
@@ -53,50 +50,33 @@ class Reader:
     def explained(
         self, post: Post, score: float, without: NDArray[np.float32], scorer: Scorer
     ) -> Explained:
-        """Why a post has its score.
+        """The explanation of a post's score by a scorer of the article alone.
 
-        Args:
-            post: the post.
-            score: its score for the article.
-            without: (S,), its scores for the article without each sentence.
-            scorer: of the article alone.
+        `without` are (S,) scores of the post for the article without each sentence.
         """
         model, count = self._model, len(self._sentences)
         parts = scorer.parts_of(post.text, 0)
-        words = parts.terms
-        tokens = model.tokens(post.text)
-        pieces = [model.vocabulary.ids([token]) for token in tokens]
-        ids = np.concatenate([*pieces, np.zeros(0, np.int64)])
-        # What the article's vector is multiplied with: the post's, and those of its neighbors.
+        words, surface = parts.terms, parts.surface
+        # The article's vector is multiplied with the post's, and with those of its neighbors.
         vector = np.zeros(model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
         mine = model.encode_ids([self._ids], "article")[0]
         given, read, places = self._dense(self._ids, "article", vector)
-        part, _, _ = self._dense(self._ids, "article", mine)
-        back, _, _ = self._dense(ids, "post", mine)
+        own, _, _ = self._dense(self._ids, "article", mine)
         # Sentences account for the article's own part of the score.
         by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
         contributions += np.bincount(self._of_id, given, count)
-        expected = by_vectors * np.bincount(self._of_id, part, count)
+        expected = by_vectors * np.bincount(self._of_id, own, count)
         expected += by_words * self._by_sentence(scorer.article_term_shares(0))
         neighbors = [
             NeighborPost(None, self._text_of(one.ids), one.weight, one.added, one.ids.tobytes())
             for one in parts.neighbors
         ]
-        by_neighbors = sum(one.added for one in neighbors)
         feedback = score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
-        dense: dict[str, float] = {}
-        of_token = np.repeat(np.arange(len(tokens)), [len(piece) for piece in pieces])
-        by_token = (parts.post_vector * back).tolist()
-        for token, value in zip(of_token.tolist(), by_token, strict=True):
-            dense[tokens[token]] = dense.get(tokens[token], 0.0) + value
-        surface = parts.surface
-        fields: dict[str, set[str]] = {}
-        start = 0
-        for part, length in post.metadata.get(PARTS, ()):
-            fields[part] = set(model.tokens(post.text[start : start + length]))
-            start += length + 1
+        by_surface, lexical = sum(surface.values()), sum(words.values())
+        dense = self._dense_terms(post, parts.post_vector, mine)
+        fields = self._fields(post)
         terms = [
             Term(
                 name,
@@ -107,15 +87,14 @@ class Reader:
             )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
-        by_surface = sum(surface.values())
         attention = self._attention(read, places)
         return Explained(
             article=self._article,
             post=post,
             score=score,
             kind=scorer.kind,
-            lexical=sum(words.values()),
-            dense=score - sum(words.values()) - by_surface - by_neighbors,
+            lexical=lexical,
+            dense=score - lexical - by_surface - sum(one.added for one in neighbors),
             surface=by_surface,
             neighbors=neighbors,
             feedback=feedback,
@@ -138,6 +117,27 @@ class Reader:
             check=check(score, contributions - expected, without, self._lengths),
         )
 
+    def _dense_terms(
+        self, post: Post, vector: NDArray[np.float32], mine: NDArray[np.float32]
+    ) -> dict[str, float]:
+        """Each token's part of the cosine of the article's vector with the post's."""
+        tokens = self._model.tokens(post.text)
+        ids, of_token = _joined([self._model.vocabulary.ids([token]) for token in tokens])
+        values = vector * self._dense(ids, "post", mine)[0]
+        found: dict[str, float] = {}
+        for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
+            found[tokens[number]] = found.get(tokens[number], 0.0) + value
+        return found
+
+    def _fields(self, post: Post) -> dict[str, set[str]]:
+        """The tokens of each field that the post's text is joined from."""
+        fields: dict[str, set[str]] = {}
+        start = 0
+        for name, length in post.metadata.get(PARTS, ()):
+            fields[name] = set(self._model.tokens(post.text[start : start + length]))
+            start += length + 1
+        return fields
+
     def _text_of(self, ids: NDArray[np.int64]) -> str:
         """The words of a post by their ids, as far as the vocabulary has them."""
         known = self._model.vocabulary.words
@@ -145,20 +145,22 @@ class Reader:
 
     def _by_sentence(self, values: Mapping[int, float]) -> NDArray[np.float64]:
         """Values of words and bigrams by id, split over the places where the article has them."""
+        sums = np.zeros(len(self._sentences))
+        if self._model.terms is None:
+            return sums
         found: dict[int, list[int]] = {}
         for number, id in enumerate([*self._ids.tolist(), *bigram_ids(self._ids).tolist()]):
             if id in values:
                 found.setdefault(id, []).append(number % len(self._ids))
-        sums = np.zeros(len(self._sentences))
         for id, at in found.items():
-            shares = 1 / (1 + np.array(at) / self._half)
+            shares = 1 / (1 + np.array(at) / self._model.terms.options.lead_half_life)
             np.add.at(sums, self._of_id[at], values[id] * shares / shares.sum())
         return sums
 
     def _dense(
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], Contributions, NDArray[np.int64]]:
-        """What each id contributes to the cosine with `towards`, and the places that are read."""
+        """The part of each id in the cosine with `towards`, and the places that are read."""
         places = self._places(ids, side)
         read = self._model.contributions(ids[places], towards)
         values = np.zeros(len(ids))
@@ -179,6 +181,12 @@ class Reader:
             found[name] = np.zeros((len(self._sentences), given.shape[1]))
             np.add.at(found[name], self._of_id[places], given)
         return found
+
+
+def _joined(pieces: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All ids, and the number of the piece that each is of."""
+    ids = np.concatenate([*pieces, np.zeros(0, np.int64)])
+    return ids, np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
 
 
 def _kept(ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:

@@ -1,14 +1,14 @@
 """Why a post matched: the article's sentences and the words that carried the score, and a test.
 
-A score is a sum. The lexical head's is one product a word; a word's product is split over its
-places in the article in proportion to ``1 / (1 + place / lead_half_life)``, the weight that the
-head gives a place. The dense head's is split over the tokens by gradient times input, which is
-exact for linear encoders; what it leaves over for others is `Explained.rest`.
+A score is a sum. The lexical head adds one product for each word; a word's product is split over
+its places in the article in proportion to ``1 / (1 + place / lead_half_life)``, the weight that the
+head gives a place. The part of the dense head is split over the tokens by gradient times input,
+which is exact for linear encoders; for others the remainder is in `Explained.rest`.
 
 Both heads compare directions, so a sentence that adds just its part of the article's vector is not
-missed: without it the others count more. What carries the score is what adds more than that, and
-the sentence with the greatest surplus is the one that an explanation names. Each sentence is then
-actually removed and the article scored again: this tests the explanation and is not part of it.
+missed: without it the others count more. A sentence carries the score if it adds more than that,
+and an explanation names the sentence with the greatest surplus. To test the explanation, each
+sentence is then actually removed and the article scored again.
 """
 
 import re
@@ -22,7 +22,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.search.explain.attribution import Reader
-from siamese_news.search.explain.records import Explained
+from siamese_news.search.explain.records import Explained, NeighborPost
 
 Span = tuple[int, int]
 
@@ -57,6 +57,7 @@ def without(text: str, span: Span) -> str:
 
 
 def _tight(text: str, start: int, end: int) -> Span:
+    """The span without white space around it."""
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))
@@ -79,9 +80,9 @@ def explain(
         model: any model.
         article: the article.
         posts: the posts.
-        scorer: of the model, for this article and any others, after it has seen the pool
-            (`Scorer.observe`): scores are then those that it gives. None: those without a pool.
-        number: which of the scorer's articles it is, from 0.
+        scorer: a scorer of the model, for this article and any others, that has observed the pool,
+            to explain its scores; None to explain scores without a pool.
+        number: of the article among the scorer's, from 0.
         stop_words: tokens that the scorer leaves out of the article (`open_scorer`).
 
     Raises:
@@ -121,20 +122,9 @@ def explain_nearest(
     scorer: Scorer,
     stop_words: Sequence[Collection[str]] | None = None,
 ) -> list[Explained]:
-    """Explain each post's score for the article that it is nearest to.
+    """Explain each post's score for the article it is closest to, in the order of the posts.
 
-    Args:
-        model: any model.
-        articles: the articles that the scorer was opened with.
-        posts: the posts.
-        scorer: see `explain`.
-        stop_words: for each article the tokens that the scorer leaves out of it.
-
-    Returns:
-        One explanation a post, in their order.
-
-    Raises:
-        InputError: there is no post.
+    `scorer` was opened with these articles and `stop_words`, a collection for each; see `explain`.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")
@@ -152,33 +142,22 @@ def explain_nearest(
 def name_neighbors(
     explained: Sequence[Explained], posts: Iterable[Post], model: TextModel
 ) -> list[Explained]:
-    """Give each neighbor the id and the text of the first post that reads the same.
+    """Give each neighbor the id and text of the first post that is the same to the model.
 
-    Args:
-        explained: explanations by one model.
-        posts: the pool; it is read until all neighbors are found, and not at all where there are
-            none.
-        model: the model.
+    The pool, `posts`, is read until all neighbors are found.
     """
     missing = {near.key for one in explained for near in one.neighbors}
     found: dict[bytes, Post] = {}
-    if missing:
-        for post in posts:
-            key = model.ids(post.text).tobytes()
-            if key in missing:
-                found[key] = post
-                missing.discard(key)
-                if not missing:
-                    break
-    return [
-        replace(
-            one,
-            neighbors=[
-                replace(near, post=found[near.key].id, text=found[near.key].text)
-                if near.key in found
-                else near
-                for near in one.neighbors
-            ],
-        )
-        for one in explained
-    ]
+    for post in posts if missing else ():
+        key = model.ids(post.text).tobytes()
+        if key in missing:
+            found[key] = post
+            missing.discard(key)
+            if not missing:
+                break
+
+    def named(near: NeighborPost) -> NeighborPost:
+        post = found.get(near.key)
+        return near if post is None else replace(near, post=post.id, text=post.text)
+
+    return [replace(one, neighbors=list(map(named, one.neighbors))) for one in explained]
