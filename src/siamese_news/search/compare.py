@@ -82,16 +82,11 @@ def wilson(found: int, posts: int) -> tuple[float, float]:
 
 
 def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Weighted log-odds ratios of words, each group against all others.
+    """Weighted log-odds ratios of words, each group against all others, and their standard errors.
 
     The prior is Dirichlet with the frequencies of all groups together, worth `PRIOR` words, and
-    the variance the sum of the inverse counts (Monroe, Colaresi and Quinn 2008).
-
-    Args:
-        counts: (G, W) how often each group has each word.
-
-    Returns:
-        (G, W) log-odds, and (G, W) their standard errors.
+    the variance the sum of the inverse counts (Monroe, Colaresi and Quinn 2008). `counts` and both
+    results are (G, W): groups and words.
     """
     total = counts.sum(axis=0, keepdims=True)
     prior = PRIOR * total / max(int(total.sum()), 1)
@@ -137,13 +132,9 @@ def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
 
     Each time's count is tested against a Poisson distribution with the mean of all times; neighbors
     over the limit are one burst. The first and the last hundredth of the posts are left out, so
-    that a few strays do not stretch the time and lower the mean.
-
-    Args:
-        counts: posts by the number of the hour, day, month or year.
-
-    Returns:
-        First and last number of each, and its mean count as a multiple of the mean of all times.
+    that a few strays do not stretch the time and lower the mean. `counts` are posts by the number
+    of the hour, day, month or year; a burst has its first and its last number, and its mean count
+    as a multiple of the mean of all times.
     """
     slots = sorted(counts)
     share = np.cumsum([counts[slot] for slot in slots])

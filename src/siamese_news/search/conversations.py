@@ -161,9 +161,6 @@ def read_found(path: Path) -> list[Found]:
     """The rows of a file of results, best first.
 
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
-
-    Raises:
-        InputError: for another file, and one without rows.
     """
     rows: list[Found] = []
     for where, row in result_rows(path):

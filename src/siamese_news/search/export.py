@@ -37,13 +37,10 @@ def map_of(
 
 
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
-    """A place on the map for each post; None for those after the first 2,000.
+    """A place on the map for each row of vectors, best first; None after the first 2,000.
 
-    t-SNE keeps neighbours together; distances between groups mean little. The same vectors give
+    t-SNE keeps neighbors together; distances between groups mean little. The same vectors give
     the same map on the same machine. Fewer than five different vectors have no map.
-
-    Args:
-        vectors: (posts, dimensions), best-ranked first.
     """
     from sklearn.manifold import TSNE
 
@@ -88,8 +85,8 @@ def finished_rows(
 
     Args:
         lists: rows of each list, best first.
-        count: how many different posts these are; over `CLUSTERED` neither clusters nor languages
-            are looked for, unless the query asks for it.
+        count: number of different posts; over `CLUSTERED`, clusters are found only on request, and
+            languages not at all.
         posts: these posts.
         best_first: the same, in the order in which they get a place on the map.
         opened: the query.

@@ -62,13 +62,11 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
 
 
 class FilePool(StreamPool):
-    """The posts of files.
-
-    Each pass shows a progress bar, or JSON lines where the variable `PROGRESS` is ``json``.
+    """The posts of files, with a progress bar, or JSON lines if `PROGRESS` is ``json``.
 
     Args:
         stream: the posts.
-        out: the output; the spool is on the same disk. None: the folder of temporary files.
+        out: the output, for a spool on the same disk. None: the folder of temporary files.
         note: called with each post as it is read.
         again: called with what a scorer learned after each pass.
     """

@@ -41,14 +41,7 @@ class Filtered:
 
 
 def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults) -> Filtered:
-    """Write the posts at or over a threshold into the part file, in the order of the input.
-
-    Args:
-        opened: what is asked.
-        scorer: of it.
-        pool: the posts.
-        part: where to; says which blocks are done already.
-    """
+    """Write the rows at or over the threshold into the part file, from its progress on."""
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
@@ -71,16 +64,9 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
 def kept_rows(
     opened: OpenQuery, scorer: Scorer, pool: Pool, *, done: int = 0
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
-    """The blocks with their scores over all seeds, and a line for each post that is kept.
+    """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
-    Args:
-        opened: what is asked: one list over all seeds.
-        scorer: one that has observed the posts.
-        pool: the posts.
-        done: see `Pool.parts`.
-
-    Yields:
-        Block, (1, P) scores in millionths, and the lines.
+    The scorer has observed the posts; `done` is as in `Pool.parts`.
     """
     query, seeds = opened.query, opened.seeds
     assert query.threshold is not None
@@ -111,15 +97,9 @@ def rows_over(
     best: np.ndarray,
     query: Query,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each post that reaches the threshold, with its score in millionths.
+    """A row for each of P posts that reaches the threshold, with its score in millionths.
 
-    Args:
-        scorer: which gave the scores.
-        seeds: one list over all of them.
-        posts: P posts.
-        scores: (P,) in millionths, as `Seeds.combine` gives them.
-        best: (P,) the rows of the seeds that they are nearest to.
-        query: what is asked.
+    `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
     """
     assert query.threshold is not None
     columns = np.flatnonzero(scores >= round(query.threshold * MILLION)).tolist()
@@ -152,13 +132,13 @@ def write_filtered(
     """Write the results, best first, with their meta file; returns remarks for the user.
 
     Args:
-        opened: what was asked; its `languages` have noted the pool's sample.
+        opened: the query; its `languages` have noted the pool's sample.
         rows: the partial results.
-        kind: what the scores are.
-        found: what came of it.
+        kind: of the scores.
+        found: the outcome.
         counts: of the posts that were read.
-        decided: what the search looked for.
-        remarks: what a user should know of the posts.
+        decided: the scorer's decisions.
+        remarks: on the posts.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None

@@ -11,11 +11,8 @@ _BINS = 100
 class ScoreCounts:
     """Counts of scores in thousandths, from -2 to 2; scores beyond count at the ends.
 
-    Args:
-        counts: from an earlier `plain`.
-
-    Attributes:
-        of_all: whether the scores of all posts of a search were counted.
+    They begin with those of an earlier `plain`. `of_all` says whether the scores of all posts of
+    the search were counted.
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:

@@ -30,11 +30,7 @@ Posts = str | Mapping[str, Any] | Post | Iterable[str | Mapping[str, Any] | Post
 
 
 def articles_of(inputs: Articles) -> list[Article]:
-    """The articles; one without an id has its place, from 0.
-
-    Raises:
-        InputError: an item is not an article, or an id is used twice.
-    """
+    """The articles, with distinct ids; one without an id has its place, from 0."""
     articles = list(_RecordInputs(inputs, "articles", Article, _article))
     seen: set[str] = set()
     for article in articles:
@@ -47,10 +43,7 @@ def articles_of(inputs: Articles) -> list[Article]:
 def posts_of(inputs: Posts) -> Iterable[Post]:
     """The posts; one without an id has its place, from 0, and one without a text is empty.
 
-    What can be iterated again can be so here; an iterator cannot.
-
-    Raises:
-        InputError: not a collection of posts; while reading, an item that is not a post.
+    They can be iterated again unless `inputs` is an iterator.
     """
     converters: dict[tuple[str, ...], Convert] = {}
 

@@ -56,19 +56,14 @@ class KeywordList:
 
 
 def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int) -> KeywordList:
-    """Choose terms one after the other, each for the accepted posts that it adds.
+    """Choose up to `limit` terms one after the other, each for the accepted posts that it adds.
 
     A term is worth the posts that it adds times the share of accepted posts among all posts that
     have it, so that a word everyone uses does not come first. Only terms are chosen whose log-odds
-    between accepted and other posts of the pool are surely above 0.
-
-    Args:
-        pool: read twice.
-        accepted: ids of the posts to find.
-        limit: maximum number of terms.
+    between accepted and other posts of the pool, which is read twice, are surely above 0.
 
     Raises:
-        InputError: where the pool holds none of the accepted posts, or nothing else.
+        InputError: the pool holds none of the accepted posts, or nothing else.
     """
     vocabulary: dict[str, int] = {}
     rows: list[list[int]] = []

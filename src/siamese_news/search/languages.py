@@ -28,12 +28,8 @@ _CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "k
 class SearchLanguages:
     """The languages of a search: of its seeds, and of a sample of its pool.
 
-    Args:
-        articles: the seeds.
-        negatives: articles of stories that are not meant.
-
     Attributes:
-        seeds: language by article id; English where it cannot be told.
+        seeds: language by article id; English if it is unknown.
     """
 
     def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:
@@ -48,12 +44,8 @@ class SearchLanguages:
     def stop_words(self, model: TextModel | ExternalModel) -> list[frozenset[str]]:
         """For each seed, then each negative, the stop words of its language (`open_scorer`).
 
-        None where it is in English, and none for a model without a lexical head. They are chosen
-        by the one article, so that what it finds does not depend on the others. `remarks` says
-        which they are.
-
-        Args:
-            model: any model.
+        There are none for an English article or a model without a lexical head. They depend on the
+        one article alone, so that its results do not depend on the others.
         """
         away = [language_of_seed(one.full_text) or BACKGROUND for one in self._negatives]
         names = [*self.seeds.values(), *away]

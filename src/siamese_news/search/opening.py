@@ -23,17 +23,11 @@ from siamese_news.utils.provenance import command, provenance
 
 
 class OpenQuery:
-    """A query with its seeds and its model.
-
-    Args:
-        query: what is asked.
-        seeds: the articles that it names.
-        model: the model that it names.
-        which: the model: ``folder``, ``sha256`` and perhaps ``library`` (`open_named`).
+    """A query with its seeds and its model, whose folder and hash are `which` (`open_named`).
 
     Attributes:
         languages: of the seeds, and of posts passed to `SearchLanguages.note`.
-        window: which posts by date, with what it counted.
+        window: which posts by date, with its counts.
     """
 
     def __init__(
@@ -72,11 +66,7 @@ class OpenQuery:
         return Decided.of(scorer, self.seeds, self.query.about, least)
 
     def remarks(self, *more: str) -> list[str]:
-        """Remarks for the reader of the results, once the posts are read.
-
-        Args:
-            more: of the posts and the results.
-        """
+        """All remarks for the reader of the results, with `more` on the posts and results."""
         told = self.languages.seeds
         foreign = (
             foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
@@ -84,11 +74,7 @@ class OpenQuery:
         return [*foreign, *self.languages.remarks(), *more]
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
-        """What must not change if an unfinished run is resumed, by the name used in messages.
-
-        Args:
-            posts: of the pool (`Pool.job`).
-        """
+        """The values that must be the same to resume a run, with those of the pool (`Pool.job`)."""
         articles = [[a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)]
         return {
             "version": __version__,
@@ -108,15 +94,15 @@ class OpenQuery:
         decided: Decided,
         remarks: Sequence[str],
     ) -> None:
-        """Write ``<out>.meta.json``: what the search knows beyond its results, and their hash.
+        """Write ``<out>.meta.json``: how the results were made, and their hash.
 
         Nothing is written if the output is a pipe or a device.
 
         Args:
-            kind: what the scores are.
+            kind: of the scores.
             counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
             scores: of all posts that were scored.
-            decided: what the search looked for.
+            decided: the scorer's decisions.
             remarks: for the reader of the results.
         """
         out = self.query.out
@@ -153,9 +139,5 @@ class OpenQuery:
 
 
 def open_query(query: Query, seeds: Seeds) -> OpenQuery:
-    """Load the model of a query, in any process.
-
-    Raises:
-        InputError: the folder does not exist or is not a model, or its library is missing.
-    """
+    """Load the model of a query, in any process."""
     return OpenQuery(query, seeds, *open_named(query.model))

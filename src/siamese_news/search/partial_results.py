@@ -18,7 +18,7 @@ _RECORD = 0.02  # a record that takes longer than this, in seconds, makes record
 
 @contextmanager
 def output_lock(out: Path) -> Iterator[None]:
-    """Hold an output file, so that no other run writes it; a pipe or a device is not held.
+    """Hold an output file, unless it is a pipe or a device, so that no other run writes it.
 
     Folders made for it are removed again if they stay empty.
 
@@ -53,7 +53,7 @@ def output_lock(out: Path) -> Iterator[None]:
 
 
 def is_held(out: Path) -> bool:
-    """Whether a run is writing this output: it holds the lock, which ends with its process."""
+    """Whether a run is writing this output; its lock ends with its process."""
     if not _lock(out).exists():
         return False
     try:

@@ -33,7 +33,7 @@ class TopPosts:
         self._top = top
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
-        self._floors: list[int | None] = [None] * lists
+        self._floors = np.full(lists, np.iinfo(np.int64).min)
         self._posts: dict[int, tuple[Post, int]] = {}
         self._slack = min(_SLACK, _ALL_SLACK // max(lists, 1))
         self._limit = 2 * _SLACK
@@ -46,13 +46,10 @@ class TopPosts:
         best: NDArray[np.intp],
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        """Take a block.
+        """Take a block of P posts, of which only those that are kept are read.
 
-        Args:
-            posts: P posts; only those that are kept are looked at.
-            scores: (lists, P) whole numbers.
-            best: (P,) number of the seed each post is nearest to.
-            rows: (P,) their places in the pool, where they do not come in its order.
+        `scores` are (lists, P) whole numbers, `best` (P,) numbers of the nearest seeds, and `rows`
+        (P,) places in the pool, if the posts do not come in its order.
         """
         if rows is None:
             rows = np.arange(self.seen, self.seen + len(posts))
@@ -72,14 +69,10 @@ class TopPosts:
             self._forget()
 
     def least(self) -> NDArray[np.int64]:
-        """(lists,) the score below which a post has no place in a list any more."""
+        """(lists,) the score below which a post has no place in a list anymore."""
         for number in range(len(self._scores)):
             self._cut(number)
-        lowest = np.iinfo(np.int64).min
-        full = [len(scores) >= self._top for scores in self._scores]
-        return np.array(
-            [s.min() if f else lowest for s, f in zip(self._scores, full, strict=True)], np.int64
-        )
+        return self._floors.copy()
 
     def lists(self) -> Iterator[list[tuple[int, Post, int]]]:
         """(score, post, number of the nearest seed) of each list, best first."""
@@ -117,29 +110,24 @@ class TopPosts:
 
     def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
-        floor = self._floors[number]
-        columns = np.arange(len(line)) if floor is None else np.flatnonzero(line >= floor)
-        if not len(columns):
-            return columns
+        columns = np.flatnonzero(line >= self._floors[number])
         known = np.concatenate([self._scores[number], line[columns]])
-        if len(known) > self._top:
-            place = len(known) - self._top
-            floor = self._floors[number] = int(np.partition(known, place)[place])
-            columns = columns[line[columns] >= floor]
+        if len(columns) and len(known) > self._top:
+            self._floors[number] = np.partition(known, -self._top)[-self._top]
+            columns = columns[line[columns] >= self._floors[number]]
         return columns
 
     def _cut(self, number: int) -> None:
+        """Cut a list down to `top` posts, the lowest score of which is its floor."""
         scores, rows = self._scores[number], self._rows[number]
-        if len(scores) <= self._top:
+        if len(scores) < self._top:
             return
-        place = len(scores) - self._top
-        last = int(np.partition(scores, place)[place])
+        last = self._floors[number] = np.partition(scores, -self._top)[-self._top]
         above = np.flatnonzero(scores > last)
         ties = np.flatnonzero(scores == last).tolist()
         ties.sort(key=lambda index: self._posts[int(rows[index])][0].id, reverse=True)
         keep = np.sort(np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp))
         self._scores[number], self._rows[number] = scores[keep], rows[keep]
-        self._floors[number] = last
 
     def _forget(self) -> None:
         """Cut every list down and let go of the posts that none has."""
@@ -233,13 +221,7 @@ def write_scores(
     """Write a Parquet file with the columns ``post`` and ``score``, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
-    posts is in memory at a time.
-
-    Returns:
-        How many posts were scored, and how many have which score.
-
-    Raises:
-        InputError: no post.
+    posts is in memory at a time. Returns how many posts were scored, and the counts of the scores.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -53,12 +53,9 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
 def foreign_remarks(
     model: AnyModel, articles: Sequence[Article], languages: Mapping[str, str]
 ) -> list[str]:
-    """Remarks on articles that seem to tell another story than the others.
+    """Remarks on articles of one story that seem to be about another one than the rest.
 
-    Args:
-        model: only words can tell, so nothing is said of a model without them.
-        articles: seeds that are one story.
-        languages: of each, by its id.
+    Only a model with words can tell, and only English articles (`languages`, by id).
     """
     some = [
         article
@@ -85,11 +82,9 @@ def foreign_remarks(
 
 
 def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
-    """Remarks on a ranking that says little.
+    """Remarks on a ranking with little information.
 
-    Args:
-        scores: of all posts that were scored.
-        best: the best score of each list, by the name of its seed.
+    `best` are the best scores of the lists, by the names of their seeds.
     """
     found = []
     if not scores.of_all:

@@ -21,12 +21,13 @@ _CELLS = 1 << 24
 
 
 class StreamPool(Pool):
-    """A stream of posts.
+    """A stream of posts with unique ids.
+
+    They are iterated once for each pass, or only once if the disk has room for the spool.
 
     Args:
-        posts: with unique ids. They are iterated once per pass, or only once if the disk has room
-            for the spool.
-        spool: keeps what the first pass read; None for a new one in a temporary file.
+        posts: the posts.
+        spool: keeps the posts of the first pass; None for a new one in a temporary file.
         again: called with what a scorer learned after each pass.
     """
 
@@ -130,9 +131,7 @@ Counting = Callable[[], AbstractContextManager[Callable[[int], None]]]
 class ReplayablePosts:
     """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
 
-    Args:
-        posts: the posts.
-        counting: reports the number of posts after each `BLOCK` of them and at the end.
+    `counting` reports the number of posts after each `BLOCK` of them and at the end.
     """
 
     def __init__(self, posts: Iterable[Post], counting: Counting | None = None) -> None:

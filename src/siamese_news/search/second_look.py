@@ -61,11 +61,7 @@ class SecondLook:
         return min(max(_TIMES * near, LEAST), MOST)
 
     def added(self, number: int, texts: Sequence[str]) -> NDArray[np.int64]:
-        """(K,) millionths to add to the scores of posts with these texts, in list `number`.
-
-        Raises:
-            InputError: the model fails; what it has read is kept for the same command.
-        """
+        """(K,) millionths to add to the scores of posts with these texts, in list `number`."""
         own = self._seeds.articles
         articles = [one.full_text for one in (own if self._seeds.one_story else [own[number]])]
         if not texts:
@@ -125,16 +121,10 @@ def cached_values(
     texts: Sequence[Text],
     read: Callable[[Sequence[Text]], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """(n, D) values that a model computes from n texts, to three digits.
+    """(n, D) values that the model of a folder computes from n texts, to three digits.
 
-    They are saved in the user's cache as they are computed, by a hash of each text, and only texts
-    without a saved value are read.
-
-    Args:
-        folder: of the model; a model with other files has a cache of its own.
-        names: of the texts, which are hashed.
-        texts: the input of the model.
-        read: n texts -> (n, D).
+    They are saved in the user's cache as they are computed, by a hash of the model's files and of
+    each text's name, and only texts without a saved value are read.
 
     Raises:
         InputError: the model fails, or the cache cannot be written.

@@ -68,16 +68,9 @@ class Seeds:
         return [*found, *stub_remarks([*self.articles, *self.negatives])]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """The scores of the lists, and which seed a post is nearest to.
+        """The scores of the lists, (lists, P) millionths, and each post's nearest seed, (P,) rows.
 
-        Args:
-            scores: (A, P) of the articles and the negatives.
-
-        Returns:
-            (lists, P) millionths, and (P,) rows of `articles`.
-
-        Raises:
-            InputError: for a score that is not finite.
+        `scores` are (A, P), of the articles and the negatives.
         """
         if not np.isfinite(scores).all():
             raise InputError(
@@ -92,11 +85,9 @@ class Seeds:
         return np.rint(result * MILLION).astype(np.int64), best
 
     def at_most(self, most: NDArray[np.float32], least: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(lists, P) at most the scores of the lists.
+        """(lists, P) upper bounds of the scores of the lists.
 
-        Args:
-            most: (A, P) at most the scores of the articles and the negatives.
-            least: (A, P) at least.
+        `most` and `least` are (A, P) bounds of the scores of the articles and the negatives.
         """
         count = len(self.articles)
         result = most[:count]
@@ -140,14 +131,7 @@ class Decided:
 
     @classmethod
     def of(cls, scorer: Scorer, seeds: Seeds, asked: About, least: float = 0.1) -> "Decided":
-        """What a scorer has decided that has observed the pool.
-
-        Args:
-            scorer: opened with `Seeds.texts`.
-            seeds: what was searched for.
-            asked: the `About` that it was opened with.
-            least: of the scores.
-        """
+        """The decisions of a scorer of these seeds that has observed the pool."""
         decisions = dict(zip([a.id for a in seeds.articles], scorer.decisions(), strict=False))
         found: dict[str, list[set[int]]] = {}
         # Otherwise a text's score is more than that for one seed.

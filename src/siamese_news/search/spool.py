@@ -45,9 +45,6 @@ class Spool:
         folder: of the file; None for the folder of temporary files.
         watch: wraps a pass over the blocks, to report progress.
         path: a file with a name instead, for other processes; a full disk is then an error.
-
-    Attributes:
-        complete: whether the spool has every block of the pool.
     """
 
     def __init__(

@@ -20,8 +20,7 @@ R = TypeVar("R")
 def use_threads(threads: int | None) -> None:
     """Let this process compute on so many threads, and each product of numpy on one.
 
-    Args:
-        threads: how many; None is what OMP_NUM_THREADS says, or one for each core.
+    None is the number in OMP_NUM_THREADS, or one for each core.
     """
     if threads:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is first imported

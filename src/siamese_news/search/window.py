@@ -33,11 +33,7 @@ class Window:
 
     @classmethod
     def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
-        """From what a user types, such as ``2013-04-15``.
-
-        Raises:
-            InputError: not a date, or `after` is not before `before`.
-        """
+        """From dates as users type them, such as ``2013-04-15``."""
         window = cls(_moment("--after", after), _moment("--before", before), dated_only)
         if window.after and window.before and window.after >= window.before:
             raise InputError(
@@ -55,11 +51,7 @@ class Window:
         return bool(self.after or self.before or self.dated_only)
 
     def check(self) -> None:
-        """After a pass over all posts.
-
-        Raises:
-            InputError: posts were to be chosen by their date, and none has a date that is known.
-        """
+        """After a pass over all posts: refuse a selection by date if no post has a date."""
         if self.asked and self.undated and not self.dated:
             raise InputError(
                 f"--after, --before and --dated-only choose by date, but none of {self.undated:,} "
@@ -87,10 +79,9 @@ class Window:
         return kept
 
     def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of P posts lie within, by their dates in seconds since 1970.
+        """Which of P posts lie within the window.
 
-        Args:
-            seconds: (P,); the smallest 64-bit integer means no date.
+        `seconds` are (P,) dates since 1970; the smallest 64-bit integer means no date.
         """
         if not self.asked:
             return np.ones(len(seconds), bool)

@@ -15,13 +15,7 @@ from siamese_news.text.token_ids import Side
 
 
 class Reader:
-    """An article, ready for any number of posts.
-
-    Args:
-        model: any model.
-        article: the article.
-        sentences: all of its text.
-        stop_words: tokens that the model leaves out of the article.
+    """The sentences of an article, ready to explain any number of posts; see `explain`.
 
     Attributes:
         read: the sentences of which the model reads something; without one of the others the score

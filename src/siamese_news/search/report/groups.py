@@ -171,11 +171,7 @@ def compare(
 
 
 def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
-    """`compare` by a column of a file of results.
-
-    Raises:
-        InputError: it has no such column.
-    """
+    """`compare` by a column of a file of results."""
     rows = [row for _, row in result_rows(results)]
     if by not in TIMES and not any(by in row for row in rows):
         raise InputError(
@@ -186,11 +182,7 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
 
 
 def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
-    """`compare` by a column of the posts that were searched, opened with it as ``group_field``.
-
-    Raises:
-        InputError: they have no such column.
-    """
+    """`compare` by a column of the posts that were searched, opened with it as ``group_field``."""
     derived = (*TIMES, "platform", "file", *METADATA)
     names = list(dict.fromkeys(name for found in posts.detected for name in found.names))
     if by not in derived and by.split(".")[0] not in names and "metadata" not in names:

@@ -24,11 +24,10 @@ def read_results(
 
     Args:
         path: ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet`` with the columns
-            article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms,
-            link, x and y are used where they are there. ``<path>.meta.json`` gives what the search
-            knew.
+            article, rank, score, post and text; if present, cluster, cluster_size, lang,
+            created_at, terms, link, x and y are used, and ``<path>.meta.json``.
         title: of the page; by default the name of the file.
-        threshold: to draw, in place of the one of the search.
+        threshold: to draw instead of that of the search.
 
     Raises:
         InputError: for a file or a field that cannot be read.
