@@ -30,9 +30,9 @@ class Filtered:
     """The outcome of a filter.
 
     Attributes:
-        scored: posts scored in the last pass.
-        kept: posts at or over the threshold.
-        scores: how many posts have which score.
+        scored: number of posts scored in the last pass.
+        kept: number of posts at or over the threshold.
+        scores: counts of all scores.
     """
 
     scored: int
@@ -110,7 +110,7 @@ def rows_over(
             "article": seeds.articles[int(best[column])].id,
             "score": int(scores[column]),
             "post": post.id,
-            # Needed for the clusters even where it is not handed on.
+            # Needed for the clusters even if it is not written.
             "text": post.text,
             "lang": metadata_text(post, "lang"),
             "created_at": metadata_text(post, "created_at"),
@@ -149,8 +149,8 @@ def write_filtered(
     more = [*remarks, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
-            f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "
-            "languages were not looked for; --dedupe finds the former."
+            f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
+            "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
     counts = {**counts, **opened.window.counts(), "scored": found.scored, "kept": found.kept}

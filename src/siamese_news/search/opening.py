@@ -61,17 +61,16 @@ class OpenQuery:
         return SecondLook(query.second_look, self.seeds, query.second_look_posts)
 
     def decided(self, scorer: Scorer) -> Decided:
-        """What the search looks for, once the scorer has observed the pool."""
+        """The decisions of a scorer that has observed the pool."""
         least = 0.1 if self.query.threshold is None else self.query.threshold
         return Decided.of(scorer, self.seeds, self.query.about, least)
 
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""
-        told = self.languages.seeds
-        foreign = (
-            foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
-        )
-        return [*foreign, *self.languages.remarks(), *more]
+        found = [*self.languages.remarks(), *more]
+        if self.seeds.one_story:
+            found[:0] = foreign_remarks(self.model, self.seeds.articles, self.languages.seeds)
+        return found
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
         """The values that must be the same to resume a run, with those of the pool (`Pool.job`)."""
@@ -81,7 +80,7 @@ class OpenQuery:
             "model": self.which["sha256"] + self.which.get("words", ""),
             "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
             "posts": posts,
-            # What torch computes depends on it, in the last digit.
+            # The last digit of torch's results depends on it.
             "threads": 1 if isinstance(self.model, TableModel) else thread_count(),
             "options": [len(self.seeds.negatives), *self.query.job()],
         }
@@ -108,10 +107,14 @@ class OpenQuery:
         out = self.query.out
         if out is None or is_stream(out):
             return
+        models: dict[str, Any] = {"model": self.which}
+        if again := self.query.second_look:
+            kind = f"{kind}, second look"
+            models["second_look"] = {"folder": str(again), "sha256": folder_hash(again)}
         meta = {
             "command": command(),
-            "provenance": {**provenance(), **self._models()},
-            "score": kind if self.query.second_look is None else f"{kind}, second look",
+            "provenance": {**provenance(), **models},
+            "score": kind,
             "threshold": self.query.threshold,
             "counts": {**counts},
             "histogram": scores.histogram(),
@@ -126,15 +129,9 @@ class OpenQuery:
             json.dump(meta, stream, indent=1, ensure_ascii=False)
             stream.write("\n")
 
-    def _models(self) -> dict[str, Any]:
-        """Which models, for the meta file."""
-        again = self.query.second_look
-        more = {} if again is None else {"folder": str(again), "sha256": folder_hash(again)}
-        return {"model": self.which, **({"second_look": more} if more else {})}
-
     @property
     def titles(self) -> dict[str, str]:
-        """Of the seeds, by id."""
+        """The titles of the seeds, by id."""
         return {article.id: article.title for article in self.seeds.articles}
 
 

@@ -3,8 +3,9 @@
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from itertools import islice
+from typing import Any
 
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post, check_id
@@ -124,29 +125,27 @@ def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
         yield block
 
 
-Counting = Callable[[], AbstractContextManager[Callable[[int], None]]]
-"""Begins a pass over posts; the function is told how many posts have been read."""
-
-
 class ReplayablePosts:
     """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
 
-    `counting` reports the number of posts after each `BLOCK` of them and at the end.
+    The number of posts is reported to `progress` after each `BLOCK` of them and at the end; True
+    shows it on standard error.
     """
 
-    def __init__(self, posts: Iterable[Post], counting: Counting | None = None) -> None:
-        self._posts, self._counting = posts, counting
+    def __init__(
+        self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
+    ) -> None:
+        self._posts, self._progress = posts, progress
         self._copy = tempfile.TemporaryFile() if isinstance(posts, Iterator) else None
         self._blocks = 0
 
     def __iter__(self) -> Iterator[Post]:
         count = 0
-        with self._counting() if self._counting else nullcontext() as report:
+        with _reporting(self._progress) as report:
             for block in self._again() if self._copy and self._blocks else self._checked():
                 yield from block
                 count += len(block)
-                if report is not None:
-                    report(count)
+                report(count)
 
     def _again(self) -> Iterator[list[Post]]:
         assert self._copy is not None
@@ -167,12 +166,15 @@ class ReplayablePosts:
 
 
 @contextmanager
-def counted_posts() -> Iterator[Callable[[int], None]]:
-    """Counts the posts of a pass on standard error."""
+def _reporting(progress: bool | Callable[[int], None]) -> Iterator[Callable[[int], Any]]:
+    """The function that is told how many posts of a pass have been read."""
+    if progress is not True:
+        yield progress or (lambda count: None)
+        return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} posts"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("posts", total=None)
-        yield lambda count: progress.update(bar, completed=count)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task("posts", total=None)
+        yield lambda count: shown.update(bar, completed=count)

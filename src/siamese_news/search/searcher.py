@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict, replace
-from functools import partial
 from html import escape
 from importlib import import_module
 from os import PathLike
@@ -31,7 +30,7 @@ from siamese_news.search.query import FILTER, Query, SearchOptions
 from siamese_news.search.rank import search
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
-from siamese_news.search.scan import Counting, ReplayablePosts, StreamPool, counted_posts
+from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.threads import one_thread_of_numpy
 
@@ -321,10 +320,8 @@ class Searcher:
         """The posts, checked and, if the user wants that, counted."""
         if isinstance(posts, Pool):
             return posts
-        counting: Counting | None = counted_posts if self.progress is True else None
-        if callable(self.progress):
-            counting = partial(nullcontext, self.progress)
-        return StreamPool(ReplayablePosts(posts_of(posts), counting), again=_learned)
+        found = ReplayablePosts(posts_of(posts), self.progress)
+        return StreamPool(found, again=_learned)
 
 
 def _query(base: Query, options: SearchOptions) -> Query:

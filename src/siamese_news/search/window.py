@@ -19,9 +19,9 @@ class Window:
         after: first moment, as `iso_date` writes it; None for no bound.
         before: first moment that is too late.
         dated_only: leave out posts without a date.
-        outside: how many were left out by their date.
-        undated: how many had no date that can be read.
-        dated: how many had one.
+        outside: number of posts left out by their date.
+        undated: number of posts without a readable date.
+        dated: number of posts with one.
     """
 
     after: str | None = None
@@ -47,20 +47,20 @@ class Window:
 
     @property
     def asked(self) -> bool:
-        """Whether posts are chosen by their date at all."""
+        """Whether posts are selected by date at all."""
         return bool(self.after or self.before or self.dated_only)
 
     def check(self) -> None:
         """After a pass over all posts: refuse a selection by date if no post has a date."""
         if self.asked and self.undated and not self.dated:
             raise InputError(
-                f"--after, --before and --dated-only choose by date, but none of {self.undated:,} "
+                f"--after, --before and --dated-only select by date, but none of {self.undated:,} "
                 "posts has a readable date; name the right field with --date-field "
-                "(siamese-news doctor FILE shows what is read of a file), or leave the dates out"
+                "(siamese-news doctor FILE shows the fields of a file), or leave the dates out"
             )
 
     def __call__(self, posts: Sequence[Post]) -> list[Post]:
-        """Those of the posts that lie within."""
+        """The posts within the window."""
         if not self.asked:
             return list(posts)
         kept = []
@@ -98,7 +98,7 @@ class Window:
         return ~outside & ~undated if self.dated_only else ~outside
 
     def counts(self) -> dict[str, int]:
-        """In plain values; nothing where every post is welcome."""
+        """In plain values; empty if posts are not selected by date."""
         if not self.asked:
             return {}
         return {"outside the dates": self.outside, "without a date": self.undated}

@@ -112,12 +112,12 @@ class Reader:
         )
 
     def _dense_terms(
-        self, post: Post, vector: NDArray[np.float32], mine: NDArray[np.float32]
+        self, post: Post, factor: float, mine: NDArray[np.float32]
     ) -> dict[str, float]:
-        """Each token's part of the cosine of the article's vector with the post's."""
+        """Each token's part of the cosine with the article's vector, times a factor."""
         tokens = self._model.tokens(post.text)
         ids, of_token = _joined([self._model.vocabulary.ids([token]) for token in tokens])
-        values = vector * self._dense(ids, "post", mine)[0]
+        values = factor * self._dense(ids, "post", mine)[0]
         found: dict[str, float] = {}
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
             found[tokens[number]] = found.get(tokens[number], 0.0) + value
