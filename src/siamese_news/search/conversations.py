@@ -305,7 +305,7 @@ def bring_threads(
 
 
 def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
-    """The posts of a thread, each before what answers it, and their depths; the oldest first."""
+    """The posts of a thread, each before its replies, and their depths; the oldest first."""
 
     def age(post: int) -> tuple[str, str]:
         return metadata_text(texts[post], "created_at") or "", texts[post].id

@@ -134,7 +134,7 @@ def files_read(stream: PostStream) -> list[Any]:
 
 
 def plain_counts(counts: Counts) -> dict[str, int]:
-    """Counts of what was read, as plain values."""
+    """The counts of a reader, as plain values."""
     duplicates = counts.reasons.get("duplicate id", 0)
     return {
         "read": counts.read,

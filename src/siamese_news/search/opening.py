@@ -10,15 +10,15 @@ from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
-from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.query import Query
+from siamese_news.search.records import ScoreCounts
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.threads import thread_count
 from siamese_news.search.window import Window
-from siamese_news.utils.files import atomic_write, file_sha256, is_stream
+from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 
 
@@ -125,9 +125,7 @@ class OpenQuery:
             "remarks": [*self.seeds.remarks(), *remarks],
             "sha256": file_sha256(out),
         }
-        with atomic_write(out.with_name(out.name + ".meta.json")) as stream:
-            json.dump(meta, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
+        write_json(out.with_name(out.name + ".meta.json"), meta)
 
     @property
     def titles(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ from siamese_news.search.threads import one_thread_of_numpy
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
-# Files have had the short names from the start; a record says what it holds.
+# Files have the short names.
 _IN_PYTHON = {"article": "article_id", "post": "post_id"}
 _IN_FILES = {name: short for short, name in _IN_PYTHON.items()}
 
@@ -120,8 +120,8 @@ class Searcher:
             model = open_model(model)
         elif not isinstance(model, TextModel | ExternalModel):
             raise InputError(
-                f"model is a {type(model).__name__}; expected the path of a folder, what "
-                "open_model gives, or None for the model that ships. An encoder of "
+                f"model is a {type(model).__name__}; expected the path of a folder, a "
+                "model from open_model, or None for the model that ships. An encoder of "
                 "sentence-transformers or model2vec is saved into a folder first: "
                 "model.save_pretrained('minilm'), then Searcher('minilm')"
             )

@@ -85,7 +85,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Dots, lowest score first so that the best lie on top, and what the shades mean."""
+    """Dots, lowest score first so that the best lie on top, and a legend of the shades."""
 
     dots: list[Dot]
     legend: list[str]

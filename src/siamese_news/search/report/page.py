@@ -22,7 +22,7 @@ from siamese_news.search.report.charts import histogram_chart, map_chart, timeli
 from siamese_news.search.report.data import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
-# What steers a reader's screen or hides: controls, bidi embeddings, overrides and isolates, and
+# Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
 # invisible signs. Joiners (emoji, Persian, Hindi) and plain direction marks do no harm and stay.
 _HIDDEN = re.compile(
     r"([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b\u202a-\u202e\u2060-\u206f\ufeff"
@@ -63,7 +63,7 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 SHOWN = 5000
-"""Posts on the page at most; what comes after is counted and named."""
+"""The largest number of posts on the page, which states how many it leaves out."""
 
 COPIES = 50
 """Copies listed in one cluster at most."""
@@ -97,7 +97,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A cluster on the page: its representative, its copies, and what it is sorted by."""
+    """A cluster on the page: its best post, its copies or its thread, and keys to sort by."""
 
     lead: Shown
     copies: list[Shown]

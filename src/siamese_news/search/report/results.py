@@ -50,11 +50,10 @@ def read_results(
     else:
         histogram = _counted([post.score for post in posts])
         note = "Only the posts in the results are in it: the posts that were not kept are unknown."
-    given = "drawn for this report" if threshold is not None else "as the search used it"
-    if threshold is not None:
-        threshold = _number(threshold, "the threshold")
-    elif meta.get("threshold") is not None:
-        threshold = _number(meta["threshold"], f"{source}.meta.json: field 'threshold'")
+    given, place = "drawn for this report", "the threshold"
+    if threshold is None:
+        given, place = "as the search used it", f"{source}.meta.json: field 'threshold'"
+        threshold = meta.get("threshold")
     own = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
@@ -80,7 +79,7 @@ def read_results(
         posts=posts,
         histogram=histogram,
         histogram_note=note,
-        threshold=threshold,
+        threshold=None if threshold is None else _number(threshold, place),
         threshold_note=given,
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
@@ -173,15 +172,15 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
+    place = f"{where}: field 'histogram'"
     edges, counts = value.get("edges"), value.get("counts")
     if not isinstance(edges, list) or not isinstance(counts, list) or not counts:
-        raise InputError(f"{where}: field 'histogram' needs the lists 'edges' and 'counts'")
+        raise InputError(f"{place} needs the lists 'edges' and 'counts'")
     if len(edges) != len(counts) + 1:
         raise InputError(
-            f"{where}: field 'histogram' has {len(edges)} edges and {len(counts)} counts; "
-            "expected one edge more than counts"
+            f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
+            "counts"
         )
-    place = f"{where}: field 'histogram'"
     return Histogram([_number(e, place) for e in edges], [_whole(c, place) for c in counts])
 
 
