@@ -15,7 +15,10 @@ from statistics import mean
 from siamese_news.data.records import Post
 from siamese_news.data.sources import open_source
 from siamese_news.model.loading import open_model
-from siamese_news.search.rank import rank_posts
+from siamese_news.scoring import open_scorer
+from siamese_news.search.rank import search
+from siamese_news.search.scan import StreamPool
+from siamese_news.search.seeds import Seeds
 
 PHRASES = (
     "so true",
@@ -72,7 +75,9 @@ def main() -> None:
         relevant = own | {reply for reply, post in above.items() if post.id in own}
         found = {}
         for name, texts in (("alone", bare), ("context", joined)):
-            (ranking,) = rank_posts(model, [pool.articles[article]], texts, top=len(texts))
+            seed = Seeds([pool.articles[article]])
+            scorer = open_scorer(model, seed.texts)
+            (ranking,) = search(scorer, seed, StreamPool(texts), top=len(texts))
             found[name] = {item.post.id: item.score for item in ranking}
         behind = {reply: found["alone"][post.id] for reply, post in above.items()}
         found["threads"] = found["alone"] | behind

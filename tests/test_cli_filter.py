@@ -271,17 +271,17 @@ def test_two_runs_do_not_write_one_output(files, name):
 
 
 def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch):
-    from siamese_news.search import output
+    from siamese_news.search import filter as filter_module
 
     (files / "out.jsonl").write_text("old")
-    write = output._jsonl
+    write = filter_module.write_rows
 
-    def full(stream, rows, columns):
-        write(stream, [next(iter(rows))], columns)
+    def full(stream, rows, *format, **options):
+        write(stream, [next(iter(rows))], *format, **options)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setitem(output._WRITERS, "jsonl", full)
+        patch.setattr(filter_module, "write_rows", full)
         done = run(files, "--force")
     assert done.exit_code == 1
     assert f"{files / 'out.jsonl'}: cannot be written (No space left on device)" in done.stderr

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
-from siamese_news.search.clusters import SHORT, cluster_posts, normal_form, summarise
+from siamese_news.search.clusters import SHORT, cluster_posts, normal_form
 
 # Every group is one story told once, copied by others; a group of one is like nothing else.
 SAMPLE = [
@@ -218,9 +218,3 @@ def test_short_texts_merge_only_with_their_equals(texts):
     forms = [normal_form(text) for text in texts]
     short = [(n, f) for n, f in zip(cluster_posts(texts), forms, strict=True) if len(f) < SHORT]
     assert len({number for number, _ in short}) == len({form for _, form in short})
-
-
-def test_the_representative_is_the_best_ranked_and_sizes_count_posts():
-    clusters = [0, 0, 1, 0, 1]
-    found = summarise(clusters, ranks=[2, 1, 1, 1, 2], ids=["a", "b", "c", "d", "c"])
-    assert [(c.number, c.representative, c.size) for c in found] == [(0, 3, 3), (1, 2, 1)]

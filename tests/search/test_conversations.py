@@ -23,7 +23,7 @@ def linked(id, reply_to=None, **metadata):
 
 def rows_of(posts, found, most=100):
     links = Links(posts)
-    scored = [Found("", "a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
+    scored = [Found("a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
     return links, list(thread_rows(find_threads(links, scored, most=most), posts))
 
 

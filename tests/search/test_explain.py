@@ -26,8 +26,13 @@ from siamese_news.lexical_head import (
     empty_bigram_counters,
 )
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.explain.attribution import _kept
-from siamese_news.search.explain.explainer import explain, explain_nearest, sentence_spans, without
+from siamese_news.search.explain.explainer import (
+    _kept,
+    explain,
+    explain_nearest,
+    sentence_spans,
+    without,
+)
 from siamese_news.search.explain.output import check_words, record_of, write_explained
 from siamese_news.search.explain.records import alike, check
 from siamese_news.sparsity import AdaptiveEntmax

@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
+from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
 from siamese_news.search.output import write_ranking
-from siamese_news.search.rank import rank_posts
+from siamese_news.search.query import Query
+from siamese_news.search.rank import search
+from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.seeds import Seeds
 from siamese_news.utils.terminal import clean
 
 ARTICLES = [Article("a1", "flood in the river town"), Article("a2", "the mayor vote", title="Vote")]
 WORDS = ["flood", "river", "fire", "train", "vote", "mayor", "the", "zzz"]
+
+
+def rank_posts(model, articles, posts, top):
+    seeds, pool = Seeds(articles), StreamPool(ReplayablePosts(posts))
+    return list(search(open_scorer(model, seeds.texts), seeds, pool, top=Query(top=top).top))
 
 
 def _naive(model, posts, top, block):

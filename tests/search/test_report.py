@@ -174,6 +174,15 @@ def test_clusters_stand_in_the_order_of_their_best_rank():
     assert "1 more are not listed here" in page.words
 
 
+def test_the_best_ranked_post_represents_its_cluster_and_copies_count_posts():
+    given = [("a", 2, 0), ("b", 1, 0), ("c", 1, 1), ("d", 1, 0), ("c", 2, 1)]
+    posts = [ReportPost(rank, id, 0.5, id, cluster, 1, seed="s") for id, rank, cluster in given]
+    page = Page(render(data(posts)))
+    assert page.texts == ["d", "a", "b", "c"]  # one post for two seeds is no copy
+    items = [a for a in page.attributes("li") if a.get("class") == "cluster"]
+    assert [item["data-size"] for item in items] == ["3", "1"]
+
+
 def test_a_long_result_is_cut_and_the_page_says_so():
     many = [post(i, f"{i}", cluster=i % (SHOWN + 10)) for i in range(SHOWN + 20)]
     page = Page(render(data(many)))

@@ -9,9 +9,9 @@ from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
-from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.query import Query
-from siamese_news.search.rank import TopPosts, rank_posts
+from siamese_news.search.rank import TopPosts, search
+from siamese_news.search.records import ScoreCounts
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
@@ -154,12 +154,11 @@ class Once:
         return np.full((1, len(posts)), 0.1 if self.observing else 0.9)
 
 
-def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch, tiny_model):
+def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 2)
     scorer = Once()
-    monkeypatch.setattr(rank, "open_scorer", lambda *_, **__: scorer)
-    posts = (Post(str(n), f"text {n}") for n in range(5))
-    [found] = rank_posts(tiny_model, [A], posts, top=2)
+    posts = ReplayablePosts(Post(str(n), f"text {n}") for n in range(5))
+    [found] = search(scorer, Seeds([A]), StreamPool(posts), top=2)
     blocks = [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
     assert scorer.seen == scorer.calls == blocks
     assert [(r.post.id, r.score) for r in found] == [("4", 0.9), ("3", 0.9)]

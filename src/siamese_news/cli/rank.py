@@ -94,15 +94,7 @@ def rank(
             second_look=second_look,
         )
         decided, remarks = _settle(opened, scorer, pool, ranking.scanned, ranking.remarks())
-        rows = ranking_rows(
-            ranking,
-            query,
-            matched=scorer.matched_terms,
-            one_name=bare,
-            bare=bare,
-            encode=None if bare else opened.model.encode_posts,
-            language=None if format in ("trec", "table") else opened.languages.of_post,
-        )
+        rows = ranking_rows(ranking, opened, scorer)
         options: dict[str, Any] = {
             "columns": query.columns,
             "titles": opened.titles,

@@ -3,13 +3,13 @@
 Two posts are near-duplicates where their normal forms are equal, or have the same numbers and an
 exact Jaccard similarity of character 4-grams at or above a threshold. Clusters are the connected
 components of that relation, so the partition does not depend on the order of the posts. MinHash
-only proposes the pairs to compare; what it proposes is fixed by the texts.
+only proposes the pairs to compare; the texts determine its proposals.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,11 @@ SHORT = 20
 """A normal form of fewer characters merges only with its equal."""
 
 CLUSTERED = 100_000
-"""More posts are clustered only where that was asked for: it takes 6 KB of memory a post."""
+"""More posts are clustered only on request: it takes 6 KB of memory a post."""
 
 _PERMUTATIONS = 128
 _MISS = 1e-6  # chance, at the threshold itself, that MinHash never proposes a pair
-_NEIGHBOURS = 16  # pairs proposed for a post in one bucket: a flood of copies stays linear
+_NEIGHBORS = 16  # pairs proposed for a post in one bucket: a flood of copies stays linear
 _PAIRS = 1 << 16  # compared at once
 
 _RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)
@@ -40,60 +40,22 @@ _TAG = re.compile(r"#\w+")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """One cluster of near-duplicates.
-
-    Attributes:
-        number: as `cluster_posts` gave it.
-        representative: the row that represents it.
-        size: how many different posts it holds.
-    """
-
-    number: int
-    representative: int
-    size: int
-
-
 def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
     """The cluster number of each text, from 0, in the order in which clusters first appear.
 
-    Args:
-        texts: the posts, best first.
-        threshold: Jaccard similarity of the 4-grams of the normal forms from which two texts are
-            copies of each other; 1 asks for equal 4-grams.
-
-    Raises:
-        InputError: for a threshold outside (0, 1].
+    Two texts are copies of each other if the Jaccard similarity of the 4-grams of their normal
+    forms reaches the threshold.
     """
     if not 0 < threshold <= 1:
         raise InputError(
             f"the near-duplicate threshold is {threshold}; expected more than 0 and at most 1"
         )
     forms = [normal_form(text) for text in texts]
-    # Sorted, not as they come: what follows then sees the same list for any order of the posts.
+    # Sorted, so that the order of the posts makes no difference.
     different = sorted(set(forms))
     cluster = dict(zip(different, _near(different, threshold), strict=True))
     numbers: dict[int, int] = {}
     return [numbers.setdefault(cluster[form], len(numbers)) for form in forms]
-
-
-def summarise(
-    clusters: Sequence[int], *, ranks: Sequence[int], ids: Sequence[str]
-) -> list[Cluster]:
-    """Size and representative of each cluster, by number.
-
-    The representative is the best-ranked post; of equal ranks (several seeds) the id that is last
-    in order, as everywhere ties are broken. A post that is there for several seeds counts once.
-    """
-    best: dict[int, int] = {}
-    members: dict[int, set[str]] = {}
-    for row, number in enumerate(clusters):
-        members.setdefault(number, set()).add(ids[row])
-        held = best.setdefault(number, row)
-        if ranks[row] < ranks[held] or (ranks[row] == ranks[held] and ids[row] > ids[held]):
-            best[number] = row
-    return [Cluster(number, best[number], len(members[number])) for number in sorted(best)]
 
 
 def normal_form(text: str) -> str:
@@ -143,13 +105,8 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         return components.tolist()
     shingles = [_shingles(forms[row]) for row in long]
     sizes = np.array([len(codes) for codes in shingles])
-    numbers: dict[str, int] = {}
-    same = np.array(
-        [
-            numbers.setdefault(" ".join(sorted(_NUMBER.findall(forms[row]))), len(numbers))
-            for row in long
-        ]
-    )
+    numbers = [" ".join(sorted(_NUMBER.findall(forms[row]))) for row in long]
+    same = np.unique(np.array(numbers, object), return_inverse=True)[1]
     bands = _bands(shingles, threshold)
     vocabulary, columns = np.unique(np.concatenate(shingles), return_inverse=True)
     matrix = csr_array(
@@ -176,9 +133,7 @@ def _near(forms: list[str], threshold: float) -> list[int]:
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:
     """Id -> number and size of the post's cluster of near-duplicates among these posts."""
     numbers = cluster_posts([post.text for post in posts])
-    sizes: dict[int, int] = {}
-    for number in numbers:
-        sizes[number] = sizes.get(number, 0) + 1
+    sizes = Counter(numbers)
     return {post.id: (n, sizes[n]) for post, n in zip(posts, numbers, strict=True)}
 
 
@@ -212,17 +167,15 @@ def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
 def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of texts with an equal band and equal numbers, near each other in sorted order."""
     order = np.lexsort((same, band))
-    left: list[np.ndarray] = []
-    right: list[np.ndarray] = []
-    for step in range(1, _NEIGHBOURS + 1):
+    pairs = [np.empty((2, 0), np.intp)]
+    for step in range(1, _NEIGHBORS + 1):
         first, second = order[:-step], order[step:]
         equal = (band[first] == band[second]) & (same[first] == same[second])
         if not equal.any():
             break
-        left.append(first[equal])
-        right.append(second[equal])
-    nothing = np.empty(0, np.intp)
-    return np.concatenate([nothing, *left]), np.concatenate([nothing, *right])
+        pairs.append(np.stack([first[equal], second[equal]]))
+    left, right = np.concatenate(pairs, axis=1)
+    return left, right
 
 
 def _verified(

@@ -1,9 +1,10 @@
-"""What sets groups of posts apart: shares with intervals, words, and bursts in time."""
+"""Differences between groups of posts: shares with intervals, words, and bursts in time."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,10 @@ from scipy import special
 from siamese_news.search.keywords import terms_of
 
 FEW = 20
-"""Texts that a group needs before words are said to set it apart."""
+"""The fewest texts of a group for which distinctive words are looked for."""
 
 PRIOR = 1000
-"""Words of the prior: each group counts as if it had said so many more, as all groups speak."""
+"""Words of the prior: that many are added to each group, in the proportions of all groups."""
 
 _COMMON = 5  # texts that have a word before it is looked at
 _SURE = 0.05  # chance that any word at all is listed where no group differs
@@ -37,7 +38,7 @@ class Word:
         others: texts of the other groups that have it.
         log_odds: how much likelier it is in the group; natural log.
         error: its standard error.
-        sure: whether it sets the group apart, all words and groups that were tried considered.
+        sure: whether it sets the group apart, corrected for all words and groups tried.
     """
 
     term: str
@@ -54,7 +55,7 @@ class Word:
 
     @property
     def times(self) -> float:
-        """How many times the odds of the others the group's are."""
+        """The odds in the group as a multiple of the odds in the others."""
         return math.exp(self.log_odds)
 
     @property
@@ -64,7 +65,7 @@ class Word:
 
 
 def wilson(found: int, posts: int) -> tuple[float, float]:
-    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 where there are no posts.
+    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts.
 
     Example:
         >>> from siamese_news.search.compare import wilson
@@ -81,16 +82,11 @@ def wilson(found: int, posts: int) -> tuple[float, float]:
 
 
 def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Weighted log-odds ratios of words, each group against all others.
+    """Weighted log-odds ratios of words, each group against all others, and their standard errors.
 
     The prior is Dirichlet with the frequencies of all groups together, worth `PRIOR` words, and
-    the variance the sum of the inverse counts (Monroe, Colaresi and Quinn 2008).
-
-    Args:
-        counts: (G, W) how often each group has each word.
-
-    Returns:
-        (G, W) log-odds, and (G, W) their standard errors.
+    the variance the sum of the inverse counts (Monroe, Colaresi and Quinn 2008). `counts` and both
+    results are (G, W): groups and words.
     """
     total = counts.sum(axis=0, keepdims=True)
     prior = PRIOR * total / max(int(total.sum()), 1)
@@ -104,57 +100,41 @@ def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
-    """The words of each group, those that set it apart first.
+    """The words of each group of different texts, those that set it apart first.
 
     A text counts once for a word. Groups of fewer than `FEW` texts have none, but count among the
     others. `Word.sure` corrects for every word of every group that was tried (Bonferroni).
-
-    Args:
-        groups: the different texts of each.
     """
     texts = [list(group) for group in groups]
     counted = [Counter(term for text in own for term in terms_of(text)) for own in texts]
     total: Counter[str] = sum(counted, Counter())
     terms = sorted(term for term, count in total.items() if count >= _COMMON)
-    counts = np.array([[own[term] for term in terms] for own in counted], np.int64)
-    tried = [len(own) >= FEW for own in texts]
     if not terms or len(texts) < 2:
         return [[] for _ in texts]
+    counts = np.array([[own[term] for term in terms] for own in counted], np.int64)
+    others = counts.sum(axis=0) - counts
+    tried = sum(len(own) >= FEW for own in texts)
     odds, errors = log_odds(counts)
-    least = float(-special.ndtri(_SURE / 2 / max(sum(tried) * len(terms), 1)))
-    found = []
-    for number, known in enumerate(tried):
+    least = float(-special.ndtri(_SURE / 2 / max(tried * len(terms), 1)))
+    found: list[list[Word]] = []
+    for number, own in enumerate(texts):
         z = odds[number] / errors[number]
-        order = np.lexsort((np.arange(len(terms)), -z))[: _LISTED if known else 0]
-        found.append(
-            [
-                Word(
-                    terms[place],
-                    int(counts[number, place]),
-                    int(counts[:, place].sum() - counts[number, place]),
-                    float(odds[number, place]),
-                    float(errors[number, place]),
-                    bool(z[place] >= least),
-                )
-                for place in order.tolist()
-                if z[place] > 0
-            ]
-        )
+        order = np.lexsort((np.arange(len(terms)), -z))[: _LISTED if len(own) >= FEW else 0]
+        columns = [counts[number], others[number], odds[number], errors[number], z >= least]
+        kept = order[z[order] > 0]
+        values = zip(*(column[kept].tolist() for column in columns), strict=True)
+        found.append([Word(terms[n], *own) for n, own in zip(kept.tolist(), values, strict=True)])
     return found
 
 
 def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
     """The stretches of time with more posts than a steady flow would bring by chance.
 
-    Each time's count is held against a Poisson distribution with the mean of all times; neighbours
+    Each time's count is tested against a Poisson distribution with the mean of all times; neighbors
     over the limit are one burst. The first and the last hundredth of the posts are left out, so
-    that a few strays do not stretch the time and lower the mean.
-
-    Args:
-        counts: posts by the number of the hour, day, month or year.
-
-    Returns:
-        First and last number of each, and how many times the mean it has.
+    that a few strays do not stretch the time and lower the mean. `counts` are posts by the number
+    of the hour, day, month or year; a burst has its first and its last number, and its mean count
+    as a multiple of the mean of all times.
     """
     slots = sorted(counts)
     share = np.cumsum([counts[slot] for slot in slots])
@@ -170,10 +150,9 @@ def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
         for slot in slots
         if counts[slot] > mean and special.pdtrc(counts[slot] - 1, mean) < _BURST / bins
     ]
-    found: list[list[int]] = []
-    for slot in over:
-        if found and found[-1][-1] == slot - 1:
-            found[-1].append(slot)
-        else:
-            found.append([slot])
-    return [(own[0], own[-1], sum(counts[slot] for slot in own) / len(own) / mean) for own in found]
+    found = []
+    # Numbers that follow each other are equally far from their places in the list.
+    for _, group in groupby(enumerate(over), key=lambda pair: pair[1] - pair[0]):
+        own = [slot for _, slot in group]
+        found.append((own[0], own[-1], sum(counts[slot] for slot in own) / len(own) / mean))
+    return found

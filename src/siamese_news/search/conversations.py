@@ -1,9 +1,9 @@
-"""The threads of found posts: what they answer, and what answers them."""
+"""The threads of found posts: the posts that they answer, and the replies."""
 
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,25 +39,25 @@ COLUMNS = (
 """The columns of a file of threads, a row for each post."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """A row of the results.
 
     Attributes:
-        list: the article whose list it is in; empty where one list is for all articles.
         article: as the row has it: in one list for all, the one that the post is nearest to.
         post: id.
-        score: as the search gave it.
+        score: as the search computed it.
         rank: in its list, from 1.
         terms: matched words.
+        list: the article whose list it is in; empty where one list is for all articles.
     """
 
-    list: str
     article: str
     post: str
     score: float
     rank: int
     terms: Sequence[str] = ()
+    list: str = ""
 
 
 @dataclass(slots=True)
@@ -68,17 +68,30 @@ class Thread:
 
     Attributes:
         key: of the post that began the conversation, as far as that is known.
+        most: the largest number of posts to show.
         found: post -> its row of the results, best first.
-        others: the posts around them and what these are: ``answered`` or ``reply``.
-        shown: those of both within the limit.
-        left_out: posts over the limit.
+        shown: post -> its role: ``found``, ``answered`` or ``reply``.
+        seen: all posts so far.
+        left_out: how many are over the limit.
     """
 
     key: int
+    most: int
     found: dict[int, Found] = field(default_factory=dict)
-    others: dict[int, str] = field(default_factory=dict)
-    shown: list[int] = field(default_factory=list)
+    shown: dict[int, str] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
     left_out: int = 0
+
+    def take(self, post: int, role: str) -> bool:
+        """Add a post; returns whether it is new."""
+        if not post or post in self.seen:
+            return False
+        self.seen.add(post)
+        if len(self.shown) < self.most:
+            self.shown[post] = role
+        else:
+            self.left_out += 1
+        return True
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -91,8 +104,8 @@ class Links:
     """Which post answers which; 24 bytes for each post that answers another.
 
     Attributes:
-        own: posts that answer themselves; such a link is left out.
-        cycles: circles of answers that a walk from a found post met.
+        own: number of posts that answer themselves; such links are left out.
+        cycles: number of circles of answers that walks from found posts met.
     """
 
     def __init__(self, posts: Iterable[Post]) -> None:
@@ -126,7 +139,7 @@ class Links:
     def key(self, post: int) -> int:
         """The post that began the conversation: as the platform says, else the end of the walk up.
 
-        Of a circle, the post where the first walk entered it.
+        In a circle it is the post where the first walk entered.
         """
         path: dict[int, None] = {}
         while post not in self._keys:
@@ -148,102 +161,65 @@ def read_found(path: Path) -> list[Found]:
     """The rows of a file of results, best first.
 
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
-
-    Raises:
-        InputError: for another file, and one without rows.
     """
     rows: list[Found] = []
-    ranked = True
     for where, row in result_rows(path):
         terms = row.get("terms") or ()
         try:
-            article, post = str(row.get("article", "all")), str(row["post"])
-            rank = int(row.get("rank") or 0)
-            rows.append(
-                Found(
-                    article,
-                    article,
-                    post,
-                    float(row["score"]),
-                    rank,
-                    terms.split("; ") if isinstance(terms, str) else terms,
-                )
-            )
+            score, rank = float(row["score"]), int(row.get("rank") or 0)
+            found = Found(str(row.get("article", "all")), str(row["post"]), score, rank)
         except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{where}: expected the columns post and score, as rank and filter write them; "
-                "the score and, where there is one, the rank are numbers"
+                "the score and, if present, the rank are numbers"
             ) from None
-        ranked = ranked and rank > 0
+        found.terms = terms.split("; ") if isinstance(terms, str) else terms
+        rows.append(found)
     if not rows:
         raise InputError(f"{path}: no row in the file, expected at least one post")
     rows.sort(key=lambda own: -own.score)
-    if len({own.rank if ranked else own.post for own in rows}) == len(rows):
-        rows = [replace(own, list="") for own in rows]
-    if not ranked:
-        so_far = Counter[str]()
-        for place, own in enumerate(rows):
-            so_far[own.list] += 1
-            rows[place] = replace(own, rank=so_far[own.list])
+    ranked = all(own.rank > 0 for own in rows)
+    one_list = len({own.rank if ranked else own.post for own in rows}) == len(rows)
+    so_far = Counter[str]()
+    for own in rows:
+        own.list = "" if one_list else own.article
+        so_far[own.list] += 1
+        own.rank = own.rank if ranked else so_far[own.list]
     return rows
 
 
 def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thread]:
-    """The threads of the found posts, best first.
+    """The threads of the found posts, best first, with at most `most` posts each.
 
-    A thread has its found posts, then what they answer, from each upwards, then what answers them,
-    level by level. Each post is visited once, whatever the shape of the links.
-
-    Args:
-        links: of all posts.
-        found: the results, best first.
-        most: posts of each thread; what comes after is counted as left out.
+    A thread has its found posts, then the posts that they answer, from each upwards, then the
+    replies, level by level. Each post is visited once, whatever the shape of the links.
     """
     threads: dict[tuple[str, int], Thread] = {}
     for row in found:
         own = hash(row.post)
         key = links.key(own)
-        thread = threads.setdefault((row.list, key), Thread(key))
-        thread.found.setdefault(own, row)
+        thread = threads.setdefault((row.list, key), Thread(key, most))
+        if thread.take(own, "found"):
+            thread.found[own] = row
     for thread in threads.values():
-        seen = set(thread.found)
-        thread.left_out = max(0, len(seen) - most)
-        thread.shown = list(thread.found)[:most]
-
-        def take(post: int, role: str, thread: Thread = thread, seen: set[int] = seen) -> bool:
-            if not post or post in seen:
-                return False
-            seen.add(post)
-            if len(seen) <= most:
-                thread.others[post] = role
-                thread.shown.append(post)
-            else:
-                thread.left_out += 1
-            return True
-
         for own in thread.found:
             parent, _ = links.above(own)
-            while take(parent, "answered"):
+            while thread.take(parent, "answered"):
                 parent, _ = links.above(parent)
-        if thread.key not in seen:  # not reached where a post on the way is missing
-            take(thread.key, "answered")
+        thread.take(thread.key, "answered")  # not reached yet if a post on the way is missing
         level, walked = list(thread.found), set(thread.found)
         while level:
             below = dict.fromkeys(reply for own in level for reply in links.below(own))
             level = [reply for reply in below if reply not in walked]
             walked.update(level)
             for reply in level:
-                take(reply, "reply")
+                thread.take(reply, "reply")
+        thread.seen.clear()
     return sorted(threads.values(), key=lambda thread: [-score for score in thread.scores])
 
 
 def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[dict[str, Any]]:
-    """A row for each post of the threads, as `COLUMNS` has them; a thread is in reading order.
-
-    Args:
-        threads: from `find_threads`.
-        posts: read once more, for the texts.
-    """
+    """A row for each post of the threads, which are in reading order, with the texts of `posts`."""
     wanted = {post for thread in threads for post in thread.shown}
     keys = {thread.key for thread in threads}
     texts: dict[int, Post] = {}
@@ -278,7 +254,7 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
             yield shared | {
                 "article": row.article if row else article,
                 "depth": depth,
-                "role": thread.others.get(own, "found"),
+                "role": thread.shown[own],
                 "rank": row.rank if row else None,
                 "score": row.score if row else None,
                 "terms": row.terms if row else None,
@@ -292,15 +268,15 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
 def bring_threads(
     results: Path, posts: Iterable[Post], *, most: int
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of a file of threads, and what there is to say about them.
+    """The rows of a file of threads, and lines that sum them up.
 
     Args:
         results: the file of the posts found.
         posts: those that were searched; read twice.
-        most: see `find_threads`.
+        most: posts of each thread.
 
     Raises:
-        InputError: the results cannot be read, or are of other posts.
+        InputError: the results cannot be read, or are about other posts.
     """
     found = read_found(results)
     links = Links(posts)
@@ -312,26 +288,24 @@ def bring_threads(
             f"{results}: none of its posts is among the posts; expected the files that were "
             "searched"
         )
+    shown = sum(len(thread.shown) for thread in threads)
     counts = {
         f"posts over {most}, the bound of a thread, which are left out": sum(
             thread.left_out for thread in threads
         ),
-        "posts of these threads that are not among the posts": sum(
-            len(thread.shown) for thread in threads
-        )
-        - len(rows),
+        "posts of these threads that are not among the posts": shown - len(rows),
         "posts that answer themselves, which counts for nothing": links.own,
         "circles of answers": links.cycles,
     }
     return rows, [
         f"threads: {rows[-1]['thread_rank']:,}, of {roles['found']:,} posts found, "
         f"{roles['answered']:,} that they answer and {roles['reply']:,} replies",
-        *(f"{what}: {count:,}" for what, count in counts.items() if count),
+        *(f"{name}: {count:,}" for name, count in counts.items() if count),
     ]
 
 
 def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
-    """The posts of a thread, each before what answers it, and their depths; the oldest first."""
+    """The posts of a thread, each before its replies, and their depths; the oldest first."""
 
     def age(post: int) -> tuple[str, str]:
         return metadata_text(texts[post], "created_at") or "", texts[post].id

@@ -1,29 +1,28 @@
 """The rows of a ranking, with clusters, terms, languages and map coordinates."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from siamese_news.data.records import Post
+from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED, clusters_of
+from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import row_of
-from siamese_news.search.query import Query
 from siamese_news.search.rank import Ranking
+from siamese_news.search.records import RankedPost
 from siamese_news.search.report.charts import MAP_POINTS
 from siamese_news.search.scan import blocks
+from siamese_news.text.languages import language_of
 
 
 def map_of(
     posts: Iterable[Post], encode: Callable[[Sequence[str]], np.ndarray]
 ) -> dict[str, dict[str, float]]:
-    """Id -> ``x`` and ``y`` of the first 2,000 different posts.
-
-    Args:
-        posts: best first.
-        encode: texts to vectors.
-    """
+    """Id -> ``x`` and ``y`` of the first 2,000 different posts, from the vectors of their texts."""
     shown: dict[str, str] = {}
     for post in posts:
         shown.setdefault(post.id, post.text)
@@ -38,13 +37,10 @@ def map_of(
 
 
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
-    """A place on the map for each post; None for those after the first 2,000.
+    """A place on the map for each row of vectors, best first; None after the first 2,000.
 
-    t-SNE keeps neighbours together; distances between groups mean little. The same vectors give
+    t-SNE keeps neighbors together; distances between groups mean little. The same vectors give
     the same map on the same machine. Fewer than five different vectors have no map.
-
-    Args:
-        vectors: (posts, dimensions), best-ranked first.
     """
     from sklearn.manifold import TSNE
 
@@ -59,65 +55,65 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     return [(float(x), float(y)) for x, y in found[where.ravel()]] + nowhere[len(shown) :]
 
 
-def ranking_rows(
-    ranking: Ranking,
-    query: Query,
+def ranking_rows(ranking: Ranking, opened: OpenQuery, scorer: Scorer) -> Iterator[dict[str, Any]]:
+    """The rows of a ranking, with the columns that the query asks for."""
+    query, posts = opened.query, ranking.posts()
+    terms: dict[str, list[str]] = {}
+    for block in () if query.format == "trec" else blocks(posts):
+        matched = scorer.matched_terms([post.text for post in block])
+        terms.update(zip((post.id for post in block), matched, strict=True))
+
+    def row_for(item: RankedPost) -> dict[str, Any]:
+        own = {"terms": terms.get(item.post.id), "author": query.author_of(item.post)}
+        return row_of(item) | own
+
+    lists, one_story = (map(row_for, kept) for kept in ranking), opened.seeds.one_story
+    best = partial(_best_first, ranking)
+    return finished_rows(lists, len(posts), lambda: posts, best, opened, several=one_story)
+
+
+def finished_rows(
+    lists: Iterable[Iterable[dict[str, Any]]],
+    count: int,
+    posts: Callable[[], Iterable[Post]],
+    best_first: Callable[[], Iterable[Post]],
+    opened: OpenQuery,
     *,
-    matched: Callable[[Sequence[str]], list[list[str]]],
-    one_name: bool,
-    bare: bool,
-    encode: Callable[[Sequence[str]], np.ndarray] | None = None,
-    language: Callable[[Post], str | None] | None = None,
+    several: bool,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a ranking.
+    """Rows with rank, cluster, language and place on the map; near-duplicates left out if asked.
 
     Args:
-        ranking: the lists.
-        query: which columns; with `dedupe`, ranks are renumbered.
-        matched: the terms that carried the scores of posts.
-        one_name: call the article of one list over several seeds ``all``, as TREC needs.
-        bare: only what a TREC run has: no clusters unless they are needed, no terms.
-        encode: texts to vectors, for the map that the query may ask for.
-        language: of a post, where its metadata does not say.
+        lists: rows of each list, best first.
+        count: number of different posts; over `CLUSTERED`, clusters are found only on request, and
+            languages not at all.
+        posts: these posts.
+        best_first: the same, in the order in which they get a place on the map.
+        opened: the query.
+        several: whether a list is for several seeds: its article is called ``all`` in a TREC run,
+            which has one list for each name.
     """
-    clusters: dict[str, tuple[int, int]] = {}
-    posts, dedupe = ranking.posts(), query.dedupe
-    if dedupe or (not bare and len(posts) <= CLUSTERED):
-        clusters = clusters_of(posts)
-    terms: dict[str, list[str]] = {}
-    for block in () if bare else blocks(posts):
-        found = matched([post.text for post in block])
-        terms.update(zip((post.id for post in block), found, strict=True))
-    known: dict[str, str | None] = {}
-    if language is not None and len(posts) <= CLUSTERED:
-        known = {post.id: language(post) for post in posts}
-    points = {}
-    if query.map and encode is not None:
-        points = map_of(_best_first(ranking), encode)
-    for kept in ranking:
-        seen: set[int] = set()
-        for item in kept:
-            number, size = clusters.get(item.post.id, (None, None))
-            if dedupe:
-                assert number is not None
+    query, few = opened.query, count <= CLUSTERED
+    bare = query.format == "trec"
+    clusters = clusters_of(list(posts())) if query.dedupe or (few and not bare) else {}
+    points = map_of(best_first(), opened.model.encode_posts) if query.map and not bare else {}
+    tell = few and query.format not in ("trec", "table")
+    for rows in lists:
+        seen: set[int | None] = set()
+        rank = 0
+        for row in rows:
+            number, size = clusters.get(row["post"], (None, None))
+            if query.dedupe:
                 if number in seen:
                     continue
                 seen.add(number)
-            row = row_of(item)
-            if one_name and ranking.seeds.one_story:
+            rank += 1
+            row |= {"rank": rank, "cluster": number, "cluster_size": size}
+            if bare and several:
                 row["article"] = "all"
-            if dedupe:
-                row["rank"] = len(seen)
-            if not bare:
-                row |= {
-                    "lang": row["lang"] or known.get(item.post.id),
-                    "cluster": number,
-                    "cluster_size": size,
-                    "terms": terms[item.post.id],
-                    "author": query.author_of(item.post),
-                    **points.get(item.post.id, {}),
-                }
-            yield row
+            if tell and not row["lang"]:
+                row["lang"] = language_of(row["text"])
+            yield row | points.get(row["post"], {})
 
 
 def _best_first(ranking: Ranking) -> list[Post]:

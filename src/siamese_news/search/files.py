@@ -62,13 +62,11 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
 
 
 class FilePool(StreamPool):
-    """The posts of files; see `Pool`.
-
-    Each pass shows a progress bar, or JSON lines where the variable `PROGRESS` is ``json``.
+    """The posts of files, with a progress bar, or JSON lines if `PROGRESS` is ``json``.
 
     Args:
         stream: the posts.
-        out: the output; the spool is on the same disk. None: the folder of temporary files.
+        out: the output, for a spool on the same disk. None: the folder of temporary files.
         note: called with each post as it is read.
         again: called with what a scorer learned after each pass.
     """
@@ -88,22 +86,22 @@ class FilePool(StreamPool):
         self._started = time.monotonic()
 
     def counts(self) -> dict[str, int]:
-        """See `Pool`."""
+        """Of the rows of the files."""
         return plain_counts(self.stream.counts)
 
     def summary(self, scored: int) -> list[str]:
-        """See `Pool`."""
+        """The counts, the speed, and a remark if many posts are empty."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
         speed = f"{scored:,} scored in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
     def remarks(self) -> list[str]:
-        """See `Pool`."""
+        """Of the reader."""
         return self.stream.remarks()
 
     def job(self) -> list[Any]:
-        """See `Pool`."""
+        """The files as they are now."""
         return [] if self.stream.total_bytes is None else files_read(self.stream)
 
     def _read(self) -> Iterator[Post]:
@@ -136,7 +134,7 @@ def files_read(stream: PostStream) -> list[Any]:
 
 
 def plain_counts(counts: Counts) -> dict[str, int]:
-    """Counts of what was read, as plain values."""
+    """The counts of a reader, as plain values."""
     duplicates = counts.reasons.get("duplicate id", 0)
     return {
         "read": counts.read,

@@ -11,17 +11,15 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
-from siamese_news.search.clusters import CLUSTERED, clusters_of
-from siamese_news.search.export import map_of
-from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.clusters import CLUSTERED
+from siamese_news.search.export import finished_rows
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
-from siamese_news.search.records import metadata_text
+from siamese_news.search.records import ScoreCounts, metadata_text
 from siamese_news.search.remarks import order_remarks
-from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
 
@@ -31,9 +29,9 @@ class Filtered:
     """The outcome of a filter.
 
     Attributes:
-        scored: posts scored in the last pass.
-        kept: posts at or over the threshold.
-        scores: how many posts have which score.
+        scored: number of posts scored in the last pass.
+        kept: number of posts at or over the threshold.
+        scores: counts of all scores.
     """
 
     scored: int
@@ -42,14 +40,7 @@ class Filtered:
 
 
 def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults) -> Filtered:
-    """Write the posts at or over a threshold into the part file, in the order of the input.
-
-    Args:
-        opened: what is asked.
-        scorer: of it.
-        pool: the posts.
-        part: where to; says which blocks are done already.
-    """
+    """Write the rows at or over the threshold into the part file, from its progress on."""
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
@@ -72,16 +63,9 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
 def kept_rows(
     opened: OpenQuery, scorer: Scorer, pool: Pool, *, done: int = 0
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
-    """The blocks with their scores over all seeds, and a line for each post that is kept.
+    """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
-    Args:
-        opened: what is asked: one list over all seeds.
-        scorer: one that has observed the posts.
-        pool: the posts.
-        done: see `Pool.parts`.
-
-    Yields:
-        Block, (1, P) scores in millionths, and the lines.
+    The scorer has observed the posts; `done` is as in `Pool.parts`.
     """
     query, seeds = opened.query, opened.seeds
     assert query.threshold is not None
@@ -112,15 +96,9 @@ def rows_over(
     best: np.ndarray,
     query: Query,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each post that reaches the threshold, with its score in millionths.
+    """A row for each of P posts that reaches the threshold, with its score in millionths.
 
-    Args:
-        scorer: which gave the scores.
-        seeds: one list over all of them.
-        posts: P posts.
-        scores: (P,) in millionths, as `Seeds.combine` gives them.
-        best: (P,) the rows of the seeds that they are nearest to.
-        query: what is asked.
+    `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
     """
     assert query.threshold is not None
     columns = np.flatnonzero(scores >= round(query.threshold * MILLION)).tolist()
@@ -131,7 +109,7 @@ def rows_over(
             "article": seeds.articles[int(best[column])].id,
             "score": int(scores[column]),
             "post": post.id,
-            # Needed for the clusters even where it is not handed on.
+            # Needed for the clusters even if it is not written.
             "text": post.text,
             "lang": metadata_text(post, "lang"),
             "created_at": metadata_text(post, "created_at"),
@@ -153,38 +131,25 @@ def write_filtered(
     """Write the results, best first, with their meta file; returns remarks for the user.
 
     Args:
-        opened: what was asked; its `languages` have noted the pool's sample.
+        opened: the query; its `languages` have noted the pool's sample.
         rows: the partial results.
-        kind: what the scores are.
-        found: what came of it.
+        kind: of the scores.
+        found: the outcome.
         counts: of the posts that were read.
-        decided: what the search looked for.
-        remarks: what a user should know of the posts.
+        decided: the scorer's decisions.
+        remarks: on the posts.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
-    binary = format in BINARY
-    with atomic_write(query.out, "wb" if binary else "w") as target:
-        write_rows(
-            target,
-            filtered_rows(
-                rows,
-                dedupe=query.dedupe,
-                encode=opened.model.encode_posts if query.map else None,
-                one_name=format == "trec" and len(opened.seeds.articles) > 1,
-                second_look=opened.second_look,
-                language=None if format in ("trec", "table") else opened.languages.of_post,
-            ),
-            format,
-            columns=query.columns,
-            titles=opened.titles,
-            bom=query.bom,
-        )
+    with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
+        rows_of = filtered_rows(rows, opened)
+        titles = opened.titles
+        write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
     more = [*remarks, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
-            f"More than {CLUSTERED:,} posts were kept, so near-duplicates and "
-            "languages were not looked for; --dedupe finds the former."
+            f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
+            "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
     counts = {**counts, **opened.window.counts(), "scored": found.scored, "kept": found.kept}
@@ -192,28 +157,11 @@ def write_filtered(
     return remarks
 
 
-def filtered_rows(
-    path: Path,
-    *,
-    dedupe: bool,
-    encode: Callable[[Sequence[str]], np.ndarray] | None = None,
-    one_name: bool = False,
-    language: Callable[[Post], str | None] | None = None,
-    second_look: SecondLook | None = None,
-) -> Iterator[dict[str, Any]]:
+def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
-    Only the scores and the places of the rows are held, and the texts where clusters are found:
-    always with `dedupe`, else for up to `CLUSTERED` rows.
-
-    Args:
-        path: of the part file.
-        dedupe: of each cluster only the best post.
-        encode: texts to vectors, for a map.
-        one_name: call the article of every row ``all``: a TREC run has one list of ranks for each
-            name.
-        language: of a post, where the row does not say; for up to `CLUSTERED` rows.
-        second_look: reads the best posts again.
+    Only the scores and the places of the rows are in memory, and the texts where clusters are
+    looked for (`finished_rows`).
     """
     starts, scores = array("q"), array("q")
     with path.open("rb") as stream:
@@ -223,48 +171,29 @@ def filtered_rows(
             scores.append(orjson.loads(line)["score"])
             place += len(line)
         found = np.array(scores, np.int64)
-        order = _order(found, lambda row: _row(stream, starts[row])["post"])
-        if second_look is not None:
-            first = order[: second_look.count(found)]
-            texts = [_row(stream, starts[row])["text"] for row in first.tolist()]
-            found[first] += second_look.added(0, texts)
-            order = _order(found, lambda row: _row(stream, starts[row])["post"])
+
+        def row_at(place: int) -> dict[str, Any]:
+            stream.seek(starts[place])
+            row: dict[str, Any] = orjson.loads(stream.readline())
+            return row | {"score": int(found[place]) / MILLION}
+
+        order = _order(found, lambda place: row_at(place)["post"])
+        if opened.second_look is not None:
+            first = order[: opened.second_look.count(found)]
+            texts = [row_at(place)["text"] for place in first.tolist()]
+            found[first] += opened.second_look.added(0, texts)
+            order = _order(found, lambda place: row_at(place)["post"])
 
         def posts() -> Iterator[Post]:
-            for number in order.tolist():
-                row = _row(stream, starts[number])
-                yield Post(row["post"], row["text"])
+            return (Post(row["post"], row["text"]) for row in map(row_at, order.tolist()))
 
-        clusters: dict[str, tuple[int, int]] = {}
-        if dedupe or len(order) <= CLUSTERED:
-            clusters = clusters_of(list(posts()))
-        points = map_of(posts(), encode) if encode is not None else {}
-        seen: set[int] = set()
-        rank = 0
-        for number in order.tolist():
-            row = _row(stream, starts[number])
-            row["cluster"], row["cluster_size"] = clusters.get(row["post"], (None, None))
-            if dedupe:
-                if row["cluster"] in seen:
-                    continue
-                seen.add(row["cluster"])
-            rank += 1
-            if one_name:
-                row["article"] = "all"
-            score = int(found[number]) / MILLION
-            if language is not None and not row["lang"] and len(order) <= CLUSTERED:
-                row["lang"] = language(Post(row["post"], row["text"]))
-            yield row | {"rank": rank, "score": score, **points.get(row["post"], {})}
-
-
-def _row(stream: Any, start: int) -> dict[str, Any]:
-    stream.seek(start)
-    row: dict[str, Any] = orjson.loads(stream.readline())
-    return row
+        rows = map(row_at, order.tolist())
+        several = len(opened.seeds.articles) > 1
+        yield from finished_rows([rows], len(order), posts, posts, opened, several=several)
 
 
 def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:
-    """Rows by score descending, then by id descending; ids are looked at only where scores tie."""
+    """Rows by score descending, then by id descending; ids are read only where scores tie."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     bounds = np.flatnonzero(np.diff(ordered)) + 1

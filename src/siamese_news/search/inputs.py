@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -30,12 +31,8 @@ Posts = str | Mapping[str, Any] | Post | Iterable[str | Mapping[str, Any] | Post
 
 
 def articles_of(inputs: Articles) -> list[Article]:
-    """The articles; one without an id has its place, from 0.
-
-    Raises:
-        InputError: an item is not an article, or an id is used twice.
-    """
-    articles = list(_RecordInputs(inputs, "articles", Article, _article))
+    """The articles, with distinct ids; one without an id has its place, from 0."""
+    articles = list(_Records(inputs, "articles", Article, _article))
     seen: set[str] = set()
     for article in articles:
         if article.id in seen:
@@ -47,22 +44,15 @@ def articles_of(inputs: Articles) -> list[Article]:
 def posts_of(inputs: Posts) -> Iterable[Post]:
     """The posts; one without an id has its place, from 0, and one without a text is empty.
 
-    What can be iterated again can be so here; an iterator cannot.
-
-    Raises:
-        InputError: not a collection of posts; while reading, an item that is not a post.
+    They can be iterated again unless `inputs` is an iterator.
     """
     converters: dict[tuple[str, ...], Convert] = {}
-
-    def post(record: dict[str, Any], place: int) -> Post:
-        return _post(record, place, converters)
-
-    found = _RecordInputs(inputs, "posts", Post, post)
+    found = _Records(inputs, "posts", Post, partial(_post, converters=converters))
     return iter(found) if isinstance(inputs, Iterator) else found
 
 
-class _RecordInputs(Generic[Record]):
-    """Records of one kind, made while reading."""
+class _Records(Generic[Record]):
+    """Records of one kind, converted while they are read."""
 
     def __init__(
         self,
@@ -80,8 +70,8 @@ class _RecordInputs(Generic[Record]):
             inputs = [inputs]
         if hasattr(inputs, "collect"):
             raise InputError(
-                f"{name} is a {type(inputs).__name__}, which has not been read yet; expected what "
-                "its collect() gives"
+                f"{name} is a {type(inputs).__name__}, which has not been read yet; call its "
+                "collect() first"
             )
         if isinstance(inputs, bytes | Article | Post) or not (
             isinstance(inputs, Iterable) or hasattr(inputs, "columns")
@@ -103,16 +93,16 @@ class _RecordInputs(Generic[Record]):
             item = _plain(item)
             if item is None or isinstance(item, str):
                 item = {"_id": str(place), "text": item}
+            where = f"{self._name}, item {place}"
             if not isinstance(item, Mapping):
                 raise InputError(
-                    f"{self._name}, item {place} is a {type(item).__name__}; expected a text, a "
-                    f"dict or {self._kind.__name__}"
+                    f"{where} is a {type(item).__name__}; expected a text, a dict or "
+                    f"{self._kind.__name__}"
                 )
-            record = {str(name): _plain(value) for name, value in item.items()}
             try:
-                yield self._convert(record, place)
+                yield self._convert({str(name): _plain(v) for name, v in item.items()}, place)
             except BadRow as bad:
-                raise InputError(f"{self._name}, item {place}: {bad.message}") from bad
+                raise InputError(f"{where}: {bad.message}") from bad
 
 
 def _exists(text: str) -> bool:
@@ -142,7 +132,9 @@ def _article(record: dict[str, Any], place: int) -> Article:
     return article_of(record, f"articles, item {place}")
 
 
-def _post(record: dict[str, Any], place: int, converters: dict[tuple[str, ...], Convert]) -> Post:
+def _post(
+    record: dict[str, Any], place: int, *, converters: dict[tuple[str, ...], Convert]
+) -> Post:
     names = {normal(name): name for name in record}
     texts = [names[name] for name in TEXTS if name in names]
     if texts and all(record[name] is None for name in texts):
@@ -167,7 +159,7 @@ def _post(record: dict[str, Any], place: int, converters: dict[tuple[str, ...], 
 
 
 def _plain(value: Any) -> Any:
-    """Without what data frames make of values."""
+    """A value of a data frame as one of plain Python."""
     if isinstance(value, str):
         return str(value)  # numpy has a type of its own
     if value is None or isinstance(value, int | Mapping | Article | Post):

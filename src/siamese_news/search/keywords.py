@@ -9,7 +9,7 @@ from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.output import write_rows
+from siamese_news.search.output import add_row, console, empty_table, write_rows
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
 from siamese_news.text.spaceless import phrase
@@ -56,19 +56,14 @@ class KeywordList:
 
 
 def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int) -> KeywordList:
-    """Choose terms one after the other, each for the accepted posts that it adds.
+    """Choose up to `limit` terms one after the other, each for the accepted posts that it adds.
 
     A term is worth the posts that it adds times the share of accepted posts among all posts that
     have it, so that a word everyone uses does not come first. Only terms are chosen whose log-odds
-    between accepted and other posts of the pool are surely above 0.
-
-    Args:
-        pool: read twice.
-        accepted: ids of the posts to find.
-        limit: maximum number of terms.
+    between accepted and other posts of the pool, which is read twice, are surely above 0.
 
     Raises:
-        InputError: where the pool holds none of the accepted posts, or nothing else.
+        InputError: the pool holds none of the accepted posts, or nothing else.
     """
     vocabulary: dict[str, int] = {}
     rows: list[list[int]] = []
@@ -175,28 +170,15 @@ def write_keywords(stream: IO[str], found: KeywordList, format: str, *, terminal
 
 
 def _table(stream: IO[str], found: KeywordList, terminal: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     reached = found.keywords[-1].found if found.keywords else 0
-    console = Console(file=stream, width=None if terminal else 100, force_terminal=terminal)
-    table = Table(
-        title=f"{len(found.keywords)} terms find {reached:,} of {found.accepted:,} accepted posts; "
-        f"the pool has {found.others:,} others",
-        title_justify="left",
+    title = (
+        f"{len(found.keywords)} terms find {reached:,} of {found.accepted:,} accepted posts; "
+        f"the pool has {found.others:,} others"
     )
-    table.add_column("term", overflow="fold")
-    for name in ("adds", "finds so far", "accepted", "others", "log-odds"):
-        table.add_column(name, justify="right")
+    columns = ("term", "adds", "finds so far", "accepted", "others", "log-odds")
+    table = empty_table(title, columns, texts=("term",))
     for item in found.keywords:
-        cells = [
-            clean(item.term),
-            f"{item.adds:,}",
-            f"{item.found / found.accepted:.0%}",
-            f"{item.accepted:,}",
-            f"{item.others:,}",
-            f"{item.log_odds:.1f}",
-        ]
-        table.add_row(*map(Text, cells))
-    console.print(table)
+        share = f"{item.found / found.accepted:.0%}"
+        counts = [f"{item.adds:,}", share, f"{item.accepted:,}", f"{item.others:,}"]
+        add_row(table, [clean(item.term), *counts, f"{item.log_odds:.1f}"])
+    console(stream, terminal).print(table)

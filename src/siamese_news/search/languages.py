@@ -1,4 +1,4 @@
-"""Seeds and posts of any language: how they are read, and what a user should know."""
+"""The languages of seeds and posts, and remarks on them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,29 +17,23 @@ from siamese_news.text.languages import (
     stop_tokens,
 )
 
-_FEWEST = 10  # posts whose language can be told, for a share of the pool to mean something
-_SHARE = 0.2  # of the pool in languages that no seed has, from which the user is told
+_FEWEST = 10  # posts whose language is known, for a share of the pool to mean something
+_SHARE = 0.2  # of the pool in languages that no seed has, from which there is a remark
 # Minimum share of posts with an English function word in an English pool.
 _ENGLISH_POOL = 0.75
-# What platforms have written for languages that have another code.
+# Codes of platforms for languages that have another code.
 _CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "ku"}
 
 
 class SearchLanguages:
     """The languages of a search: of its seeds, and of a sample of its pool.
 
-    Args:
-        articles: the seeds.
-        negatives: articles of stories that are not meant.
-
     Attributes:
-        seeds: language by article id; English where it cannot be told.
+        seeds: language by article id; English if it is unknown.
     """
 
     def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:
-        self.seeds = {
-            article.id: language_of_seed(article.full_text) or BACKGROUND for article in articles
-        }
+        self.seeds = {article.id: _language(article) for article in articles}
         self._negatives = negatives
         self._reading = ""
         self._sample = Sample()
@@ -48,15 +42,10 @@ class SearchLanguages:
     def stop_words(self, model: TextModel | ExternalModel) -> list[frozenset[str]]:
         """For each seed, then each negative, the stop words of its language (`open_scorer`).
 
-        None where it is in English, and none for a model without a lexical head. They are chosen
-        by the one article, so that what it finds does not depend on the others. `remarks` says
-        which they are.
-
-        Args:
-            model: any model.
+        There are none for an English article or a model without a lexical head. They depend on the
+        one article alone, so that its results do not depend on the others.
         """
-        away = [language_of_seed(one.full_text) or BACKGROUND for one in self._negatives]
-        names = [*self.seeds.values(), *away]
+        names = [*self.seeds.values(), *map(_language, self._negatives)]
         if isinstance(model, TextModel) and model.terms is None:
             return [frozenset()] * len(names)
         if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
@@ -69,22 +58,17 @@ class SearchLanguages:
             self._sample.note(post)
         self._shares = None
 
-    def of_post(self, post: Post) -> str | None:
-        """The language that the platform gives for a post, else the one it seems to be in."""
-        said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
-        return language_of(post.text) if said == "und" else _CODES.get(said, said)
-
     @property
     def shares(self) -> dict[str, float]:
-        """Share of each language among the noted posts whose language can be told.
+        """Share of each language among the noted posts whose language is known.
 
-        Empty where there are too few of them, and where the pool is plainly English.
+        Empty if there are too few of them, or the pool is plainly English.
         """
         if self._shares is None:
             noted = self._sample.posts
             self._shares = {}
             if BACKGROUND not in self.seeds.values() or not _plainly_english(noted):
-                found = Counter(filter(None, map(self.of_post, noted)))
+                found = Counter(filter(None, map(_of_post, noted)))
                 total = sum(found.values())
                 if total >= _FEWEST:
                     shares = {name: count / total for name, count in found.most_common()}
@@ -92,7 +76,7 @@ class SearchLanguages:
         return self._shares
 
     def remarks(self) -> list[str]:
-        """What a user should know, once the posts are read."""
+        """Remarks on the languages, once the posts are read."""
         found = [self._reading] if self._reading else []
         others = {name: s for name, s in self.shares.items() if name not in self.seeds.values()}
         if sum(others.values()) >= _SHARE:
@@ -100,14 +84,23 @@ class SearchLanguages:
             found.append(
                 f"About {sum(others.values()):.0%} of the posts are in other languages than the "
                 f"seeds ({most}; from a sample). They are found by names, hashtags and the words "
-                "around these, and what shares none of them ranks low. Add a seed in their "
-                "language."
+                "around these; posts without any of them rank low. Add a seed in their language."
             )
         return found
 
     def plain(self) -> dict[str, Any]:
         """The languages, for the meta file of the results."""
         return {"seeds": self.seeds, "pool": self.shares}
+
+
+def _language(article: Article) -> str:
+    return language_of_seed(article.full_text) or BACKGROUND
+
+
+def _of_post(post: Post) -> str | None:
+    """The language of a post as the platform says, else as it seems."""
+    said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
+    return language_of(post.text) if said == "und" else _CODES.get(said, said)
 
 
 def _reading(names: Sequence[str]) -> str:

@@ -10,30 +10,24 @@ from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
-from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.query import Query
+from siamese_news.search.records import ScoreCounts
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.threads import thread_count
 from siamese_news.search.window import Window
-from siamese_news.utils.files import atomic_write, file_sha256, is_stream
+from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 
 
 class OpenQuery:
-    """A query with its seeds and its model.
-
-    Args:
-        query: what is asked.
-        seeds: the articles that it names.
-        model: the model that it names.
-        which: the model: ``folder``, ``sha256`` and perhaps ``library`` (`open_named`).
+    """A query with its seeds and its model, whose folder and hash are `which` (`open_named`).
 
     Attributes:
         languages: of the seeds, and of posts passed to `SearchLanguages.note`.
-        window: which posts by date, with what it counted.
+        window: which posts by date, with its counts.
     """
 
     def __init__(
@@ -67,35 +61,26 @@ class OpenQuery:
         return SecondLook(query.second_look, self.seeds, query.second_look_posts)
 
     def decided(self, scorer: Scorer) -> Decided:
-        """What the search looks for, once the scorer has observed the pool."""
+        """The decisions of a scorer that has observed the pool."""
         least = 0.1 if self.query.threshold is None else self.query.threshold
         return Decided.of(scorer, self.seeds, self.query.about, least)
 
     def remarks(self, *more: str) -> list[str]:
-        """Remarks for the reader of the results, once the posts are read.
-
-        Args:
-            more: of the posts and the results.
-        """
-        told = self.languages.seeds
-        foreign = (
-            foreign_remarks(self.model, self.seeds.articles, told) if self.seeds.one_story else []
-        )
-        return [*foreign, *self.languages.remarks(), *more]
+        """All remarks for the reader of the results, with `more` on the posts and results."""
+        found = [*self.languages.remarks(), *more]
+        if self.seeds.one_story:
+            found[:0] = foreign_remarks(self.model, self.seeds.articles, self.languages.seeds)
+        return found
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
-        """What must not change if an unfinished run is resumed, by the name used in messages.
-
-        Args:
-            posts: of the pool (`Pool.job`).
-        """
+        """The values that must be the same to resume a run, with those of the pool (`Pool.job`)."""
         articles = [[a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)]
         return {
             "version": __version__,
             "model": self.which["sha256"] + self.which.get("words", ""),
             "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
             "posts": posts,
-            # What torch computes depends on it, in the last digit.
+            # The last digit of torch's results depends on it.
             "threads": 1 if isinstance(self.model, TableModel) else thread_count(),
             "options": [len(self.seeds.negatives), *self.query.job()],
         }
@@ -108,24 +93,28 @@ class OpenQuery:
         decided: Decided,
         remarks: Sequence[str],
     ) -> None:
-        """Write ``<out>.meta.json``: what the search knows beyond its results, and their hash.
+        """Write ``<out>.meta.json``: how the results were made, and their hash.
 
         Nothing is written if the output is a pipe or a device.
 
         Args:
-            kind: what the scores are.
+            kind: of the scores.
             counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
             scores: of all posts that were scored.
-            decided: what the search looked for.
+            decided: the scorer's decisions.
             remarks: for the reader of the results.
         """
         out = self.query.out
         if out is None or is_stream(out):
             return
+        models: dict[str, Any] = {"model": self.which}
+        if again := self.query.second_look:
+            kind = f"{kind}, second look"
+            models["second_look"] = {"folder": str(again), "sha256": folder_hash(again)}
         meta = {
             "command": command(),
-            "provenance": {**provenance(), **self._models()},
-            "score": kind if self.query.second_look is None else f"{kind}, second look",
+            "provenance": {**provenance(), **models},
+            "score": kind,
             "threshold": self.query.threshold,
             "counts": {**counts},
             "histogram": scores.histogram(),
@@ -136,26 +125,14 @@ class OpenQuery:
             "remarks": [*self.seeds.remarks(), *remarks],
             "sha256": file_sha256(out),
         }
-        with atomic_write(out.with_name(out.name + ".meta.json")) as stream:
-            json.dump(meta, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
-
-    def _models(self) -> dict[str, Any]:
-        """Which models, for the meta file."""
-        again = self.query.second_look
-        more = {} if again is None else {"folder": str(again), "sha256": folder_hash(again)}
-        return {"model": self.which, **({"second_look": more} if more else {})}
+        write_json(out.with_name(out.name + ".meta.json"), meta)
 
     @property
     def titles(self) -> dict[str, str]:
-        """Of the seeds, by id."""
+        """The titles of the seeds, by id."""
         return {article.id: article.title for article in self.seeds.articles}
 
 
 def open_query(query: Query, seeds: Seeds) -> OpenQuery:
-    """Load the model of a query, in any process.
-
-    Raises:
-        InputError: the folder does not exist or is not a model, or its library is missing.
-    """
+    """Load the model of a query, in any process."""
     return OpenQuery(query, seeds, *open_named(query.model))

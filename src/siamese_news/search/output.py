@@ -2,12 +2,16 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from siamese_news.search.records import RankedPost, metadata_text
 from siamese_news.utils.terminal import clean, guarded
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 Row = Mapping[str, Any]
 COLUMNS = (
@@ -26,6 +30,7 @@ COLUMNS = (
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
+_WHOLE = ("rank", "cluster", "cluster_size", "thread_rank", "found", "left_out", "missing", "depth")
 _BATCH = 8192
 _SHOWN = 600  # characters of a post in a table
 
@@ -43,28 +48,37 @@ def write_rows(
     """Write rows as they come; only a table needs a list of them at once.
 
     Args:
-        stream: where to; binary for the formats in `BINARY`.
-        rows: column -> value; what is missing or None is empty.
+        stream: text, or bytes for the formats in `BINARY`.
+        rows: column -> value; missing and None values are empty.
         format: ``table``, ``jsonl``, ``csv``, ``parquet`` or ``trec``.
-        columns: which, in this order; a table and a TREC run have their own.
+        columns: in this order; a table and a TREC run have their own.
         titles: of the articles, by id, for a table.
-        terminal: whether a person reads the stream; a table is then coloured.
+        terminal: whether the stream is a terminal; a table is then colored.
         bom: begin a CSV with a UTF-8 byte order mark, for Excel.
     """
     if format == "table":
-        _table(stream, rows, {} if titles is None else titles, terminal)
+        _table(stream, rows, titles or {}, terminal)
     elif format == "trec":
-        _trec(stream, rows)
+        for row in rows:
+            where = f"{row['article']} Q0 {row['post']} {row['rank']}"
+            stream.write(f"{where} {row['score']:.6f} siamese_news\n")
     elif format == "csv":
-        _csv(stream, rows, columns, bom)
+        stream.write("\ufeff" * bom)
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    elif format == "jsonl":
+        for row in rows:
+            record = {name: row.get(name) for name in columns}
+            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
-        _WRITERS[format](stream, rows, columns)
+        _parquet(stream, rows, columns)
 
 
 def write_ranking(
     stream: IO[Any], ranking: Iterable[Sequence[RankedPost]], format: str, *, terminal: bool
 ) -> None:
-    """Write the lists of a ranking as they are; see `write_rows`."""
+    """Write the lists of a ranking with `write_rows`, without further columns."""
     titles: dict[str, str] = {}
 
     def rows() -> Iterator[Row]:
@@ -89,38 +103,55 @@ def row_of(item: RankedPost) -> dict[str, Any]:
     }
 
 
-def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:
+def console(stream: IO[str], terminal: bool) -> "Console":
+    """A console that prints tables: as wide as the terminal, or 140 columns."""
     from rich.console import Console
+
+    return Console(file=stream, width=None if terminal else 140, force_terminal=terminal)
+
+
+def empty_table(title: str, columns: Iterable[str], texts: Collection[str]) -> "Table":
+    """A table without rows; `texts` are the columns that are not aligned as numbers."""
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=stream, width=None if terminal else 140, force_terminal=terminal)
+    table = Table(title=Text(title), title_justify="left")
+    for name in columns:
+        folded = name in texts
+        table.add_column(
+            name, justify="left" if folded else "right", overflow="fold" if folded else "ellipsis"
+        )
+    return table
+
+
+def add_row(table: "Table", cells: Iterable[str], style: str = "") -> None:
+    """Add a row whose cells are plain text: brackets in a post are not markup."""
+    from rich.text import Text
+
+    table.add_row(*map(Text, cells), style=style)
+
+
+def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:
     for posts in _lists(rows):
-        seeds = {row["article"] for row in posts}
-        several = len(seeds) > 1
+        seed = posts[0]["article"]
+        several = any(row["article"] != seed for row in posts)
         copies = any((row.get("cluster_size") or 1) > 1 for row in posts)
-        name = "all seeds"
-        if not several:
-            seed = posts[0]["article"]
-            name = clean(f"{seed}: {titles.get(seed) or seed}")
-        table = Table(title=Text(name), title_justify="left")
-        table.add_column("rank", justify="right")
-        table.add_column("score", justify="right")
-        if several:
-            table.add_column("seed", overflow="fold")
-        if copies:
-            table.add_column("copies", justify="right")
-        table.add_column("post", overflow="fold")
-        table.add_column("text", overflow="fold")
+        title = "all seeds" if several else clean(f"{seed}: {titles.get(seed) or seed}")
+        more = ["seed"] * several + ["copies"] * copies
+        columns = ["rank", "score", *more, "post", "text"]
+        table = empty_table(title, columns, texts=("seed", "post", "text"))
         for row in posts:
-            cells = [str(row["rank"]), f"{row['score']:.4f}"]
-            cells += [clean(row["article"])] if several else []
-            cells += [str(row.get("cluster_size") or "")] if copies else []
             text = clean(row.get("text") or "")
-            cells += [clean(row["post"]), text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"]
-            # Text, not str: brackets in a post are not markup.
-            table.add_row(*map(Text, cells))
-        console.print(table)
+            cells = {
+                "rank": str(row["rank"]),
+                "score": f"{row['score']:.4f}",
+                "seed": clean(row["article"]),
+                "copies": str(row.get("cluster_size") or ""),
+                "post": clean(row["post"]),
+                "text": text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …",
+            }
+            add_row(table, [cells[name] for name in columns])
+        console(stream, terminal).print(table)
 
 
 def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -135,58 +166,22 @@ def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield held
 
 
-def _trec(stream: IO[str], rows: Iterable[Row]) -> None:
-    for row in rows:
-        line = f"{row['article']} Q0 {row['post']} {row['rank']} {row['score']:.6f} siamese_news\n"
-        stream.write(line)
-
-
-def _csv(stream: IO[str], rows: Iterable[Row], columns: Sequence[str], bom: bool) -> None:
-    if bom:
-        stream.write("\ufeff")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in columns])
-
-
 def _cell(value: Any) -> Any:
     if isinstance(value, list):
         value = "; ".join(value)  # a term may be two words
     return guarded(value) if isinstance(value, str) else value
 
 
-def _jsonl(stream: IO[str], rows: Iterable[Row], columns: Sequence[str]) -> None:
-    for row in rows:
-        record = {name: row.get(name) for name in columns}
-        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
 def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {
-        "rank": pa.int64(),
-        "score": pa.float64(),
-        "cluster": pa.int64(),
-        "cluster_size": pa.int64(),
-        "terms": pa.list_(pa.string()),
-        "x": pa.float64(),
-        "y": pa.float64(),
-        "best": pa.float64(),
-        "mean3": pa.float64(),
-        **dict.fromkeys(("thread_rank", "found", "left_out", "missing", "depth"), pa.int64()),
-    }
+    types = {"terms": pa.list_(pa.string())}
+    types |= dict.fromkeys(("score", "x", "y", "best", "mean3"), pa.float64())
+    types |= dict.fromkeys(_WHOLE, pa.int64())
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):
             held = {name: [row.get(name) for row in batch] for name in columns}
             writer.write_table(pa.table(held, schema=schema))
-
-
-_WRITERS: dict[str, Callable[[IO[Any], Iterable[Row], Sequence[str]], None]] = {
-    "jsonl": _jsonl,
-    "parquet": _parquet,
-}

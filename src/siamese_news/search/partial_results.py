@@ -12,13 +12,13 @@ from typing import Any
 from siamese_news.errors import InputError
 from siamese_news.utils.files import GrowingFile, atomic_write, is_stream
 
-_SECONDS = 1.0  # between two records of how far it is
-_RECORD = 0.02  # how long one takes at most before there are fewer of them
+_SECONDS = 1.0  # between two records of the progress
+_RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
 
 
 @contextmanager
 def output_lock(out: Path) -> Iterator[None]:
-    """Hold an output file, so that no other run writes it; a pipe or a device is not held.
+    """Hold an output file, unless it is a pipe or a device, so that no other run writes it.
 
     Folders made for it are removed again if they stay empty.
 
@@ -53,7 +53,7 @@ def output_lock(out: Path) -> Iterator[None]:
 
 
 def is_held(out: Path) -> bool:
-    """Whether a run is writing this output: it holds the lock, which ends with its process."""
+    """Whether a run is writing this output; its lock ends with its process."""
     if not _lock(out).exists():
         return False
     try:
@@ -72,12 +72,12 @@ class Progress:
     """The progress of a search.
 
     Attributes:
-        blocks: done, of the present pass.
+        blocks: finished ones of the current pass.
         size: bytes of the part file that belong to them.
-        rows: how many rows these are.
+        rows: number of rows in the part file.
         scored: posts scored in this pass.
-        histogram: of their scores, as `ScoreCounts.plain` has it.
-        scorer: what the scorer has learned from the pool.
+        histogram: of their scores (`ScoreCounts.plain`).
+        scorer: its state after observing these blocks.
     """
 
     blocks: int = 0
@@ -89,18 +89,18 @@ class Progress:
 
 
 class PartialResults:
-    """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, how far it is.
+    """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, its progress.
 
-    The state is written once the rows it counts are on the disk; later rows are cut off when the
+    The progress is written once the rows it counts are on the disk; later rows are cut off when the
     run is resumed. The output must be held with `output_lock`.
 
     Args:
         out: the results' file.
-        job: what must be the same to resume: name -> plain value.
-        resume: continue an earlier run of the same job, if there was one.
+        job: plain values, by name, that must be the same to resume.
+        resume: continue an earlier run of the same job, if there is one.
 
     Raises:
-        InputError: there is an unfinished run, and `resume` was not said or it is of another job.
+        InputError: there is an unfinished run, and it is of another job or `resume` is False.
     """
 
     def __init__(self, out: Path, job: Mapping[str, Any], *, resume: bool) -> None:
@@ -110,14 +110,17 @@ class PartialResults:
         self.progress = Progress()
         if self._state.exists():
             self._continue(resume)
-        remedy = f"remove it and {self._state.name} to start over"
-        self._rows = GrowingFile(self.path, self.progress.size, remedy)
+        self._rows = GrowingFile(self.path, self.progress.size, self._remedy)
         try:
             self._saved = self._took = 0.0
             self.save()
         except BaseException:
             self._rows.close()
             raise
+
+    @property
+    def _remedy(self) -> str:
+        return f"remove it and {self._state.name} to start over"
 
     def append(self, rows: Sequence[bytes]) -> None:
         """Add lines of one block, each with its end."""
@@ -160,30 +163,26 @@ class PartialResults:
         return not self.progress.blocks and not self.progress.scorer
 
     def _continue(self, resume: bool) -> None:
-        job, self.progress = self._read()
-        if self._nothing:
-            return
-        if not resume:
-            raise InputError(
-                f"{self.path}: left by an unfinished run; continue with --resume, or remove it "
-                f"and {self._state.name} to start over"
-            )
-        if said := difference(job, self._job):
-            raise InputError(
-                f"{self.path}: was made with other {said}; resume with the same command, or remove "
-                f"it and {self._state.name} to start over"
-            )
-
-    def _read(self) -> tuple[dict[str, Any], Progress]:
         try:
             state = json.loads(self._state.read_text(encoding="utf-8"))
-            values = state["progress"]
+            job, values = dict(state["job"]), state["progress"]
             values["scorer"] = base64.b64decode(values["scorer"])
-            return dict(state["job"]), Progress(**values)
+            self.progress = Progress(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{self._state}: is damaged ({error}); remove it and {self.path.name} to start over"
             ) from error
+        if self._nothing:
+            return
+        if not resume:
+            raise InputError(
+                f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
+            )
+        if other := difference(job, self._job):
+            raise InputError(
+                f"{self.path}: was made with other {other}; resume with the same command, or "
+                f"{self._remedy}"
+            )
 
 
 def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:

@@ -1,8 +1,9 @@
 """The interface to the posts that a search reads."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +53,14 @@ class Wanted:
         return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
-@runtime_checkable
-class Pool(Protocol):
+class Pool(ABC):
     """Posts to search: a stream or an index. A search does not need to know which."""
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Post]:
         """The posts, in their order."""
 
+    @abstractmethod
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
         """Let a scorer observe the pool, in as many passes as it needs.
 
@@ -71,6 +73,7 @@ class Pool(Protocol):
             After each block, the number of finished blocks in this pass; 0 at the end of a pass.
         """
 
+    @abstractmethod
     def parts(
         self,
         scorer: Scorer,
@@ -86,7 +89,7 @@ class Pool(Protocol):
             scorer: one that has observed the posts.
             articles: how many it has.
             window: which posts by date.
-            wanted: which posts can still change the results: an index gives only these. None for
+            wanted: which posts can still change the results: an index yields only these. None for
                 all.
             done: blocks to skip.
 
@@ -95,23 +98,29 @@ class Pool(Protocol):
             scores are divided.
         """
 
+    @abstractmethod
     def sample(self) -> list[Post]:
         """Fewer than 1,000 posts, to detect the languages of the pool."""
 
     def counts(self) -> dict[str, int]:
-        """How many posts were read, rejected and so on."""
+        """How many posts were read, rejected and so on; empty where that is unknown."""
+        return {}
 
     def searched(self, scored: int) -> int:
         """How many posts were searched, given how many were scored."""
+        return scored
 
     def summary(self, scored: int) -> list[str]:
         """Lines about what was read and how fast."""
+        return []
 
     def remarks(self) -> list[str]:
         """Remarks for the reader of the results."""
+        return []
 
     def job(self) -> list[Any]:
         """Plain values that must not change if an interrupted search is resumed.
 
         Empty if posts come through a pipe, which cannot be checked.
         """
+        return []

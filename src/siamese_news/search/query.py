@@ -7,8 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from siamese_news.errors import InputError
 from siamese_news.search.output import COLUMNS
@@ -21,14 +22,51 @@ if TYPE_CHECKING:  # these bring numpy, which the help of a command does not nee
 READING = ("text_field", "id_field", "date_field", "encoding", "long_window", "strict")
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
+_KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
 _KEY_BYTES = 16
 _OPTIONS = {"negatives": "not"}  # where the option of a field has another name
 _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
 
+class SearchOptions(TypedDict, total=False):
+    """The options of `Query` that `Searcher.rank` and `Searcher.filter` take as keywords.
+
+    Attributes:
+        aggregate: how the scores for several seeds are combined.
+        about: which posts are wanted: those about the ``event``, those about this very ``article``,
+            or ``auto``, which decides from the pool (`open_scorer`).
+        fusion: how words and vectors are combined (`open_scorer`); None: as set in the model.
+        expand: pseudo-relevance feedback from each article's best posts; None: as set in the model.
+        smooth: smooth scores over similar posts; None: as set in the model.
+        after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
+        before: only posts before this date, or undated ones.
+        dated_only: leave out posts without a date.
+        dedupe: keep only the best of near-duplicates.
+        map: add map coordinates ``x`` and ``y``, which place similar posts together, for the best
+            2,000 posts.
+        second_look: the folder of a sentence-transformers or model2vec model, or of a
+            cross-encoder, that reads each list's best posts again and raises those near the seeds;
+            a threshold applies to the scores before that. None: no second look.
+        second_look_posts: how many posts of each list it reads; None: decided by their scores.
+    """
+
+    aggregate: Aggregate
+    about: About
+    fusion: Fusion | None
+    expand: bool | None
+    smooth: bool | None
+    after: str | None
+    before: str | None
+    dated_only: bool
+    dedupe: bool
+    map: bool
+    second_look: str | PathLike[str] | None
+    second_look_posts: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search request.
+    """A search request: the options of `SearchOptions`, and those below.
 
     Attributes:
         articles: files, folders or globs.
@@ -41,30 +79,18 @@ class Query:
         threshold: keep every post with at least this score, instead of `top`.
         one_story: the seeds tell one story: one list, and the pool is judged for all of them at
             once. Otherwise each has its own, which does not depend on the others.
-        aggregate: how the scores for several seeds are combined.
-        fusion: how words and vectors are combined; None: as set in the model.
-        expand: pseudo-relevance feedback from each article's best posts; None: as set in the model.
-        smooth: smooth scores over similar posts; None: as set in the model.
-        after: only posts from this date on (UTC), or undated ones.
-        before: only posts before this date, or undated ones.
-        about: which posts are wanted.
         text_field: the field of a post's text, or several; None: detected.
         id_field: the field of a post's id; None: detected.
         date_field: the field of a post's date; None: detected.
         encoding: of the posts' files; None: detected.
         long_window: allow .zst windows of up to 2 GiB.
         strict: stop at the first bad row or article.
-        dated_only: leave out posts without a date.
-        dedupe: keep only the best of near-duplicates.
-        map: add map coordinates ``x`` and ``y`` for the best 2,000 posts.
         ids_only: write no text, matched terms or link of the posts; a link may contain the
             author's name.
         author: write the author, too.
         key: secret key for pseudonyms of the authors.
         format: of the results; None: by the ending of `out`.
         bom: begin a CSV with a byte order mark.
-        second_look: the folder of a model that reads each list's best posts again; None: none.
-        second_look_posts: how many of each list; None: by their scores.
         threads: CPU threads; None: as many as torch takes.
         out: the file to write; None is the terminal.
 
@@ -111,13 +137,12 @@ class Query:
             value = getattr(self, name)
             if value is not None or name in ("about", "aggregate"):
                 check_choice(name, value, choices)
-        if isinstance(self.top, bool) or not isinstance(self.top, Integral) or self.top < 1:
-            raise InputError(f"top is {self.top!r}; expected a whole number from 1 on")
+        for name in ("top", "second_look_posts"):
+            count = getattr(self, name)
+            whole = isinstance(count, Integral) and not isinstance(count, bool) and int(count) >= 1
+            if not whole and (count is not None or name == "top"):
+                raise InputError(f"{name} is {count!r}; expected a whole number from 1 on")
         again = self.second_look_posts
-        if again is not None and (
-            isinstance(again, bool) or not isinstance(again, Integral) or again < 1
-        ):
-            raise InputError(f"second_look_posts is {again!r}; expected a whole number from 1 on")
         if again is not None and self.second_look is None:
             raise InputError(
                 f"second_look_posts is {again}, without a second look; name the folder of a model "
@@ -130,7 +155,7 @@ class Query:
             self.window()
 
     def window(self) -> "Window":
-        """Which posts by date, counting from 0."""
+        """The selection by date, with its counts at 0."""
         from siamese_news.search.window import Window
 
         return Window.of(self.after, self.before, dated_only=self.dated_only)
@@ -158,30 +183,14 @@ class Query:
         return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
 
     def job(self) -> list[Any]:
-        """What decides which posts are found and what is kept of them, in plain values."""
+        """The values that decide which posts are found and what is kept of them."""
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
-        return [
-            self.aggregate,
-            self.author,
-            key,
-            self.threshold,
-            self.fusion,
-            self.expand,
-            self.about,
-            self.smooth,
-            window.after,
-            window.before,
-            self.dated_only,
-            *self.reading().values(),
-        ]
+        values = [getattr(self, name) for name in (*_KEPT, *READING)]
+        return [key, window.after, window.before, *values]
 
     def arguments(self, unsaid: "Query") -> list[str]:
-        """The command-line options for this query.
-
-        Args:
-            unsaid: the query of the command without options.
-        """
+        """The command-line options that turn `unsaid`, a command's defaults, into this query."""
         found: list[str] = []
         for one in fields(self):
             value, name = getattr(self, one.name), _OPTIONS.get(one.name, one.name)

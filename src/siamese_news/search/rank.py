@@ -1,22 +1,18 @@
-"""Rank posts for seed articles: memory bounded, the same every time."""
+"""Ranks posts for seed articles, in bounded memory and the same every time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.records import Article, Post
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
-from siamese_news.model.base import TextModel
-from siamese_news.scoring import Scorer, open_scorer
-from siamese_news.search.histogram import ScoreCounts
+from siamese_news.scoring import Scorer
 from siamese_news.search.pool import Pool, Wanted
-from siamese_news.search.query import Query
-from siamese_news.search.records import RankedPost
+from siamese_news.search.records import RankedPost, ScoreCounts
 from siamese_news.search.remarks import order_remarks
-from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.window import Window
@@ -26,21 +22,17 @@ _SLACK, _ALL_SLACK = 8192, 1 << 22
 
 
 class TopPosts:
-    """Keeps the `top` posts of every list; ties go by post id, descending.
+    """Keeps the `top` posts of each of some lists; ties go by post id, descending.
 
-    Only posts that some list may still need are held, with their scores in numpy arrays, so
-    lists as long as the pool cost little more than the pool.
-
-    Args:
-        lists: how many there are.
-        top: posts of each.
+    Only posts that some list may still need are kept, with their scores in numpy arrays, so lists
+    as long as the pool cost little more than the pool.
     """
 
     def __init__(self, lists: int, top: int) -> None:
         self._top = top
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
-        self._floors: list[int | None] = [None] * lists
+        self._floors = np.full(lists, np.iinfo(np.int64).min)
         self._posts: dict[int, tuple[Post, int]] = {}
         self._slack = min(_SLACK, _ALL_SLACK // max(lists, 1))
         self._limit = 2 * _SLACK
@@ -53,13 +45,10 @@ class TopPosts:
         best: NDArray[np.intp],
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        """Take a block.
+        """Take a block of P posts, of which only those that are kept are read.
 
-        Args:
-            posts: P posts; only those that are kept are looked at.
-            scores: (lists, P) whole numbers.
-            best: (P,) number of the seed each post is nearest to.
-            rows: (P,) their places in the pool, where they do not come in its order.
+        `scores` are (lists, P) whole numbers, `best` (P,) numbers of the nearest seeds, and `rows`
+        (P,) places in the pool, if the posts do not come in its order.
         """
         if rows is None:
             rows = np.arange(self.seen, self.seen + len(posts))
@@ -79,22 +68,14 @@ class TopPosts:
             self._forget()
 
     def least(self) -> NDArray[np.int64]:
-        """(lists,) the score below which a post has no place in a list any more."""
+        """(lists,) the score below which a post has no place in a list anymore."""
         for number in range(len(self._scores)):
             self._cut(number)
-        lowest = np.iinfo(np.int64).min
-        full = [len(scores) >= self._top for scores in self._scores]
-        return np.array(
-            [s.min() if f else lowest for s, f in zip(self._scores, full, strict=True)], np.int64
-        )
+        return self._floors.copy()
 
     def lists(self) -> Iterator[list[tuple[int, Post, int]]]:
         """(score, post, number of the nearest seed) of each list, best first."""
-        self._forget()
-        live = np.array(list(self._posts), np.int64)  # ascending
-        ranks = id_ranks([post.id for post, _ in self._posts.values()])
-        for scores, rows in zip(self._scores, self._rows, strict=True):
-            order = np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
+        for scores, rows, order in self._ordered():
             yield [
                 (score, *self._posts[row])
                 for score, row in zip(scores[order].tolist(), rows[order].tolist(), strict=True)
@@ -102,11 +83,7 @@ class TopPosts:
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
-        self._forget()
-        live = np.array(list(self._posts), np.int64)  # ascending
-        ranks = id_ranks([post.id for post, _ in self._posts.values()])
-        for number, (scores, rows) in enumerate(zip(self._scores, self._rows, strict=True)):
-            order = np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
+        for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(scores)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
             scores[first] += second_look.added(number, texts)
@@ -122,31 +99,34 @@ class TopPosts:
         self._forget()
         return [post for post, _ in self._posts.values()]
 
+    def _ordered(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]]:
+        """Scores and rows of each list, and their order."""
+        self._forget()
+        live = np.array(list(self._posts), np.int64)  # ascending
+        ranks = id_ranks([post.id for post, _ in self._posts.values()])
+        for scores, rows in zip(self._scores, self._rows, strict=True):
+            yield scores, rows, np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
+
     def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
-        floor = self._floors[number]
-        columns = np.arange(len(line)) if floor is None else np.flatnonzero(line >= floor)
-        if not len(columns):
-            return columns
+        columns = np.flatnonzero(line >= self._floors[number])
         known = np.concatenate([self._scores[number], line[columns]])
-        if len(known) > self._top:
-            place = len(known) - self._top
-            floor = self._floors[number] = int(np.partition(known, place)[place])
-            columns = columns[line[columns] >= floor]
+        if len(columns) and len(known) > self._top:
+            self._floors[number] = np.partition(known, -self._top)[-self._top]
+            columns = columns[line[columns] >= self._floors[number]]
         return columns
 
     def _cut(self, number: int) -> None:
+        """Cut a list down to `top` posts, the lowest score of which is its floor."""
         scores, rows = self._scores[number], self._rows[number]
-        if len(scores) <= self._top:
+        if len(scores) < self._top:
             return
-        place = len(scores) - self._top
-        last = int(np.partition(scores, place)[place])
+        last = self._floors[number] = np.partition(scores, -self._top)[-self._top]
         above = np.flatnonzero(scores > last)
         ties = np.flatnonzero(scores == last).tolist()
         ties.sort(key=lambda index: self._posts[int(rows[index])][0].id, reverse=True)
         keep = np.sort(np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp))
         self._scores[number], self._rows[number] = scores[keep], rows[keep]
-        self._floors[number] = last
 
     def _forget(self) -> None:
         """Cut every list down and let go of the posts that none has."""
@@ -158,17 +138,10 @@ class TopPosts:
 
 
 class Ranking:
-    """The lists of a search, made one at a time: they may be as long as the pool.
-
-    Attributes:
-        seeds: what was searched for.
-        scores: how many posts have which score, of all that were scanned.
-    """
+    """The lists of a search, made one at a time: they may be as long as the pool."""
 
     def __init__(self, seeds: Seeds, found: TopPosts, scores: ScoreCounts) -> None:
-        self.seeds = seeds
-        self.scores = scores
-        self._found = found
+        self.seeds, self.scores, self._found = seeds, scores, found
 
     @property
     def scanned(self) -> int:
@@ -176,7 +149,7 @@ class Ranking:
         return self._found.seen
 
     def remarks(self) -> list[str]:
-        """What a user should know of lists that say little."""
+        """Warnings about lists that say little."""
         names = ["the seeds"] if self.seeds.one_story else [a.id for a in self.seeds.articles]
         best = (score / MILLION for score in self._found.best())
         return order_remarks(self.scores, dict(zip(names, best, strict=True)))
@@ -196,37 +169,6 @@ class Ranking:
             ]
 
 
-def rank_posts(
-    model: TextModel, articles: Sequence[Article], posts: Iterable[Post], *, top: int
-) -> list[list[RankedPost]]:
-    """The `top` posts of each article, best first.
-
-    Scores are rounded to 6 decimals; ties break by post id, descending, as trec_eval breaks them.
-    Posts are encoded in blocks of 8,192 input rows, so only one block and the best are in memory.
-
-    Args:
-        model: any model.
-        articles: the seeds.
-        posts: any number of posts.
-        top: how many posts to keep for each article.
-
-    Returns:
-        One list an article, in the order of `articles`.
-
-    Raises:
-        InputError: no articles, no posts, a post id twice, or `top` below 1.
-    """
-    seeds, query = Seeds(articles), Query(top=top)
-    return list(
-        search(
-            open_scorer(model, seeds.texts, positives=len(seeds.articles)),
-            seeds,
-            StreamPool(ReplayablePosts(posts)),
-            top=query.top,
-        )
-    )
-
-
 def search(
     scorer: Scorer,
     seeds: Seeds,
@@ -237,12 +179,12 @@ def search(
     texts: bool = True,
     second_look: SecondLook | None = None,
 ) -> Ranking:
-    """Rank the posts of a pool.
+    """Rank the posts of a pool by a scorer that was opened with `seeds.texts`.
 
     Args:
-        scorer: opened with `seeds.texts`.
-        seeds: what to search for.
-        pool: where.
+        scorer: it observes the pool first.
+        seeds: the articles.
+        pool: the posts.
         top: posts of each list.
         window: which posts by date; None for all.
         texts: whether the posts in the ranking need more than their ids.
@@ -277,21 +219,8 @@ def write_scores(
 ) -> tuple[int, ScoreCounts]:
     """Write a Parquet file with the columns ``post`` and ``score``, in the order of the posts.
 
-    Where there is a list for each seed, ``article`` comes first and every pair is a row. A block of
-    posts is in memory at one time.
-
-    Args:
-        stream: where to.
-        scorer: opened with `seeds.texts`.
-        seeds: what to search for.
-        pool: the posts.
-        window: which posts by date.
-
-    Returns:
-        How many posts were scored, and how many have which score.
-
-    Raises:
-        InputError: no post.
+    If each seed has its own list, ``article`` comes first and every pair is a row. One block of
+    posts is in memory at a time. Returns how many posts were scored, and the counts of the scores.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""What a user should know of seeds and results before trusting them."""
+"""Warnings about seeds and results, before a user trusts them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from siamese_news.data.records import Article
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import open_scorer
-from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.records import ScoreCounts
 from siamese_news.text.languages import BACKGROUND
 
 WEAK = 0.02
@@ -38,12 +38,11 @@ _FOREIGN, _HEAD, _FEWEST, _MOST = 0.025, 150, 100, 200
 
 
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
-    """Remarks on articles of which there is only a beginning, and an offer to subscribe."""
+    """Remarks on articles that consist of a beginning and an offer to subscribe."""
     return [
         f"Article '{article.id}' looks like the preview of a paywalled article "
         f"({found[0]!r}, {words:,} words): the ranking is based on these words. Use its full "
-        f"text or "
-        "another article about the story."
+        "text or another article about the story."
         for article in articles
         if (words := len(article.full_text.split())) < _STUB
         and (found := _PAYWALL.search(article.full_text)) is not None
@@ -53,12 +52,9 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
 def foreign_remarks(
     model: AnyModel, articles: Sequence[Article], languages: Mapping[str, str]
 ) -> list[str]:
-    """Remarks on articles that seem to tell another story than the others.
+    """Remarks on articles of one story that seem to be about another one than the rest.
 
-    Args:
-        model: only words can tell, so nothing is said of a model without them.
-        articles: seeds that are one story.
-        languages: of each, by its id.
+    Only a model with words can tell, and only English articles (`languages`, by id).
     """
     some = [
         article
@@ -74,22 +70,18 @@ def foreign_remarks(
     foreign = [some[row].id for row in np.flatnonzero(scores.max(axis=1) < _FOREIGN).tolist()]
     if not foreign:
         return []
+    told = f"{_names(foreign)}: has little in common with the other seeds"
     if len(foreign) == len(some):
-        told = f"The seeds {', '.join(foreign[:_NAMED])} have little in common with each other"
-    else:
-        more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
-        told = f"{', '.join(foreign[:_NAMED])}{more}: has little in common with the other seeds"
+        told = f"The seeds {_names(foreign)} have little in common with each other"
     return [
         f"{told}. Are they about one story? A seed about another story adds that story's posts."
     ]
 
 
 def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
-    """Remarks on a ranking that says little.
+    """Remarks on a ranking with little information.
 
-    Args:
-        scores: of all posts that were scored.
-        best: the best score of each list, by the name of its seed.
+    `best` are the best scores of the lists, by the names of their seeds.
     """
     found = []
     if not scores.of_all:
@@ -101,11 +93,14 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
             f"All {scores.total:,} scores are the same to a thousandth: the order means nothing. "
             "Are the posts copies of one, or without words?"
         )
-    weak = [name for name, score in best.items() if score < WEAK]
-    if weak:
-        more = f" and {len(weak) - _NAMED:,} more" if len(weak) > _NAMED else ""
+    if weak := [name for name, score in best.items() if score < WEAK]:
         found.append(
-            f"No post has much in common with {', '.join(weak[:_NAMED])}{more}: the best score is "
-            f"below {WEAK}, and the order means little."
+            f"No post has much in common with {_names(weak)}: the best score is below {WEAK}, and "
+            "the order means little."
         )
     return found
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

@@ -25,22 +25,21 @@ def rerank_posts(
     first_stage: FirstStage = "none",
     candidates: int = 1000,
 ) -> list[RankedPost]:
-    """Posts in the order of their probability of relevance to the query.
+    """Posts in the order of their probability of relevance to a query of raw keywords.
 
     A post without a known word has a score like any other. Ties go by post id, descending. The
     link of a post is its metadata's ``url``, else the first one in its text.
 
     Args:
         model: from `TextRanker.load`.
-        query: keywords, raw text.
+        query: keywords.
         posts: with distinct ids.
-        top: keep this many; None keeps all.
+        top: number of posts to keep; None keeps all.
         first_stage: "bm25" reranks only the best `candidates` posts of BM25 over `posts`.
         candidates: how many those are.
 
     Raises:
-        InputError: a query without a word that the model knows, no posts, or an id that comes
-            twice.
+        InputError: a query without a word that the model knows, no posts, or a repeated id.
     """
     tokenizer = model.tokenizer()
     words = tokenizer(query)

@@ -3,6 +3,7 @@
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
 
@@ -11,7 +12,7 @@ from siamese_news.data.records import Post, check_id
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Scorer
-from siamese_news.search.pool import Scored, Wanted
+from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.records import Sample
 from siamese_news.search.spool import Block, Spool
 from siamese_news.search.window import Window
@@ -20,13 +21,14 @@ from siamese_news.search.window import Window
 _CELLS = 1 << 24
 
 
-class StreamPool:
-    """A stream of posts; see `Pool`.
+class StreamPool(Pool):
+    """A stream of posts with unique ids.
+
+    They are iterated once for each pass, or only once if the disk has room for the spool.
 
     Args:
-        posts: with unique ids. They are iterated once per pass, or only once if the disk has room
-            for the spool.
-        spool: keeps what the first pass read; None for a new one in a temporary file.
+        posts: the posts.
+        spool: keeps the posts of the first pass; None for a new one in a temporary file.
         again: called with what a scorer learned after each pass.
     """
 
@@ -53,7 +55,7 @@ class StreamPool:
         return self._posts
 
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """See `Pool`."""
+        """Each pass reads all posts, the first one from block `done` on."""
         while scorer.observing:
             for block in self._pass(scorer, window, done):
                 scorer.observe(block.content)
@@ -73,7 +75,7 @@ class StreamPool:
         wanted: Wanted | None = None,
         done: int = 0,
     ) -> Iterator[Scored]:
-        """See `Pool`; all posts come."""
+        """All posts, in blocks of at most `_CELLS` scores."""
         rows = max(1, _CELLS // articles)
         for block in self._pass(scorer, window, done):
             count = len(block.posts)
@@ -87,28 +89,8 @@ class StreamPool:
         self._spool.close()
 
     def sample(self) -> list[Post]:
-        """See `Pool`."""
+        """The posts with the smallest checksums among those read."""
         return self._sample.posts
-
-    def counts(self) -> dict[str, int]:
-        """See `Pool`; unknown here."""
-        return {}
-
-    def searched(self, scored: int) -> int:
-        """See `Pool`."""
-        return scored
-
-    def summary(self, scored: int) -> list[str]:
-        """See `Pool`."""
-        return []
-
-    def remarks(self) -> list[str]:
-        """See `Pool`."""
-        return []
-
-    def job(self) -> list[Any]:
-        """See `Pool`."""
-        return []
 
     def _pass(self, scorer: Scorer, window: Window, done: int) -> Iterator[Block]:
         """The blocks from number `done` on, from the spool if it has them."""
@@ -144,24 +126,35 @@ def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
 
 
 class ReplayablePosts:
-    """Posts from anywhere: ids checked, each only once, and a one-way iterator can be read again.
+    """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
 
-    What an iterator gives is kept in a temporary file for that. `PostStream` does all of it itself.
+    The number of posts is reported to `progress` after each `BLOCK` of them and at the end; True
+    shows it on standard error.
     """
 
-    def __init__(self, posts: Iterable[Post]) -> None:
-        self._posts = posts
+    def __init__(
+        self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
+    ) -> None:
+        self._posts, self._progress = posts, progress
         self._copy = tempfile.TemporaryFile() if isinstance(posts, Iterator) else None
         self._blocks = 0
 
     def __iter__(self) -> Iterator[Post]:
-        if self._copy is not None and self._blocks:
-            self._copy.seek(0)
-            for _ in range(self._blocks):
-                yield from pickle.load(self._copy)
-            return
-        seen = SeenIds()
-        try:
+        count = 0
+        with _reporting(self._progress) as report:
+            for block in self._again() if self._copy and self._blocks else self._checked():
+                yield from block
+                count += len(block)
+                report(count)
+
+    def _again(self) -> Iterator[list[Post]]:
+        assert self._copy is not None
+        self._copy.seek(0)
+        for _ in range(self._blocks):
+            yield pickle.load(self._copy)
+
+    def _checked(self) -> Iterator[list[Post]]:
+        with closing(SeenIds()) as seen:
             for block in blocks(self._posts):
                 ids = [check_id(post.id, "a post's id") for post in block]
                 for index in seen.add(ids):
@@ -169,37 +162,19 @@ class ReplayablePosts:
                 if self._copy is not None:
                     pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
                     self._blocks += 1
-                yield from block
-        finally:
-            seen.close()
+                yield block
 
 
-class CountedPosts:
-    """Posts, with a report of how many have been read.
+@contextmanager
+def _reporting(progress: bool | Callable[[int], None]) -> Iterator[Callable[[int], Any]]:
+    """The function that is told how many posts of a pass have been read."""
+    if progress is not True:
+        yield progress or (lambda count: None)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    Args:
-        posts: the posts.
-        report: called with the number of posts so far, after each `BLOCK` of them and at the end;
-            None is a line on standard error.
-    """
-
-    def __init__(self, posts: Iterable[Post], report: Callable[[int], None] | None = None) -> None:
-        self._posts, self._report = posts, report
-
-    def __iter__(self) -> Iterator[Post]:
-        if self._report is not None:
-            count = 0
-            for block in blocks(self._posts):
-                yield from block
-                count += len(block)
-                self._report(count)
-            return
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.completed:,} posts"), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("posts", total=None)
-            for block in blocks(self._posts):
-                yield from block
-                progress.advance(bar, len(block))
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} posts"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task("posts", total=None)
+        yield lambda count: shown.update(bar, completed=count)

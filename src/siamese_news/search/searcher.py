@@ -3,15 +3,14 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Unpack
 
-from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
@@ -27,18 +26,17 @@ from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
-from siamese_news.search.query import Query
+from siamese_news.search.query import FILTER, Query, SearchOptions
 from siamese_news.search.rank import search
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
-from siamese_news.search.scan import CountedPosts, ReplayablePosts, StreamPool
+from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.threads import one_thread_of_numpy
-from siamese_news.utils.choices import About, Aggregate, Fusion
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
-# Files have had the short names from the start; a record says what it holds.
+# Files have the short names.
 _IN_PYTHON = {"article": "article_id", "post": "post_id"}
 _IN_FILES = {name: short for short, name in _IN_PYTHON.items()}
 
@@ -86,10 +84,10 @@ class Searcher:
     """Finds the posts about articles.
 
     Articles and posts are texts, dicts, tables of pandas, polars or pyarrow, or iterables of
-    `Article` and `Post`, such as `siamese_news.read_articles` and `siamese_news.open_posts` give;
-    one alone is a list of one. Of a dict or a row the fields are found by their names as in a CSV
-    file; where there is no id, it is the place, from 0. A missing text is an empty post; empty
-    posts are in no result, and their number is logged.
+    `Article` and `Post`, such as those of `siamese_news.read_articles` and
+    `siamese_news.open_posts`; one alone is a list of one. The fields of a dict or a row are
+    recognized by their names, as in a CSV file; without an id, its position counts, from 0. A
+    missing text makes an empty post; results leave out empty posts, and their number is logged.
 
     Args:
         model: a `TextModel`, an `ExternalModel`, or the path of a folder of ours, of
@@ -97,8 +95,8 @@ class Searcher:
         progress: show how many posts have been read, on standard error; or a function that is
             called with this number after each 8,192 posts and at the end.
 
-    What a search has decided and found remarkable goes to the logger
-    ``siamese_news.search.searcher``, at the level INFO.
+    Decisions and remarks of a search go to the logger ``siamese_news.search.searcher``, at the
+    level INFO.
 
     Raises:
         InputError: the folder does not exist or is not a model, or its library is missing.
@@ -122,8 +120,8 @@ class Searcher:
             model = open_model(model)
         elif not isinstance(model, TextModel | ExternalModel):
             raise InputError(
-                f"model is a {type(model).__name__}; expected the path of a folder, what "
-                "open_model gives, or None for the model that ships. An encoder of "
+                f"model is a {type(model).__name__}; expected the path of a folder, a "
+                "model from open_model, or None for the model that ships. An encoder of "
                 "sentence-transformers or model2vec is saved into a folder first: "
                 "model.save_pretrained('minilm'), then Searcher('minilm')"
             )
@@ -160,18 +158,7 @@ class Searcher:
         top: int = 100,
         negatives: Articles = (),
         one_story: bool = False,
-        aggregate: Aggregate = "max",
-        about: About = "auto",
-        fusion: Fusion | None = None,
-        expand: bool | None = None,
-        after: str | None = None,
-        before: str | None = None,
-        dated_only: bool = False,
-        smooth: bool | None = None,
-        dedupe: bool = False,
-        map: bool = False,
-        second_look: str | PathLike[str] | None = None,
-        second_look_posts: int | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Records:
         """The `top` posts of each article, best first.
 
@@ -183,20 +170,7 @@ class Searcher:
             negatives: articles about different stories; their score is subtracted.
             one_story: the seeds tell one story: one list for all, and the pool is judged for all
                 of them at once. Otherwise a list for each, which does not depend on the others.
-            aggregate: how the scores for several seeds are combined.
-            about: which posts are wanted: about the ``event``, about this very ``article``, or
-                ``auto`` (`open_scorer`).
-            fusion: how words and vectors are combined; None: as set in the model (`open_scorer`).
-            expand: pseudo-relevance feedback from the best posts; None: as set in the model.
-            after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
-            before: only posts before this date, or undated ones.
-            dated_only: leave out posts without a date.
-            smooth: smooth scores over similar posts; None: as set in the model.
-            dedupe: keep only the best of near-duplicates.
-            map: add map coordinates ``x`` and ``y``, which place similar posts together.
-            second_look: the folder of a sentence-transformers or model2vec model, or of a
-                cross-encoder, that reads each list's best posts and raises those near the seeds.
-            second_look_posts: how many of each list; None: by their scores.
+            **options: how to search, which posts to leave out and what to add: `SearchOptions`.
 
         Returns:
             A record for each row, with the columns of ``siamese-news rank``; ``article`` and
@@ -206,22 +180,7 @@ class Searcher:
             InputError: no article, no post, a duplicate id, a value that is not text, an invalid
                 date, posts without dates, or a fusion that the model does not support.
         """
-        query = Query(
-            top=top,
-            one_story=one_story,
-            aggregate=aggregate,
-            about=about,
-            fusion=fusion,
-            expand=expand,
-            smooth=smooth,
-            after=after,
-            before=before,
-            dated_only=dated_only,
-            dedupe=dedupe,
-            map=map,
-            second_look=None if second_look is None else Path(second_look),
-            second_look_posts=second_look_posts,
-        )
+        query = _query(Query(top=top, one_story=one_story), options)
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
@@ -229,16 +188,7 @@ class Searcher:
             scorer, opened.seeds, pool, top=top, window=opened.window, second_look=again
         )
         self._say(opened, scorer, pool, ranking.remarks)
-        rows = ranking_rows(
-            ranking,
-            query,
-            matched=scorer.matched_terms,
-            encode=self.model.encode_posts,
-            language=opened.languages.of_post,
-            one_name=False,
-            bare=False,
-        )
-        return _records(rows, query)
+        return _records(ranking_rows(ranking, opened, scorer), query)
 
     @one_thread_of_numpy
     def filter(
@@ -248,63 +198,26 @@ class Searcher:
         *,
         threshold: float,
         negatives: Articles = (),
-        aggregate: Aggregate = "max",
-        about: About = "event",
-        fusion: Fusion | None = None,
-        expand: bool | None = None,
-        after: str | None = None,
-        before: str | None = None,
-        dated_only: bool = False,
-        smooth: bool | None = None,
-        dedupe: bool = False,
-        map: bool = False,
-        second_look: str | PathLike[str] | None = None,
-        second_look_posts: int | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Records:
         """Every post whose score over the seeds reaches a threshold, best first.
 
         Args:
-            articles: the seeds.
-            posts: see `rank`.
-            threshold: the least score.
-            negatives: this and the other options as in `rank`.
-            aggregate: see there.
-            about: see there; here the event unless something else is asked for.
-            fusion: see there.
-            expand: see there.
-            after: see there.
-            before: see there.
-            dated_only: see there.
-            smooth: see there.
-            dedupe: see there.
-            map: see there.
-            second_look: see there; the threshold is for the scores before it.
-            second_look_posts: see there.
+            articles: the seeds, which tell one story.
+            posts: as for `rank`.
+            threshold: the lowest score to keep.
+            negatives: articles about different stories; their score is subtracted.
+            **options: `SearchOptions`; `about` is ``event`` unless you choose another value.
 
         Returns:
-            See `rank`; empty where no post reaches the threshold.
+            Records as those of `rank`; none where no post reaches the threshold.
 
         Raises:
-            InputError: see `rank`; the threshold is not a finite number.
+            InputError: as for `rank`, or the threshold is not a finite number.
         """
-        query = Query(
-            threshold=threshold,
-            one_story=True,
-            aggregate=aggregate,
-            about=about,
-            fusion=fusion,
-            expand=expand,
-            smooth=smooth,
-            after=after,
-            before=before,
-            dated_only=dated_only,
-            dedupe=dedupe,
-            map=map,
-            second_look=None if second_look is None else Path(second_look),
-            second_look_posts=second_look_posts,
-        )
+        query = _query(replace(FILTER, threshold=threshold), options)
         opened = self._opened(query, articles, negatives)
-        again = opened.second_look
+        _ = opened.second_look  # what it lacks is better known before the search
         pool, scorer = self._pool(posts), opened.scorer()
         with (
             TemporaryDirectory() as folder,
@@ -315,12 +228,7 @@ class Searcher:
                 raise InputError("no posts to filter: expected at least one")
             best = {"the seeds": found.scores.highest}
             self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
-            encode = self.model.encode_posts if map else None
-            language = opened.languages.of_post
-            rows = filtered_rows(
-                part.path, dedupe=dedupe, encode=encode, language=language, second_look=again
-            )
-            return _records(rows, query)
+            return _records(filtered_rows(part.path, opened), query)
 
     @one_thread_of_numpy
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
@@ -333,11 +241,11 @@ class Searcher:
             posts: a few posts.
 
         Returns:
-            A record a post with its sentences, its words and the test, as ``siamese-news explain
-            --format jsonl`` writes it.
+            A record for each post with its sentences, its words and the test, as ``siamese-news
+            explain --format jsonl`` writes it.
 
         Raises:
-            InputError: see `rank`; the model is another library's, which cannot be explained.
+            InputError: as for `rank`, or the model is another library's, which cannot be explained.
         """
         model = explainable(self.model)
         if isinstance(posts, Pool):
@@ -357,15 +265,16 @@ class Searcher:
         """Keywords that would have found these posts.
 
         Args:
-            found: what `rank` or `filter` gave.
+            found: records from `rank` or `filter`.
             posts: the pool they were found in.
             limit: maximum number of terms.
 
         Returns:
-            A record a term, best first, as ``siamese-news keywords --format jsonl`` writes it.
+            A record for each term, best first, as ``siamese-news keywords --format jsonl`` writes
+            it.
 
         Raises:
-            InputError: none of what was found is in the pool, or nothing else is.
+            InputError: none of these posts is in the pool, or the pool has no others.
         """
         accepted = {str(row["post_id"]) for row in found}
         terms = find_keywords(self._pool(posts), accepted, limit=limit).keywords
@@ -374,15 +283,15 @@ class Searcher:
     def report(
         self, found: Iterable[Mapping[str, Any]], out: str | PathLike[str], *, title: str = ""
     ) -> None:
-        """Write what was found as one HTML page, as ``siamese-news report`` does.
+        """Write results as one HTML page, as ``siamese-news report`` does.
 
         Args:
-            found: what `rank` or `filter` gave.
+            found: records from `rank` or `filter`.
             out: the page; an existing file is replaced.
-            title: of the page; else the name of the file.
+            title: of the page; by default the name of the file.
 
         Raises:
-            InputError: nothing was found, or a row lacks what the page needs.
+            InputError: there are no records, or one lacks a field that the page needs.
         """
         with TemporaryDirectory() as folder:
             results = Path(folder) / (Path(out).stem + ".jsonl")
@@ -398,7 +307,7 @@ class Searcher:
     def _say(
         self, opened: OpenQuery, scorer: Scorer, pool: Pool, more: Callable[[], Iterable[str]]
     ) -> None:
-        """Log what the commands say on the console."""
+        """Log the lines that the commands print on the console."""
         if not log.isEnabledFor(logging.INFO):
             return
         opened.languages.note(pool.sample())
@@ -408,16 +317,23 @@ class Searcher:
                 log.info("%s", line)
 
     def _pool(self, posts: Posts | Pool) -> Pool:
-        """The posts, checked, and counted where a person watches."""
+        """The posts, checked and, if the user wants that, counted."""
         if isinstance(posts, Pool):
             return posts
-        return StreamPool(self._checked(posts), again=_learned)
+        found = ReplayablePosts(posts_of(posts), self.progress)
+        return StreamPool(found, again=_learned)
 
-    def _checked(self, posts: Posts) -> Iterable[Post]:
-        found = ReplayablePosts(posts_of(posts))
-        if not self.progress:
-            return found
-        return CountedPosts(found, None if self.progress is True else self.progress)
+
+def _query(base: Query, options: SearchOptions) -> Query:
+    """The query with these options, and no others."""
+    if unknown := options.keys() - SearchOptions.__annotations__.keys():
+        raise TypeError(
+            f"unexpected option {min(unknown)!r}; expected some of "
+            f"{', '.join(SearchOptions.__annotations__)}"
+        )
+    folder = options.get("second_look")
+    given = {**options, "second_look": None if folder is None else Path(folder)}
+    return replace(base, **given)  # type: ignore[arg-type]
 
 
 def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:

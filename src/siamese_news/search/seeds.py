@@ -1,4 +1,4 @@
-"""Several seed articles as one question: how their scores are combined."""
+"""Several seed articles as one query: how their scores are combined."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from siamese_news.search.remarks import stub_remarks
 from siamese_news.utils.choices import About, Aggregate
 
 MILLION = 1_000_000
-"""Scores are compared as whole millionths: what is written decides, not the bits behind it."""
+"""Scores are compared as whole millionths, the digits that are written."""
 
 _SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
 
@@ -24,16 +24,16 @@ _SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
 class Seeds:
     """Seed articles, negative articles, and how several scores become one.
 
-    ``max`` asks for a post near any of the seeds, ``mean`` for one near all of them; ``softmax`` is
-    the mean weighted by ``exp(10 score)``, which lies between the two. The same rule makes one
-    score of the negative seeds, and that is subtracted.
+    ``max`` favors a post near any of the seeds, ``mean`` one near all of them; ``softmax`` is the
+    mean weighted by ``exp(10 score)``, which lies between the two. The scores of the negative seeds
+    are combined by the same rule and subtracted.
 
     Attributes:
         articles: the seeds.
         negatives: articles about different stories; their score is subtracted.
         one_story: one list over all seeds; otherwise one list for each.
         aggregate: the rule.
-        set_aside: why articles were left out, a reason each.
+        set_aside: the reasons why articles were left out.
     """
 
     articles: Sequence[Article]
@@ -59,25 +59,18 @@ class Seeds:
 
     @property
     def texts(self) -> list[str]:
-        """What a scorer is opened with; its scores have the same order."""
+        """The articles of a scorer, in the order of its scores."""
         return [article.full_text for article in (*self.articles, *self.negatives)]
 
     def remarks(self) -> list[str]:
-        """What a reader of the results should know about the articles."""
+        """Remarks on the articles, for the reader of the results."""
         found = [f"An article was skipped: {reason}" for reason in self.set_aside]
         return [*found, *stub_remarks([*self.articles, *self.negatives])]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """The scores of the lists, and which seed a post is nearest to.
+        """The scores of the lists, (lists, P) millionths, and each post's nearest seed, (P,) rows.
 
-        Args:
-            scores: (A, P) of the articles and the negatives.
-
-        Returns:
-            (lists, P) millionths, and (P,) rows of `articles`.
-
-        Raises:
-            InputError: for a score that is not finite.
+        `scores` are (A, P), of the articles and the negatives.
         """
         if not np.isfinite(scores).all():
             raise InputError(
@@ -92,11 +85,9 @@ class Seeds:
         return np.rint(result * MILLION).astype(np.int64), best
 
     def at_most(self, most: NDArray[np.float32], least: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(lists, P) at most the scores of the lists.
+        """(lists, P) upper bounds of the scores of the lists.
 
-        Args:
-            most: (A, P) at most the scores of the articles and the negatives.
-            least: (A, P) at least.
+        `most` and `least` are (A, P) bounds of the scores of the articles and the negatives.
         """
         count = len(self.articles)
         result = most[:count]
@@ -119,17 +110,24 @@ class Seeds:
         return (weights * scores).sum(axis=0) / weights.sum(axis=0)
 
 
+_WANTED = {
+    "event": "about the event",
+    "article": "about the very article",
+    "between": "between the event and the very article",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a search looked for, and what the other choice would have found.
+    """The decisions of a search, and the number of results of the other choices.
 
     Attributes:
         asked: ``auto``, ``event`` or ``article``.
-        decisions: of each seed, by its id (`Scorer.decisions`); none where nothing is decided.
-        least: the score that the counts are of.
-        counts: how many different texts reach it: as ``decided``, and for each other choice where
-            it is known; over all seeds together for one list, otherwise added up.
-        capped: those of them that may be more, for only the best of each seed are known.
+        decisions: of each seed, by its id (`Scorer.decisions`); empty if nothing is decided.
+        least: the lowest score of the texts in `counts`.
+        counts: different texts by ``decided`` and, where known, by each other choice; over all
+            seeds together for one list, otherwise added up.
+        capped: those of `counts` that may be higher, as only the best texts of a seed are known.
     """
 
     asked: About
@@ -140,17 +138,10 @@ class Decided:
 
     @classmethod
     def of(cls, scorer: Scorer, seeds: Seeds, asked: About, least: float = 0.1) -> "Decided":
-        """What a scorer has decided that has observed the pool.
-
-        Args:
-            scorer: opened with `Seeds.texts`.
-            seeds: what was searched for.
-            asked: the `About` that it was opened with.
-            least: of the scores.
-        """
+        """The decisions of a scorer of these seeds that has observed the pool."""
         decisions = dict(zip([a.id for a in seeds.articles], scorer.decisions(), strict=False))
         found: dict[str, list[set[int]]] = {}
-        # Otherwise a text's score is more than that for one seed.
+        # With another rule, a text's score over all seeds is not its score for one of them.
         if not seeds.negatives and (not seeds.one_story or seeds.aggregate == "max"):
             found = scorer.choices(least)
         counts = {
@@ -171,34 +162,22 @@ class Decided:
         }
 
     def __str__(self) -> str:
-        """In a sentence; empty where nothing is decided."""
+        """A sentence; empty if nothing is decided."""
         total = Counter(self.decisions.values())
-        if not total:
+        kinds = {words: total[name] for name, words in _WANTED.items() if total[name]}
+        if not kinds:
             return ""
-        said = [words for name, words in _WANTED.items() if total[name]]
-        if len(said) > 1:
-            said = [
-                f"{words} for {total[name]} of {total.total()} seeds"
-                for name, words in _WANTED.items()
-                if total[name]
-            ]
+        said = list(kinds)
+        if len(kinds) > 1:
+            said = [f"{words} for {n} of {total.total()} seeds" for words, n in kinds.items()]
         line = f"Posts {', '.join(said)} are wanted"
         line += ", as the seeds and the pool suggest" if self.asked == "auto" else ""
-        others = [name for name in ("event", "article") if name in self.counts]
+        texts = {
+            name: f"{count:,}{' (or more)' if name in self.capped else ''}"
+            for name, count in self.counts.items()
+        }
+        others = [f"with --about {name} {texts[name]}" for name in _WANTED if name in texts]
         if not others:
             return f"{line} (--about)."
-        would = ", ".join(f"with --about {name} {self._count(name)}" for name in others)
-        kept = (
-            f"by words and vectors, {self._count('decided')} different texts score {self.least:g}"
-        )
-        return f"{line}: {kept} or more, {would}."
-
-    def _count(self, name: str) -> str:
-        return f"{self.counts[name]:,}" + (" (or more)" if name in self.capped else "")
-
-
-_WANTED = {
-    "event": "about the event",
-    "article": "about the very article",
-    "between": "between the event and the very article",
-}
+        kept = f"{texts['decided']} different texts score {self.least:g} or more"
+        return f"{line}: by words and vectors, {kept}, {', '.join(others)}."

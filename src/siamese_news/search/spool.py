@@ -1,4 +1,4 @@
-"""A temporary file with what the first pass over a pool read, for later passes."""
+"""A temporary file with the posts and tokens of the first pass over a pool, for later passes."""
 
 import os
 import pickle
@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import orjson
@@ -23,13 +24,7 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of posts as a scorer reads it.
-
-    Attributes:
-        number: from 0; a block is `BLOCK` rows of the input, whatever a window leaves of it.
-        posts: P posts, those within the window.
-        content: their texts or token ids.
-    """
+    """Block `number` of `BLOCK` rows: the posts in the window, and their texts or token ids."""
 
     number: int
     posts: Sequence[Post]
@@ -37,7 +32,7 @@ class Block:
 
 
 Watch = Callable[[Iterable[Block], int], Iterable[Block]]
-"""Blocks, and how many posts they hold -> the same blocks, while somebody is told."""
+"""Blocks and their number of posts -> the same blocks, with reports of progress."""
 
 
 class Spool:
@@ -47,12 +42,9 @@ class Spool:
     If the disk is full, the spool is dropped and the input is read again.
 
     Args:
-        folder: where the file is; None for the folder of temporary files.
+        folder: of the file; None for the folder of temporary files.
         watch: wraps a pass over the blocks, to report progress.
-        path: a file with a name instead, for other processes; a full disk is an error then.
-
-    Attributes:
-        complete: whether the spool has every block of the pool.
+        path: a file with a name instead, for other processes; a full disk is then an error.
     """
 
     def __init__(
@@ -64,7 +56,7 @@ class Spool:
         self.complete = False
 
     def start(self) -> None:
-        """Forget what is there."""
+        """Begin an empty spool."""
         from zstandard import ZstdCompressor
 
         self.close()
@@ -100,7 +92,7 @@ class Spool:
         self._index.append([block.number, len(block.posts), *ends])
 
     def finish(self) -> list[list[int]]:
-        """Every block was added; what `reopen` needs."""
+        """After the last block; returns the index that `reopen` needs."""
         if self._file is not None:
             self.complete = True
             if self._path is not None:
@@ -109,11 +101,7 @@ class Spool:
         return self._index
 
     def reopen(self, index: list[list[int]]) -> None:
-        """Open a file that another process finished.
-
-        Raises:
-            InputError: it is not there, or too short.
-        """
+        """Open a file that another process finished; InputError if it is missing or too short."""
         assert self._path is not None
         size = self._path.stat().st_size if self._path.is_file() else 0
         if index and size < index[-1][-1]:
@@ -124,7 +112,7 @@ class Spool:
         self._file, self._index, self.complete = self._path.open("rb"), index, True
 
     def close(self) -> None:
-        """Give the file up."""
+        """Drop the file."""
         if self._file is not None:
             self._file.close()
         self._file, self.complete = None, False
@@ -135,7 +123,7 @@ class Spool:
 
     def _blocks(self) -> Iterator[Block]:
         for number, count, *ends in self._index:
-            posts = _SpooledPosts(self, ends[0], ends[1], count)
+            posts = _SpooledPosts(count, partial(self._posts, *ends[:2]))
             if len(ends) == 2:
                 yield Block(number, posts, [post.text for post in posts])
                 continue
@@ -152,29 +140,23 @@ class Spool:
         # A bytearray, for torch warns of arrays that cannot be written to.
         return bytearray(ZstdDecompressor().decompress(self._file.read(end - start)))
 
-    def posts(self, start: int, end: int) -> list[Post]:
-        """The posts of a block, by their position in the file."""
+    def _posts(self, start: int, end: int) -> list[Post]:
         data = self._read(start, end)
         rows = pickle.loads(data) if self._path is None else orjson.loads(data)
         return [Post(*values) for values in rows]
 
 
 class _SpooledPosts(Sequence[Post]):
-    """The posts of a block, fetched when the first one is asked for: most blocks need none."""
+    """The posts of a block, read when the first one is used: most blocks need none."""
 
-    def __init__(self, spool: Spool, start: int, end: int, count: int) -> None:
-        self._spool, self._start, self._end, self._count = spool, start, end, count
+    def __init__(self, count: int, read: Callable[[], list[Post]]) -> None:
+        self._count, self._read = count, read
         self._posts: list[Post] | None = None
 
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> Post: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Post]: ...
-
-    def __getitem__(self, index: int | slice) -> Post | Sequence[Post]:
+    def __getitem__(self, index: Any) -> Any:
         if self._posts is None:
-            self._posts = self._spool.posts(self._start, self._end)
+            self._posts = self._read()
         return self._posts[index]

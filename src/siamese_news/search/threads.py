@@ -1,13 +1,13 @@
 """Limits on the number of threads.
 
-The products of numpy in a search are small. OpenBLAS spreads them over all cores all the same, and
-its threads turn over idle between them: a search took half as much time of the processor again, and
-two workers on two cores were in each other's way.
+The products of numpy in a search are small. OpenBLAS spreads them over all cores nevertheless, and
+its idle threads spin between them: a search took half as much processor time again, and two workers
+on two cores slowed each other down.
 """
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from threading import Lock
@@ -20,8 +20,7 @@ R = TypeVar("R")
 def use_threads(threads: int | None) -> None:
     """Let this process compute on so many threads, and each product of numpy on one.
 
-    Args:
-        threads: how many; None is what OMP_NUM_THREADS says, or one for each core.
+    None is the number in OMP_NUM_THREADS, or one for each core.
     """
     if threads:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is first imported
@@ -31,23 +30,20 @@ def use_threads(threads: int | None) -> None:
 
 
 def thread_count() -> int:
-    """On how many threads this process computes."""
+    """The number of threads on which this process computes."""
     if "torch" in sys.modules:
         return int(sys.modules["torch"].get_num_threads())
     said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return int(said) if said.isdecimal() and int(said) else len(_cores())
-
-
-def _cores() -> Collection[int]:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return os.sched_getaffinity(0)
-    return range(os.cpu_count() or 1)
+    if said.isdecimal() and int(said):
+        return int(said)
+    if hasattr(os, "sched_getaffinity"):  # Linux: the cores that this process may use
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @cache
 def _libraries() -> Any:
-    """What controls the threads; looking for the libraries each time would leave cycles behind."""
+    """The controller of threads; looking for the libraries each time would leave cycles behind."""
     import scipy.linalg  # noqa: F401  it has a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
@@ -55,7 +51,7 @@ def _libraries() -> Any:
 
 
 def _limit_products() -> Any:
-    """One thread for a product of numpy from now on; as a context, until its end."""
+    """One thread for each product of numpy from now on; as a context, until its end."""
     return _libraries().limit(limits=1, user_api="blas")
 
 
@@ -83,7 +79,7 @@ def one_thread_of_products() -> Iterator[None]:
 
 
 def one_thread_of_numpy(function: Callable[P, R]) -> Callable[P, R]:
-    """The function with products of numpy on one thread; afterwards they take as many as before."""
+    """The function with products of numpy on one thread, and as many as before afterwards."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:

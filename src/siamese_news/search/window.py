@@ -19,9 +19,9 @@ class Window:
         after: first moment, as `iso_date` writes it; None for no bound.
         before: first moment that is too late.
         dated_only: leave out posts without a date.
-        outside: how many were left out by their date.
-        undated: how many had no date that can be read.
-        dated: how many had one.
+        outside: number of posts left out by their date.
+        undated: number of posts without a readable date.
+        dated: number of posts with one.
     """
 
     after: str | None = None
@@ -33,11 +33,7 @@ class Window:
 
     @classmethod
     def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
-        """From what a user types, such as ``2013-04-15``.
-
-        Raises:
-            InputError: not a date, or `after` is not before `before`.
-        """
+        """From dates as users type them, such as ``2013-04-15``."""
         window = cls(_moment("--after", after), _moment("--before", before), dated_only)
         if window.after and window.before and window.after >= window.before:
             raise InputError(
@@ -51,24 +47,20 @@ class Window:
 
     @property
     def asked(self) -> bool:
-        """Whether posts are chosen by their date at all."""
+        """Whether posts are selected by date at all."""
         return bool(self.after or self.before or self.dated_only)
 
     def check(self) -> None:
-        """After a pass over all posts.
-
-        Raises:
-            InputError: posts were to be chosen by their date, and none has a date that is known.
-        """
+        """After a pass over all posts: refuse a selection by date if no post has a date."""
         if self.asked and self.undated and not self.dated:
             raise InputError(
-                f"--after, --before and --dated-only choose by date, but none of {self.undated:,} "
+                f"--after, --before and --dated-only select by date, but none of {self.undated:,} "
                 "posts has a readable date; name the right field with --date-field "
-                "(siamese-news doctor FILE shows what is read of a file), or leave the dates out"
+                "(siamese-news doctor FILE shows the fields of a file), or leave the dates out"
             )
 
     def __call__(self, posts: Sequence[Post]) -> list[Post]:
-        """Those of the posts that lie within."""
+        """The posts within the window."""
         if not self.asked:
             return list(posts)
         kept = []
@@ -87,10 +79,9 @@ class Window:
         return kept
 
     def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of P posts lie within, by their dates in seconds since 1970.
+        """Which of P posts lie within the window.
 
-        Args:
-            seconds: (P,); the smallest 64-bit integer means no date.
+        `seconds` are (P,) dates since 1970; the smallest 64-bit integer means no date.
         """
         if not self.asked:
             return np.ones(len(seconds), bool)
@@ -107,7 +98,7 @@ class Window:
         return ~outside & ~undated if self.dated_only else ~outside
 
     def counts(self) -> dict[str, int]:
-        """In plain values; nothing where every post is welcome."""
+        """In plain values; empty if posts are not selected by date."""
         if not self.asked:
             return {}
         return {"outside the dates": self.outside, "without a date": self.undated}

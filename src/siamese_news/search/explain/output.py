@@ -8,6 +8,7 @@ from typing import IO, Any
 import numpy as np
 
 from siamese_news.search.explain.records import Explained
+from siamese_news.search.output import add_row, console, empty_table
 from siamese_news.utils.terminal import clean, counted
 
 SHOWN = 12
@@ -19,14 +20,7 @@ _NOISE = 5e-4  # a share that shows as 0.0 %
 def write_explained(
     stream: IO[str], explained: Sequence[Explained], format: str, *, terminal: bool
 ) -> None:
-    """Write explanations.
-
-    Args:
-        stream: where to.
-        explained: what to write.
-        format: ``table`` or ``jsonl``.
-        terminal: whether a person reads the stream; tables are then coloured.
-    """
+    """Write explanations as ``table``, colored on a terminal, or ``jsonl``."""
     for one in explained:
         if format == "jsonl":
             stream.write(json.dumps(record_of(one), ensure_ascii=False) + "\n")
@@ -35,7 +29,7 @@ def write_explained(
 
 
 def record_of(one: Explained) -> dict[str, Any]:
-    """Everything that an explanation says, as plain values."""
+    """All of an explanation, as plain values."""
     return {
         "post": one.post.id,
         "article": one.article.id,
@@ -79,13 +73,12 @@ def check_words(one: Explained) -> str:
 
 
 def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, width=None if terminal else 140, force_terminal=terminal)
+    out = console(stream, terminal)
 
     def say(line: str) -> None:
-        console.print(Text(clean(line)))
+        out.print(Text(clean(line)))
 
     say(f"post {one.post.id} for {one.article.id}: {one.article.title or one.article.text[:80]}")
     say(one.post.text)
@@ -95,26 +88,21 @@ def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
     if one.neighbors:
         heads += f", its neighbors {sum(near.added for near in one.neighbors):.4f}"
     say(f"score {one.score:.4f} ({one.kind}){': ' if heads else ''}{heads}")
-    console.print(_sentences(one))
+    out.print(_sentences(one))
     if one.terms:
-        console.print(_terms(one))
+        out.print(_terms(one))
     if one.neighbors:
-        console.print(_neighbors(one))
+        out.print(_neighbors(one))
     for name, alphas in one.alphas.items():
         say(f"alphas {name}: {' '.join(f'{alpha:.2f}' for alpha in alphas)}")
     say(check_words(one))
 
 
 def _sentences(one: Explained) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
     attention = [_attention(sentence.attention) for sentence in one.sentences]
     attends = any(sentence.attention for sentence in one.sentences)
-    table = Table(title="sentences of the article", title_justify="left")
-    for name in ("", "share", *(["attention"] if attends else []), "without"):
-        table.add_column(name, justify="right")
-    table.add_column("sentence", overflow="fold")
+    columns = ["", "share", *["attention"] * attends, "without", "sentence"]
+    table = empty_table("sentences of the article", columns, texts=("sentence",))
     strength = [
         abs(s.contribution) + given for s, given in zip(one.sentences, attention, strict=True)
     ]
@@ -125,67 +113,51 @@ def _sentences(one: Explained) -> Any:
         shown.add(named)
     for number in sorted(shown):
         sentence = one.sentences[number]
-        cells = [
-            f"{'> ' if number == named else ''}{number + 1}",
-            _percent(sentence.contribution, one),
-        ]
-        cells += [f"{attention[number]:.3f}" if attention[number] else ""] if attends else []
+        mark = "> " if number == named else ""
+        cells = [f"{mark}{number + 1}", _percent(sentence.contribution, one)]
+        cells += [f"{attention[number]:.3f}" if attention[number] else ""] * attends
         cells += [f"{sentence.without:.4f}", clean(sentence.text)]
-        table.add_row(*map(Text, cells), style="bold" if number == named else "")
-    blank = [""] * (2 if attends else 1)
+        add_row(table, cells, style="bold" if mark else "")
     rest = [s.contribution for number, s in enumerate(one.sentences) if number not in shown]
-    if rest:
-        table.add_row("", _percent(sum(rest), one), *blank, f"{len(rest)} other sentences")
-    if one.feedback:
-        table.add_row("", _percent(one.feedback, one), *blank, "(by its best posts in the pool)")
-    if abs(one.rest) > _NOISE * one.score:
-        table.add_row("", _percent(one.rest, one), *blank, "(no sentence accounts for this)")
+    others = {
+        f"{len(rest)} other sentences": sum(rest) if rest else None,
+        "(by its best posts in the pool)": one.feedback or None,
+        "(no sentence accounts for this)": (
+            one.rest if abs(one.rest) > _NOISE * one.score else None
+        ),
+    }
+    for name, value in others.items():
+        if value is not None:
+            add_row(table, ["", _percent(value, one), *[""] * (1 + attends), name])
     return table
 
 
 def _terms(one: Explained) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title="words of the post", title_justify="left")
-    both = one.kind == "mixture"
-    for name in ("share", *(("by words", "by vectors", "by n-grams") if both else ())):
-        table.add_column(name, justify="right")
-    table.add_column("word", overflow="fold")
-    if fields := any(term.fields for term in one.terms):
-        table.add_column("field", overflow="fold")
+    views = ["by words", "by vectors", "by n-grams"] if one.kind == "mixture" else []
+    fields = any(term.fields for term in one.terms)
+    columns = ["share", *views, "word", *["field"] * fields]
+    table = empty_table("words of the post", columns, texts=("word", "field"))
     for term in one.terms[:SHOWN]:
-        cells = [_percent(term.contribution, one)]
-        if both:
-            values = (term.lexical, term.dense, term.surface)
-            cells += [f"{value:.4f}" if value else "" for value in values]
-        cells += [clean(term.term), *([clean(", ".join(term.fields))] if fields else [])]
-        table.add_row(*map(Text, cells))
+        values = (term.lexical, term.dense, term.surface)[: len(views)]
+        numbers = [f"{value:.4f}" if value else "" for value in values]
+        named = [clean(term.term), *[clean(", ".join(term.fields))] * fields]
+        add_row(table, [_percent(term.contribution, one), *numbers, *named])
     return table
 
 
 def _neighbors(one: Explained) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title="its neighbors: posts like it, whose scores it takes on", title_justify="left"
-    )
-    for name in ("share", "added"):
-        table.add_column(name, justify="right")
-    table.add_column("post")
-    table.add_column("text", overflow="fold")
-    for near in one.neighbors[:SHOWN]:
-        cells = [_percent(near.added, one), f"{near.added:.4f}", clean(near.post or "")]
-        table.add_row(*map(Text, cells), Text(clean(near.text)))
-    rest = [near.added for near in one.neighbors[SHOWN:]]
-    if rest:
-        table.add_row(_percent(sum(rest), one), f"{sum(rest):.4f}", "", f"{len(rest)} others")
+    title = "its neighbors: similar posts, which lend it part of their scores"
+    table = empty_table(title, ("share", "added", "post", "text"), texts=("post", "text"))
+    rows = [(near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors]
+    if rest := rows[SHOWN:]:
+        rows[SHOWN:] = [(sum(added for added, *_ in rest), "", f"{len(rest)} others")]
+    for added, *named in rows:
+        add_row(table, [_percent(added, one), f"{added:.4f}", *named])
     return table
 
 
 def _attention(heads: dict[str, list[float]]) -> float:
-    """The mean over the heads of the last attention that looks at the whole article."""
+    """The mean over the heads of the last attention that covers the whole article."""
     return float(np.mean(list(heads.values())[-1])) if heads else 0.0
 
 
@@ -194,6 +166,6 @@ def _share(value: float, one: Explained) -> float | None:
 
 
 def _percent(value: float, one: Explained) -> str:
-    """An exact zero is shown as nothing."""
+    """Nothing for an exact zero."""
     share = _share(value, one)
     return f"{round(100 * share, 1) + 0.0:.1f}%" if value and share is not None else ""

@@ -18,10 +18,9 @@ class Sentence:
 
     Attributes:
         text: as in the article.
-        tokens: how many the model reads of it, beyond its limits too.
-        contribution: what it adds to the score.
-        expected: what it would add if all of the article fitted the post alike; surplus is the
-            difference.
+        tokens: number of its tokens, including those beyond the model's limits.
+        contribution: its part of the score.
+        expected: its part if all of the article fitted the post equally well.
         attention: by name of the attention, the weight that each head gives the sentence.
         without: the score of the article without the sentence.
     """
@@ -33,22 +32,17 @@ class Sentence:
     attention: dict[str, list[float]]
     without: float
 
-    @property
-    def surplus(self) -> float:
-        """How much more than expected it contributes."""
-        return self.contribution - self.expected
-
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the post, or two in a row: what it adds to the score, by each view.
+    """A word of the post, or two in a row, and its parts of the score.
 
     Attributes:
         term: the word.
         lexical: by words.
         dense: by vectors.
         surface: by n-grams inside words.
-        fields: that have it, of a post whose text is joined from several.
+        fields: that contain it, of a post whose text is joined from several.
     """
 
     term: str
@@ -65,14 +59,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NeighborPost:
-    """A post of the pool that is like the one explained, and lends it a part of its score.
+    """A similar post of the pool, which lends the explained one a part of its score.
 
     Attributes:
-        post: its id; None where the pool was not looked through for it.
+        post: its id; None if it was not looked up in the pool.
         text: its text; without an id its content words, those that the model knows.
-        weight: what a unit of its score adds.
-        added: what its score adds.
-        key: its word ids, which say that two posts read the same.
+        weight: the part of its score that is added.
+        added: that part times its score.
+        key: its word ids, by which two posts are the same to the model.
     """
 
     post: str | None
@@ -89,8 +83,8 @@ class Check:
     Attributes:
         sentence: index of the sentence with the greatest surplus.
         drop: by how much the score falls without it.
-        others: how many sentences are of about equal length (`EQUAL`).
-        greatest: the greatest drop without one of these; None where there are none.
+        others: number of sentences of about equal length (`EQUAL`).
+        greatest: the greatest drop without one of these; None if there are none.
     """
 
     sentence: int
@@ -100,31 +94,31 @@ class Check:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the named one counts most; None where there is nothing to compare with."""
+        """Whether the named sentence matters most; None without another one to compare."""
         return None if self.greatest is None else self.drop > self.greatest
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Why a post has its score for an article.
+    """The score of a post for an article, by its parts.
 
     Attributes:
         article: the article.
         post: the post.
         score: of the post.
-        kind: what the score is (`Scorer.kind`).
-        lexical: part of the score that the words' products make.
-        dense: part of the score that the vectors make.
-        surface: part of the score that n-grams inside words make.
-        neighbors: the posts of the pool whose scores are parts of the score (`Smoothing`), the
-            greatest part first; none where no other post is like this one.
+        kind: of the score (`Scorer.kind`).
+        lexical: part of the score from the products of words.
+        dense: part of the score from vectors.
+        surface: part of the score from n-grams inside words.
+        neighbors: similar posts of the pool whose scores are parts of this one (`Smoothing`), the
+            greatest part first.
         feedback: part of the score that the article's best posts account for
             (`lexical_head.RocchioFeedback`).
         rest: part of the score that neither these nor a sentence accounts for.
         sentences: of the article, in order.
         terms: strongest first.
         alphas: of each head, by the name of the sparsity.
-        check: None where no sentence contributes anything.
+        check: None if no sentence contributes anything.
     """
 
     article: Article

@@ -20,14 +20,14 @@ from siamese_news.search.index.fingerprint import check_model, check_reading, in
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.search.pool import Floats, Scored, Wanted
+from siamese_news.search.pool import Floats, Pool, Scored, Wanted
 from siamese_news.search.records import SAMPLE
 from siamese_news.search.window import Window
 from siamese_news.text.token_ids import TokenIds
 
 
-class PostIndex:
-    """The posts of an index; see `Pool`.
+class PostIndex(Pool):
+    """The posts of an index.
 
     Open it with `open_index`. Iterating gives the posts in their order.
 

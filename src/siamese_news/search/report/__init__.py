@@ -1,4 +1,4 @@
-"""One HTML file that shows what a search found and how: no network, no script but its own."""
+"""The results of a search as one HTML file, without network and with no script but its own."""
 
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed
 from siamese_news.search.report.page import render, write_report

@@ -15,20 +15,18 @@ MAP_POINTS = 2000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44
 _FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
 _SHADES = 5
-_EVERY = {
-    "hour": (1, 2, 3, 6, 12, 24),
-    "day": (1, 2, 7, 14, 28),
-    "month": (1, 2, 3, 6, 12, 24, 60, 120),
-    "year": (1, 5, 10, 20, 50, 100, 500, 1000),
+# Unit of a timeline: the longest span, the label of a bar, the steps between labels of the axis.
+_UNITS = {
+    "hour": (timedelta(days=5), "%d %b %H:00", (1, 2, 3, 6, 12, 24)),
+    "day": (timedelta(days=400), "%d %b %Y", (1, 2, 7, 14, 28)),
+    "month": (timedelta(days=36525), "%b %Y", (1, 2, 3, 6, 12, 24, 60, 120)),
+    "year": (timedelta.max, "%Y", (1, 5, 10, 20, 50, 100, 500, 1000)),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its rectangle, label, whether it is above the threshold, and its row.
-
-    A bar of the timeline has its place in time, from 0, as `slot`.
-    """
+    """A bar: rectangle, label, row of the table, and in a timeline its number from 0 (`slot`)."""
 
     x: float
     y: float
@@ -87,7 +85,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Dots, lowest score first so that the best lie on top, and what the shades mean."""
+    """Dots, lowest score first so that the best lie on top, and a legend of the shades."""
 
     dots: list[Dot]
     legend: list[str]
@@ -134,24 +132,17 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
 
 
 def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarChart | None:
-    """Posts by hour, day, month or year, whichever the span asks for; None without dates.
+    """Posts by hour, day, month or year, depending on the span; None without dates.
 
-    Args:
-        dates: one of each post, or how many posts have which.
+    `dates` are one of each post, or the number of posts for each.
     """
     posts = Counter(dates)
     if not posts:
         return None
     dates = list(posts)
     span = max(dates) - min(dates)
-    if span <= timedelta(days=5):
-        unit, form = "hour", "%d %b %H:00"
-    elif span <= timedelta(days=400):
-        unit, form = "day", "%d %b %Y"
-    elif span <= timedelta(days=36525):
-        unit, form = "month", "%b %Y"
-    else:
-        unit, form = "year", "%Y"
+    unit = next(unit for unit, (longest, *_) in _UNITS.items() if span <= longest)
+    _, form, steps = _UNITS[unit]
     counts: Counter[int] = Counter()
     for date, count in posts.items():
         counts[_bin(date, unit)] += count
@@ -181,7 +172,7 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
         for slot, count in sorted(counts.items())
     ]
     # Hours at midnight and noon, months in January: where a reader looks for them.
-    every = next((n for n in _EVERY[unit] if slots / n <= 6), math.ceil(slots / 6))
+    every = next((n for n in steps if slots / n <= 6), math.ceil(slots / 6))
     x_ticks = [
         Tick(_LEFT + (slot - first + 0.5) * step, name(slot))
         for slot in range(first + -first % every, last + 1, every)

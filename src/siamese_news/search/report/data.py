@@ -20,16 +20,16 @@ class ReportPost:
     Attributes:
         rank: from 1, for its seed.
         id: of the post.
-        score: as the search gave it.
-        text: of the post, whatever it holds.
+        score: as the search computed it.
+        text: of the post.
         cluster: number of its cluster of near-duplicates.
-        cluster_size: how many posts that cluster holds.
+        cluster_size: number of posts in that cluster.
         seed: id of the seed article.
         created_at: as in the results; any form that `iso_date` reads.
         lang: language code.
         terms: words to highlight.
         link: address of the post itself; http or https.
-        place: its (x, y) on the map, where there is one.
+        place: its (x, y) on the map, if there is one.
     """
 
     rank: int
@@ -73,7 +73,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """Everything on the page; what is None or empty is left out, and the page says so.
+    """All of the page; it names the parts that are None or empty, and leaves them out.
 
     Attributes:
         title: of the page.
@@ -83,13 +83,13 @@ class ReportData:
         posts: the results, in the order of the ranking.
         histogram: scores of all posts that were scanned, or of the results only.
         histogram_note: which of the two.
-        threshold: the score from which posts were kept.
-        threshold_note: where it comes from.
-        counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, as the search counted.
-        remarks: what a reader must know, one sentence each.
-        threads: where the results are threads: the number of each, as the ``cluster`` of its found
-            posts, and its posts in reading order.
-        groups: groups of posts side by side (`groups.Comparison`).
+        threshold: the lowest score of posts to keep.
+        threshold_note: its origin.
+        counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, from the search.
+        remarks: for the reader, one sentence each.
+        threads: if the results are threads: the posts of each in reading order, by the ``cluster``
+            of its found posts.
+        groups: the comparison of groups (`groups.Comparison`).
         bursts: in the timeline, named by their words (`groups.Burst`).
     """
 

@@ -1,4 +1,4 @@
-"""Groups of posts side by side, and the bursts of all of them, for the report and its CSV."""
+"""Comparisons of groups of posts, and the bursts of all of them, for the report and its CSV."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _WORDS = 10  # of a group or a burst on the page
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Posts found, of how many, and the 95 % interval of the share."""
+    """A number of posts found, out of how many."""
 
     found: int
     of: int
@@ -45,7 +45,7 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's."""
+        """Of the share: Wilson's, 95 %."""
         return wilson(self.found, self.of)
 
 
@@ -55,11 +55,11 @@ class Group:
 
     Attributes:
         name: of the group.
-        share: of its posts that were found; without a pool, of all posts found that are its.
-        times: the same for each time in which posts were found, by number and name; without a pool,
-            of all dated posts found that are the group's.
-        words: that set it apart, see `words_of`.
-        texts: different texts found; below `FEW` there are no words.
+        share: found posts of the group out of all its posts; without a pool, out of all found.
+        times: number and name of each time with found posts, and the same share for it; without a
+            pool, out of all dated posts found of the group.
+        words: that set it apart (`words_of`).
+        texts: number of different texts found; below `FEW` there are no words.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A stretch of time with many posts, how many, how many times the mean, and its words."""
+    """A stretch of time with many posts, `times` as many as the mean, and its words."""
 
     name: str
     found: int
@@ -86,15 +86,15 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Groups side by side.
+    """A comparison of groups.
 
     Attributes:
-        by: what they are groups of.
+        by: the column that defines them.
         groups: the rows.
         pool: whether shares are of all posts that were searched.
         chart: the timeline of all posts found; None without dates.
-        slots: times from its first to its last.
-        remarks: what a reader must know.
+        slots: number of its times from the first to the last.
+        remarks: for the reader.
     """
 
     by: str
@@ -108,14 +108,13 @@ class Comparison:
 def compare(
     data: ReportData, by: str, known: Iterable[tuple[str, Mapping[str, Any]]], *, pool: bool
 ) -> Comparison:
-    """Put the posts found side by side.
+    """Compare groups of the posts found.
 
     Args:
         data: the results.
         by: a name of a post's metadata or of a column, or one of `TIMES`.
-        known: id and values of posts, all that were searched or those of the results; their
-            ``group`` counts before what `by` names.
-        pool: which of the two.
+        known: id and values of posts; their ``group`` takes precedence over `by`.
+        pool: whether these are all posts that were searched, or only those of the results.
     """
     found = {post.id: post for post in reversed(data.posts)}
     chart, slots = _timeline(found.values())
@@ -158,28 +157,21 @@ def compare(
         size = sum(sizes[one] for one in members) if pool else len(group_of)
         share = Share(len(own[number]), size)
         groups.append(Group(name, share, times, words[number], len(texts[number])))
-    remarks = [
-        *[f"{len(names):,} groups: the {SHOWN} with most posts found are shown."] * bool(rest),
-        *[f"No post says its {by}."] * (not names),
-        *[f"Posts that do not say their {by}: {sizes[NONE]:,}."] * bool(names and sizes[NONE]),
-    ]
-    if absent := len(found) - len(group_of):
-        remarks.append(
-            f"Posts found that are not among the posts, and so have no group: {absent:,}."
-        )
-    if small := sum(0 < len(own) < FEW for own in texts):
-        remarks.append(
-            f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}."
-        )
-    return Comparison(by, groups, pool, chart, last + 1, remarks)
+    absent = len(found) - len(group_of)
+    small = sum(0 < len(own) < FEW for own in texts)
+    remarks = {
+        f"{len(names):,} groups: the {SHOWN} with most posts found are shown.": rest,
+        f"No post says its {by}.": not names,
+        f"Posts that do not say their {by}: {sizes[NONE]:,}.": names and sizes[NONE],
+        f"Posts found that are not among the posts, and so have no group: {absent:,}.": absent,
+        f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}.": small,
+    }
+    said = [remark for remark, applies in remarks.items() if applies]
+    return Comparison(by, groups, pool, chart, last + 1, said)
 
 
 def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
-    """`compare` by a column of a file of results.
-
-    Raises:
-        InputError: it has no such column.
-    """
+    """`compare` by a column of a file of results."""
     rows = [row for _, row in result_rows(results)]
     if by not in TIMES and not any(by in row for row in rows):
         raise InputError(
@@ -190,11 +182,7 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
 
 
 def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
-    """`compare` by a column of the posts that were searched, opened with it as ``group_field``.
-
-    Raises:
-        InputError: they have no such column.
-    """
+    """`compare` by a column of the posts that were searched, opened with it as ``group_field``."""
     derived = (*TIMES, "platform", "file", *METADATA)
     names = list(dict.fromkeys(name for found in posts.detected for name in found.names))
     if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
@@ -228,10 +216,8 @@ def find_bursts(data: ReportData) -> list[Burst]:
 def figures(comparison: Comparison, found: Sequence[Burst]) -> Iterator[dict[str, Any]]:
     """All figures as rows: shares, times, words (log-odds), and bursts (times the mean)."""
     for group in comparison.groups:
-        for figure, item, share in (
-            ("share", None, group.share),
-            *(("time", name, share) for _, name, share in group.times),
-        ):
+        times = [("time", name, share) for _, name, share in group.times]
+        for figure, item, share in (("share", None, group.share), *times):
             low, high = share.interval
             yield {
                 "figure": figure,
@@ -243,29 +229,28 @@ def figures(comparison: Comparison, found: Sequence[Burst]) -> Iterator[dict[str
                 "low": round(low, 6),
                 "high": round(high, 6),
             }
-        for word in group.words:
-            yield _word(word, group.name)
+        yield from _words(group.name, group.words)
     for burst in found:
         own = {"figure": "burst", "item": burst.name, "found": burst.found}
         yield own | {"value": round(burst.times, 4)}
-        for word in burst.words:
-            yield _word(word, f"burst {burst.name}")
+        yield from _words(f"burst {burst.name}", burst.words)
 
 
-def _word(word: Word, group: str) -> dict[str, Any]:
-    low, high = word.interval
-    return {
-        "figure": "word",
-        "group": group,
-        "item": word.term,
-        "found": word.found,
-        "of": word.found + word.others,
-        "value": round(word.log_odds, 4),
-        "low": round(low, 4),
-        "high": round(high, 4),
-        "z": round(word.z, 3),
-        "sure": word.sure,
-    }
+def _words(group: str, words: Iterable[Word]) -> Iterator[dict[str, Any]]:
+    for word in words:
+        low, high = word.interval
+        yield {
+            "figure": "word",
+            "group": group,
+            "item": word.term,
+            "found": word.found,
+            "of": word.found + word.others,
+            "value": round(word.log_odds, 4),
+            "low": round(low, 4),
+            "high": round(high, 4),
+            "z": round(word.z, 3),
+            "sure": word.sure,
+        }
 
 
 def _group(values: Mapping[str, Any], by: str) -> str:

@@ -17,13 +17,12 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
-from siamese_news.search.clusters import summarise
 from siamese_news.search.compare import FEW
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.data import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
-# What steers a reader's screen or hides: controls, bidi embeddings, overrides and isolates, and
+# Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
 # invisible signs. Joiners (emoji, Persian, Hindi) and plain direction marks do no harm and stay.
 _HIDDEN = re.compile(
     r"([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b\u202a-\u202e\u2060-\u206f\ufeff"
@@ -46,15 +45,7 @@ def visible(text: str) -> str:
 
 
 def pieces(text: str, terms: Sequence[str]) -> list[tuple[bool, str]]:
-    """The text cut at its matched terms.
-
-    Args:
-        text: of a post.
-        terms: words; each is marked where it occurs as a whole word, in any case.
-
-    Returns:
-        (marked, piece) pairs that make up the text.
-    """
+    """The text cut at the whole words, in any case, that are `terms`: (is a term, piece) pairs."""
     wanted = sorted({term for term in terms if term.strip()}, key=len, reverse=True)
     if not wanted:
         return [(False, text)] if text else []
@@ -72,7 +63,7 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 SHOWN = 5000
-"""Posts on the page at most; what comes after is counted and named."""
+"""The largest number of posts on the page, which states how many it leaves out."""
 
 COPIES = 50
 """Copies listed in one cluster at most."""
@@ -106,7 +97,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A cluster on the page: its representative, its copies, and what it is sorted by."""
+    """A cluster on the page: its best post, its copies or its thread, and keys to sort by."""
 
     lead: Shown
     copies: list[Shown]
@@ -115,6 +106,11 @@ class _Group:
     seeds: str
     slots: str
     bar: float
+
+    @property
+    def posts(self) -> list[Shown]:
+        """The posts of the results among those that it lists."""
+        return [self.lead, *self.copies, *(own for _, own in self.turns if own.row >= 0)]
 
 
 def write_report(path: str | Path, data: ReportData) -> None:
@@ -138,7 +134,7 @@ def render(data: ReportData) -> str:
     timeline = timeline_chart(list(times.values()))
     slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
     groups = _groups(data, slots)
-    listed = {shown.row for group in groups for shown in _posts_of(group)}
+    listed = {shown.row for group in groups for shown in group.posts}
     clusters = len({post.cluster for post in data.posts})
     threshold = math.inf if data.threshold is None else data.threshold
     return (
@@ -175,11 +171,7 @@ def render(data: ReportData) -> str:
 
 @cache
 def environment(*more: BaseLoader) -> Environment:
-    """Templates that escape every text and spell out what is hidden in it.
-
-    Args:
-        more: where to look for templates before the report's own.
-    """
+    """Templates, those of `more` before the report's own, that escape and reveal every text."""
     own = PackageLoader("siamese_news.search.report", ".")
     return Environment(
         loader=ChoiceLoader([*more, own]),
@@ -192,11 +184,9 @@ def environment(*more: BaseLoader) -> Environment:
 
 
 def shown(row: int, post: ReportPost) -> Shown:
-    """A post as the templates take it: its matched terms marked, a long text cut.
+    """A post for the templates: its matched terms marked, a long text cut.
 
-    Args:
-        row: its number, by which links and scripts name it.
-        post: of any results.
+    Links and scripts refer to it by its number, `row`.
     """
     text = post.text
     return Shown(
@@ -210,49 +200,43 @@ def shown(row: int, post: ReportPost) -> Shown:
 
 
 def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
-    """The clusters by rank of their representative, as many as the page shows."""
+    """The clusters by rank of their best post, as many as the page shows."""
     posts = data.posts
-    rows: dict[int, list[int]] = {}
+    clusters: dict[int, list[int]] = {}
     for row, post in enumerate(posts):
-        rows.setdefault(post.cluster, []).append(row)
-    found = summarise(
-        [post.cluster for post in posts],
-        ranks=[post.rank for post in posts],
-        ids=[post.id for post in posts],
-    )
-    found.sort(key=lambda c: (posts[c.representative].rank, -posts[c.representative].score))
+        clusters.setdefault(post.cluster, []).append(row)
+    best: dict[int, int] = {}
+    for cluster, members in clusters.items():
+        # With one list for each seed, ranks can tie: then by id, as everywhere.
+        by_id = sorted(members, key=lambda row: posts[row].id, reverse=True)
+        best[cluster] = min(by_id, key=lambda row: posts[row].rank)
+    order = sorted(best, key=lambda c: (posts[best[c]].rank, -posts[best[c]].score, c))
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
     low = min([0.0, *(post.score for post in posts)])
     span = max((post.score for post in posts), default=1.0) - low or 1.0
     place = {id(post): row for row, post in enumerate(posts)}
     groups: list[_Group] = []
     room = SHOWN
-    for cluster in found:
+    for cluster in order:
         if room <= 0:
             break
-        members = rows[cluster.number]
-        lead = posts[cluster.representative]
-        others = [row for row in members if row != cluster.representative]
-        turns = list(data.threads.get(cluster.number, ()))[: 2 * COPIES]
-        copies = [] if turns else others[: min(COPIES, room - 1)]
+        members, lead = clusters[cluster], posts[best[cluster]]
+        turns = list(data.threads.get(cluster, ()))[: 2 * COPIES]
+        others = [] if turns else [row for row in members if row != best[cluster]]
+        copies = others[: min(COPIES, room - 1)]
         room -= 1 + max(len(copies), len(turns))
         groups.append(
             _Group(
-                shown(cluster.representative, lead),
+                shown(best[cluster], lead),
                 [shown(row, posts[row]) for row in copies],
                 [(turn, shown(place.get(id(turn.post), -1), turn.post)) for turn in turns],
-                max(cluster.size, lead.cluster_size),
+                max(len({posts[row].id for row in members}), lead.cluster_size),
                 " ".join(sorted({number[posts[row].seed] for row in members})),
                 " ".join(map(str, sorted({slots[row] for row in members if row in slots}))),
                 (lead.score - low) / span,
             )
         )
     return groups
-
-
-def _posts_of(group: _Group) -> list[Shown]:
-    """The posts of the results that an entry of the page lists."""
-    return [group.lead, *group.copies, *(shown for turn, shown in group.turns if shown.row >= 0)]
 
 
 def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """A report from the file that a search wrote and its ``.meta.json``."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta, result_rows, web_link
-from siamese_news.search.clusters import cluster_posts, summarise
+from siamese_news.search.clusters import cluster_posts
 from siamese_news.search.report.data import Histogram, ReportData, ReportPost, Seed, Turn
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
@@ -24,47 +24,44 @@ def read_results(
 
     Args:
         path: ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet`` with the columns
-            article, rank, score, post and text; cluster, cluster_size, lang, created_at, terms,
-            link, x and y are used where they are there. ``<path>.meta.json`` gives what the search
-            knew.
+            article, rank, score, post and text; if present, cluster, cluster_size, lang,
+            created_at, terms, link, x and y are used, and ``<path>.meta.json``.
         title: of the page; by default the name of the file.
-        threshold: to draw, in place of the one of the search.
+        threshold: to draw instead of that of the search.
 
     Raises:
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
-    turns = [(_checked(row, where), _turn(row, where)) for where, row in result_rows(source)]
-    rows = [row for row, (role, *_) in turns if role == "found"]
-    if not rows:
+    rows = [_checked(row, where) for where, row in result_rows(source)]
+    found = [row for row in rows if row["role"] == "found"]
+    if not found:
         raise InputError(f"{source}: no row in the file, expected at least one post")
-    if len({"thread" in row for row, _ in turns}) > 1:
+    threaded = "thread" in found[0]
+    if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
     meta = result_meta(source)
     for name, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{name}'")
-    remarks = list(map(str, meta.get("remarks") or []))
-    posts = _posts(rows)
-    threads = _threads(turns, posts) if "thread" in rows[0] else {}
-    scores = [post.score for post in posts]
+    posts = _posts(found)
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
         note = "All posts that the search scanned are in it, kept or not."
     else:
-        histogram = _counted(scores)
+        histogram = _counted([post.score for post in posts])
         note = "Only the posts in the results are in it: the posts that were not kept are unknown."
-    given = "drawn for this report" if threshold is not None else "as the search used it"
-    if threshold is not None:
-        threshold = _number(threshold, "the threshold")
-    elif meta.get("threshold") is not None:
-        threshold = _number(meta["threshold"], f"{source}.meta.json: field 'threshold'")
+    given, place = "drawn for this report", "the threshold"
+    if threshold is None:
+        given, place = "as the search used it", f"{source}.meta.json: field 'threshold'"
+        threshold = meta.get("threshold")
     own = provenance()
+    remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
         remarks.append(
             f"There is no {source.name}.meta.json next to the results, so the command shown is the "
-            "one that made this report, and what the search read and rejected is unknown."
+            "one that made this report, and how many posts the search read and rejected is unknown."
         )
-    if "cluster" not in rows[0] and not threads:
+    if "cluster" not in found[0] and not threaded:
         remarks.append("Near-duplicates were found by this report, among the posts in the results.")
     titles = meta.get("titles") or {}
     return ReportData(
@@ -82,42 +79,40 @@ def read_results(
         posts=posts,
         histogram=histogram,
         histogram_note=note,
-        threshold=threshold,
+        threshold=None if threshold is None else _number(threshold, place),
         threshold_note=given,
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
-        threads=threads,
+        threads=_threads(rows, posts) if threaded else {},
     )
 
 
-def _threads(turns: list[Any], posts: list[ReportPost]) -> dict[int, list[Turn]]:
-    """The posts of each thread, in the order of the file; those found are of the results."""
-    number: dict[str, int] = {}
+def _threads(rows: list[dict[str, Any]], posts: list[ReportPost]) -> dict[int, list[Turn]]:
+    """The turns of each thread with found posts, in the order of the file."""
     left = iter(posts)
-    for row, (role, *_) in turns:
-        if role == "found":
-            number[row["thread"]] = next(left).cluster
+    turns = [
+        Turn(
+            next(left) if row["role"] == "found" else _post(row, 0, 1),
+            row["role"],
+            row["depth"],
+            row["left_out"],
+        )
+        for row in rows
+    ]
+    number = {
+        row["thread"]: turn.post.cluster
+        for row, turn in zip(rows, turns, strict=True)
+        if turn.role == "found"
+    }
     threads: dict[int, list[Turn]] = {}
-    left = iter(posts)
-    for row, turn in turns:
-        post = next(left) if turn[0] == "found" else _posts([row])[0]
+    for row, turn in zip(rows, turns, strict=True):
         if row["thread"] in number:
-            threads.setdefault(number[row["thread"]], []).append(Turn(post, *turn))
+            threads.setdefault(number[row["thread"]], []).append(turn)
     return threads
 
 
-def _turn(row: Mapping[str, Any], where: str) -> tuple[str, int, int]:
-    """Role, depth and posts left out of a row of threads; of other results the role is found."""
-    role = str(row.get("role") or "found")
-    if role not in ("found", "answered", "reply"):
-        raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
-    depth, left_out = (
-        _whole(row.get(name) or 0, f"{where}: '{name}'") for name in ("depth", "left_out")
-    )
-    return role, depth, left_out
-
-
 def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
+    """The posts of the results, with the number and the size of their clusters."""
     clusters = [row.get("thread", row.get("cluster")) for row in rows]
     if None in clusters:
         # Best first whatever the order of the seeds, as cluster_posts expects.
@@ -126,56 +121,49 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
         clusters = [number for _, number in sorted(zip(order, numbers, strict=True))]
     named: dict[Any, int] = {}
     numbers = [named.setdefault(cluster, len(named)) for cluster in clusters]
-    sizes = {
-        cluster.number: cluster.size
-        for cluster in summarise(
-            numbers, ranks=[r["rank"] for r in rows], ids=[r["post"] for r in rows]
-        )
-    }
-    return [
-        ReportPost(
-            rank=row["rank"],
-            id=row["post"],
-            score=row["score"],
-            text=row["text"],
-            cluster=number,
-            cluster_size=row.get("cluster_size") or sizes[number],
-            seed=row["article"],
-            created_at=row.get("created_at"),
-            lang=row.get("lang"),
-            terms=row.get("terms") or (),
-            link=row.get("link"),
-            place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
-        )
-        for row, number in zip(rows, numbers, strict=True)
-    ]
+    members: dict[int, set[str]] = {}
+    for row, number in zip(rows, numbers, strict=True):
+        members.setdefault(number, set()).add(row["post"])
+    return [_post(row, n, len(members[n])) for row, n in zip(rows, numbers, strict=True)]
+
+
+def _post(row: dict[str, Any], cluster: int, size: int) -> ReportPost:
+    return ReportPost(
+        rank=row["rank"],
+        id=row["post"],
+        score=row["score"],
+        text=row["text"],
+        cluster=cluster,
+        cluster_size=row.get("cluster_size") or size,
+        seed=row["article"],
+        created_at=row.get("created_at"),
+        lang=row.get("lang"),
+        terms=row["terms"],
+        link=row["link"],
+        place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
+    )
 
 
 def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The columns the report knows, as the types it needs; empty ones are left out."""
-    if row.get("thread_rank") and row.get("role") in ("answered", "reply"):
-        row = {**row, "rank": 0, "score": 0}  # it has neither: it was not found
-    missing = [name for name in NEEDED if row.get(name) is None]
-    if missing:
+    """The columns that the report knows, with the types it needs; empty ones are left out."""
+    role = str(row.get("role") or "found")
+    if role not in ("found", "answered", "reply"):
+        raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
+    if row.get("thread_rank") and role != "found":
+        row = {**row, "rank": 0, "score": 0}  # the search ranked only the posts that it found
+    if missing := [name for name in NEEDED if row.get(name) is None]:
         raise InputError(
             f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: "
-            "give a file that rank or filter wrote"
+            "use a file that rank or filter wrote"
         )
-    known: dict[str, Any] = {name: str(row[name]) for name in ("article", "post", "text")}
-    known["score"] = _number(row["score"], f"{where}: 'score'")
-    known["rank"] = _whole(row["rank"], f"{where}: 'rank'")
-    for name in ("lang", "created_at", "cluster"):
-        if row.get(name) not in (None, ""):
-            known[name] = str(row[name])
-    if row.get("cluster_size") not in (None, ""):
-        known["cluster_size"] = _whole(row["cluster_size"], f"{where}: 'cluster_size'")
-    if link := web_link(row.get("link")):
-        known["link"] = link
+    known: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
+    for name, read in _COLUMNS.items():
+        if name in NEEDED or row.get(name) not in (None, ""):
+            known[name] = read(row[name], f"{where}: '{name}'")
+    for name in ("depth", "left_out"):
+        known[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
         known["thread"] = str(row["thread_rank"])
-    for name in ("x", "y"):
-        if row.get(name) not in (None, ""):
-            known[name] = _number(row[name], f"{where}: '{name}'")
     terms = row.get("terms") or ()
     if isinstance(terms, str):  # a CSV has them between semicolons
         terms = [term for part in terms.split(";") if (term := part.strip())]
@@ -184,21 +172,21 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
+    place = f"{where}: field 'histogram'"
     edges, counts = value.get("edges"), value.get("counts")
     if not isinstance(edges, list) or not isinstance(counts, list) or not counts:
-        raise InputError(f"{where}: field 'histogram' needs the lists 'edges' and 'counts'")
+        raise InputError(f"{place} needs the lists 'edges' and 'counts'")
     if len(edges) != len(counts) + 1:
         raise InputError(
-            f"{where}: field 'histogram' has {len(edges)} edges and {len(counts)} counts; "
-            "expected one edge more than counts"
+            f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
+            "counts"
         )
-    place = f"{where}: field 'histogram'"
     return Histogram([_number(e, place) for e in edges], [_whole(c, place) for c in counts])
 
 
 def _counted(scores: list[float]) -> Histogram:
     low, high = min(scores), max(scores)
-    if high - low < 1e-3:  # equal scores, or nearly: bins of no width say nothing
+    if high - low < 1e-3:  # scores that are equal, or nearly so, need bins of some width
         low, high = low - 5e-4, high + 5e-4
     counts, edges = np.histogram(scores, bins=40, range=(low, high))
     return Histogram(edges.tolist(), counts.tolist())
@@ -219,3 +207,14 @@ def _whole(value: Any, where: str) -> int:
     if number != int(number) or number < 0:
         raise InputError(f"{where} is {str(value)[:40]!r}, expected a whole number")
     return int(number)
+
+
+def _text(value: Any, where: str) -> str:
+    return str(value)
+
+
+_COLUMNS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("article", "post", "text", "lang", "created_at", "cluster"), _text),
+    **dict.fromkeys(("score", "x", "y"), _number),
+    **dict.fromkeys(("rank", "cluster_size"), _whole),
+}
