@@ -1,7 +1,5 @@
 """Second pass over the score blocks: count exactly how many posts rank above each relevant one."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -52,8 +50,8 @@ class RankingCounts(Metric):
         Args:
             relevance: the matrix and its relevant pairs.
             relevant_keys: (R,) keys of these pairs, `RankingTop.relevant_keys` after its pass.
-            sync_on_compute: where several processes train together, join their states before
-                computing; False where each has seen all blocks.
+            sync_on_compute: if several processes train together, join their states before
+                computing; False if each has seen all blocks.
         """
         super().__init__(sync_on_compute=sync_on_compute)
         self.relevance = relevance
@@ -96,8 +94,8 @@ class RankingCounts(Metric):
             scores: (A, n), the same numbers as in the first pass.
 
         Raises:
-            ValueError: where it does not fit the matrix.
-            InputError: for a score that is not finite.
+            ValueError: it does not fit the matrix.
+            InputError: a score is not finite.
         """
         self.relevance.check(first, scores)
         ranks = self.relevance.post_ranks[first : first + scores.shape[1]]
@@ -144,8 +142,12 @@ class RankingCounts(Metric):
             )
         return {name: np.concatenate([part[name] for part in parts]) for name in ("AP", "AUC")}
 
-    def per_article(self) -> dict[str, dict[str, float]]:
-        """Figures of every article with a relevant post: metric -> article id -> value."""
+    def per_article(self, depth: int | None = None) -> dict[str, dict[str, float]]:
+        """Figures of every article with a relevant post: metric -> article id -> value.
+
+        Args:
+            depth: rank beyond which nothing counts as retrieved (except for AUC), or None.
+        """
         counts = self.article_counts.cpu().numpy()
         table: dict[str, dict[str, float]] = {}
         for row, article in enumerate(self.relevance.article_ids):
@@ -154,8 +156,8 @@ class RankingCounts(Metric):
                 continue
             pairs = self._pairs[row]
             at_least, above, more = counts[pairs].T
-            figures: Mapping[str, float] = ranking_figures(
-                above + 1, self.relevance.grades[pairs], all_grades
+            figures = ranking_figures(
+                above + 1, self.relevance.grades[pairs], all_grades, depth=depth
             )
             negatives = self.relevance.shape[1] - len(pairs)
             if len(pairs) and negatives:
@@ -164,14 +166,10 @@ class RankingCounts(Metric):
                 own_least = len(pairs) - np.searchsorted(positive, self._needles[pairs, 0], "left")
                 higher, equal_or_higher = more - own_more, at_least - own_least
                 wins = negatives - 0.5 * (higher + equal_or_higher)
-                figures = {**figures, "AUC": float(wins.mean() / negatives)}
+                figures["AUC"] = float(wins.mean() / negatives)
             for name, value in figures.items():
                 table.setdefault(name, {})[article] = value
         return table
-
-    def ranks(self) -> np.ndarray:
-        """Rank (from 1) of every relevant pair among its article's posts: (R,) int64."""
-        return self.article_counts.cpu().numpy()[:, 1] + 1
 
 
 def _at_least(needles: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """First pass over the score blocks: collect the top posts and the keys of the relevant ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -78,11 +78,11 @@ class RankingTop(Metric):
             relevance: the matrix and its relevant pairs.
             thresholds: the r of P@r.
             depth: length of the top lists.
-            sync_on_compute: where several processes train together, join their states before
-                computing; False where each has seen all blocks.
+            sync_on_compute: if several processes train together, join their states before
+                computing; False if each has seen all blocks.
 
         Raises:
-            ValueError: for a threshold or depth below 1.
+            ValueError: a threshold or the depth is below 1.
         """
         super().__init__(sync_on_compute=sync_on_compute)
         if depth < 1 or min(thresholds, default=0) < 1:
@@ -105,8 +105,8 @@ class RankingTop(Metric):
             scores: (A, n).
 
         Raises:
-            ValueError: where it does not fit the matrix.
-            InputError: for a score that is not finite.
+            ValueError: it does not fit the matrix.
+            InputError: a score is not finite.
         """
         self.relevance.check(first, scores)
         stop = first + scores.shape[1]
@@ -137,22 +137,17 @@ class RankingTop(Metric):
             article[article_ranks[real]], column[ranks_of(keys[real])]
         )
         hits_before = np.concatenate([[0], hit.cumsum()])
-
-        def precision(r: int) -> float:
-            return float(hits_before[min(r, len(hit))] / r)
-
-        figures = {f"P@{r}": precision(r) for r in self.thresholds}
-        figures["mRP7"] = float(np.mean([precision(r) for r in PAPER_ROWS]))
-        figures["mRP8"] = float(np.mean([precision(r) for r in ALL_ROWS]))
-        return figures
+        return self._figures(lambda r: float(hits_before[min(r, len(hit))] / r))
 
     def ceilings(self) -> dict[str, float]:
         """The value of each figure of `compute` if every relevant pair came first."""
         positives = len(self.relevance.articles)
-        best = {r: min(1.0, positives / r) for r in (*self.thresholds, *ALL_ROWS)}
-        figures = {f"P@{r}": best[r] for r in self.thresholds}
-        figures["mRP7"] = float(np.mean([best[r] for r in PAPER_ROWS]))
-        figures["mRP8"] = float(np.mean([best[r] for r in ALL_ROWS]))
+        return self._figures(lambda r: min(1.0, positives / r))
+
+    def _figures(self, precision: Callable[[int], float]) -> dict[str, float]:
+        figures = {f"P@{r}": precision(r) for r in self.thresholds}
+        for name, rows in (("mRP7", PAPER_ROWS), ("mRP8", ALL_ROWS)):
+            figures[name] = float(np.mean([precision(r) for r in rows]))
         return figures
 
     def run(self) -> dict[str, dict[str, float]]:
