@@ -138,7 +138,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert (certified := main.inner_text().rpartition(": ")[2]).endswith("certified posts")
     # Who goes to the files directly is led to the certified list as well.
     page.goto(served.base + "hand-over")
-    assert "have a score of 0.25" in page.locator(".lead").inner_text()
+    assert "with a score of 0.25" in page.locator(".lead").inner_text()
     assert certified in page.locator("button.main").first.inner_text()
     page.goto(served.base + "decide")
     page.locator("button.main").click()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from siamese_news import __version__
 from siamese_news.lexical_head import TermHead
-from siamese_news.model.folder import check_arrays, check_finite, write_folder
+from siamese_news.model.folder import Content, check_arrays, check_finite, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.checks import check_texts
@@ -297,13 +297,9 @@ class TextModel(ABC):
             self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
 
 
-def words_of(
-    folder: str | Path,
-    config: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    words: Sequence[str],
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
+    config, arrays, words = content
     rest = {name: array for name, array in arrays.items() if not name.startswith(_TERMS)}
     parts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),

@@ -31,6 +31,10 @@ _SUMS = "SHA256SUMS"
 _TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U8", "BOOL")
 
 
+Content = tuple[dict[str, Any], dict[str, np.ndarray], list[str]]
+"""The config of a model folder, its weights by name, and its words."""
+
+
 def write_folder(
     path: str | Path,
     config: Mapping[str, Any],
@@ -86,11 +90,8 @@ def write_folder(
         raise
 
 
-def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
+def read_folder(path: str | Path) -> Content:
     """Read and verify a model folder; nothing in it is executed.
-
-    Returns:
-        Its config, its weights by name and its words.
 
     Raises:
         InputError: a file is missing, changed, unlisted (a pickle, say) or malformed, or the

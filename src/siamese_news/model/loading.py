@@ -194,10 +194,10 @@ def model_of(folder: Path) -> TextModel:
     """
     content = read_folder(folder)
     if TableModel.fits(content[0]):
-        return TableModel.of(folder, *content)
+        return TableModel.of(folder, content)
     with needs("encoders", f"the encoder in {folder}"):
         from siamese_news.model.siamese import Model
-    return Model.of(folder, *content)
+    return Model.of(folder, content)
 
 
 def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:

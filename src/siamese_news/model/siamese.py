@@ -24,7 +24,7 @@ from siamese_news.encoders import (
 )
 from siamese_news.errors import InputError
 from siamese_news.model.base import PRETRAINED, Contributions, Heads, Precision, TextModel, words_of
-from siamese_news.model.folder import check_arrays, check_finite, fitting, read_folder
+from siamese_news.model.folder import Content, check_arrays, check_finite, fitting, read_folder
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -200,26 +200,21 @@ class Model(TextModel, nn.Module):
         Raises:
             InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
-        return cls.of(folder, *read_folder(folder))
+        return cls.of(folder, read_folder(folder))
 
     @classmethod
-    def of(
-        cls,
-        folder: str | Path,
-        config: Mapping[str, Any],
-        arrays: Mapping[str, np.ndarray],
-        words: Sequence[str],
-    ) -> "Model":
+    def of(cls, folder: str | Path, content: Content) -> "Model":
         """The model in a folder, from what `read_folder` returned.
 
         Raises:
             InputError: it has no encoder, or configuration and weights do not fit each other.
         """
+        config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":
             raise InputError(f"{folder}: is a model of kind {kind!r}, expected 'encoder'")
         with fitting(folder):
-            parts, stored = words_of(folder, config, arrays, words)
+            parts, stored = words_of(folder, content)
             options = dict(config["embedding"])
             embedding = TokenEmbedding(
                 torch.zeros(len(words), options.pop("size")),

@@ -1,6 +1,6 @@
 """A model whose text vectors are means of word vectors; numpy and scipy compute them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.model.base import Contributions, Precision, TextModel, words_of
-from siamese_news.model.folder import check_arrays, fitting
+from siamese_news.model.folder import Content, check_arrays, fitting
 from siamese_news.text.token_ids import TokenIds
 
 _ENCODER = {"class", "input_dim", "weighting", "output_dim", "lead"}
@@ -116,18 +116,12 @@ class TableModel(TextModel):
         )
 
     @classmethod
-    def of(
-        cls,
-        folder: str | Path,
-        config: Mapping[str, Any],
-        arrays: Mapping[str, np.ndarray],
-        words: Sequence[str],
-    ) -> "TableModel":
+    def of(cls, folder: str | Path, content: Content) -> "TableModel":
         """The model in a folder, from what `read_folder` returned; see `Model.of`."""
         with fitting(folder):
-            parts, stored = words_of(folder, config, arrays, words)
-            encoder, embedding = config["encoder"], config["embedding"]
-            rows, size = len(words), embedding["size"]
+            parts, stored = words_of(folder, content)
+            encoder, embedding = content[0]["encoder"], content[0]["embedding"]
+            rows, size = len(content[2]), embedding["size"]
             expected = {"embedding.token_weights": np.zeros(rows, np.float32)}
             if embedding["stored"] == "int8":
                 expected["embedding.steps"] = np.zeros((rows, size), np.int8)
