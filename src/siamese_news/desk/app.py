@@ -113,10 +113,13 @@ def application(desk: Desk) -> Starlette:
         get("/api/copies/{rank:int}", copies),
         post("/api/threshold", keep_threshold),
         post("/api/threads", find_threads),
-        get("/api/threads/{number:int}", thread),
+        get(
+            "/api/threads/{number:int}",
+            lambda desk, values: {"html": pages.turns(desk.threads.rows(values["number"]))},
+        ),
         post("/api/learn", lambda desk, row: desk.learning.learn()),
         put("/api/verdicts", take_verdicts),
-        get("/api/verdicts", forget_machine, "DELETE"),
+        get("/api/verdicts", lambda desk, values: desk.project.update(machine=None), "DELETE"),
         view("/label", "label", label_values),
         get("/api/queue", queue),
         post("/api/labels/undo", undo),
@@ -329,19 +332,9 @@ def find_threads(desk: Desk, row: Values) -> dict[str, Any]:
     return {"said": desk.threads.find(found, desk.project.threshold)}
 
 
-def thread(desk: Desk, values: Values) -> dict[str, Any]:
-    """The posts of a thread."""
-    return {"html": pages.turns(desk.threads.rows(values["number"]))}
-
-
 def take_verdicts(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
     """Keep the verdicts of a machine."""
     return {"sentence": desk.machine.take(file, values.get("machine", "")).sentence()}
-
-
-def forget_machine(desk: Desk, values: Values) -> None:
-    """Stop using the verdicts of the machine; their file stays in the folder."""
-    desk.project.update(machine=None)
 
 
 # The view that labels.

@@ -48,7 +48,7 @@ class Project:
         posts: files of posts from the command line, likewise.
         negatives: articles about a different story, likewise.
         model: folder of the model; None for the one shipped.
-        second_look: folder of a model that reads the best posts again where the search asks for it.
+        second_look: folder of a model that reranks the best posts, if the search asks for it.
 
     Raises:
         InputError: the folder is not a project.
@@ -73,7 +73,6 @@ class Project:
         self.second_look = None if second_look is None else second_look.resolve()
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
-        self._read: tuple[tuple[int, ...], dict[str, Any]] | None = None
         self._loading = threading.Lock()
         self._results: tuple[Path, Results] | None = None
         if not self._file.exists():
@@ -82,14 +81,14 @@ class Project:
                     f"{folder}: contains other files but no project.json; expected a new folder "
                     "or an existing project: name another --project"
                 )
-            (self.folder / ".private").mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
             write_json(self._file, new)
         for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # A file there opens the page to anyone who can read it.
-        (self.folder / ".private").chmod(0o700)
-        self.config()
+        self.private.chmod(0o700)
+        self._config = self._read()  # nobody else writes it while the folder is held
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -98,47 +97,40 @@ class Project:
         Raises:
             InputError: another server holds it.
         """
-        lock = FileLock(self.folder / ".private" / "lock")
         try:
-            lock.acquire(timeout=0)
+            held = FileLock(self.private / "lock").acquire(timeout=0)
         except Timeout as error:
             raise InputError(
                 f"{self.folder}: is open in another siamese-news desk; use that page (it can be "
                 "open in several tabs), or stop it first"
             ) from error
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     def config(self) -> dict[str, Any]:
-        """The saved values.
-
-        Raises:
-            InputError: for a damaged file.
-        """
-        try:
-            found = self._file.stat()
-            stamp = found.st_mtime_ns, found.st_size, found.st_ino
-            if self._read is None or self._read[0] != stamp:
-                content = json.loads(self._file.read_text(encoding="utf-8"))
-                if content["format"] != FORMAT:
-                    raise InputError(
-                        f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
-                        "open it with the version that made it, "
-                        f"{content.get('version', 'unknown')}"
-                    )
-                self._read = stamp, content | {"options": _OPTIONS | dict(content["options"])}
-            return {**self._read[1], "options": dict(self._read[1]["options"])}
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise InputError(
-                f"{self._file}: is damaged ({error}); restore it from a copy"
-            ) from error
+        """The saved values."""
+        return {**self._config, "options": dict(self._config["options"])}
 
     def update(self, **changes: Any) -> None:
         """Change values and save them."""
         with self._guard:
-            write_json(self._file, {**self.config(), **changes})
+            changed = {**self.config(), **changes}
+            write_json(self._file, changed)
+            self._config = changed
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self._file.read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise InputError(
+                    f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
+                    f"open it with the version that made it, {content.get('version', 'unknown')}"
+                )
+            return {**content, "options": _OPTIONS | dict(content["options"])}
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise InputError(
+                f"{self._file}: is damaged ({error}); restore it from a copy"
+            ) from error
 
     @property
     def criteria(self) -> str:
@@ -171,14 +163,14 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """Where a file of input is, or where a new one goes.
+        """The path of an input file, existing or new.
 
         Args:
             kind: ``articles``, ``not`` or ``posts``.
             name: the user's name for it; on the disk it may have a safer one (`safe_name`).
 
         Raises:
-            InputError: for another kind, and a name whose ending is unknown.
+            InputError: another kind, or a name whose ending is unknown.
         """
         if kind not in self.named:
             raise InputError(f"{kind!r} is not a kind of file; expected articles, not or posts")
@@ -209,10 +201,9 @@ class Project:
         """
         with self._guard:
             path = self.input_path(kind, name)
-            try:
-                os.link(file, path)  # unlike a rename this refuses a file that came in between
-            except FileExistsError as error:
-                raise InputError(f"{name}: already exists; remove it first") from error
+            if path.exists():  # it came while this one was uploaded
+                raise InputError(f"{name}: already exists; remove it first")
+            os.replace(file, path)
             if path.name != name:
                 names = self.config().get("names", {})
                 self.update(names={**names, f"{kind}/{path.name}": name})
@@ -227,7 +218,7 @@ class Project:
                 self.update(names=names)
 
     def in_users_words(self, message: str) -> str:
-        """A message of a command, with the input files under the names that the user knows."""
+        """A message of a command, with the user's names of the input files."""
         for place, name in self.config().get("names", {}).items():
             message = message.replace(f"inputs/{place}", name)
         return message
@@ -288,11 +279,11 @@ class Project:
 
 
 def safe_name(name: str) -> str:
-    """A name that every file system takes, as close to the given one as possible.
+    """A name that every file system accepts, as close to the given one as possible.
 
-    Letters of all scripts, blanks and ordinary signs stay; ``?`` and the like become their
+    Letters of all scripts, spaces and ordinary signs stay; ``?`` and the like become their
     full-width forms, and hidden characters ``_``. A name that a system would read as a device, an
-    option or a hidden file begins with ``_``, and a long one loses the end of its stem.
+    option or a hidden file gets a leading ``_``, and a long one loses the end of its stem.
     """
     plain = unicodedata.normalize("NFC", name).translate(_LIKE)
     plain = "".join("_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain)

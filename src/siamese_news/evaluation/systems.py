@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,17 +91,15 @@ def minilm() -> System:
     return System("cosine", partial(model_blocks, model, vectors=True))
 
 
-# The lead peers and the share of MiniLM in their mixtures.
+# The options of `TfIdf`, and the share of MiniLM in the mixtures with it.
+_TFIDF: dict[str, dict[str, Any]] = {
+    "tfidf_pool": {},
+    "tfidf_background": {},
+    "tfidf_background_lead": {"lead": 1.0},
+    "tfidf_600_lead": {"lead": 1.0, "max_article_tokens": 600},
+}
 _MIXTURES = {"tfidf_600_lead_minilm_10": 0.1, "tfidf_600_lead_minilm_30": 0.3}
-PEERS = (
-    "bm25",
-    "tfidf_pool",
-    "tfidf_background",
-    "tfidf_background_lead",
-    "tfidf_600_lead",
-    "minilm",
-    *_MIXTURES,
-)
+PEERS = ("bm25", *_TFIDF, "minilm", *_MIXTURES)
 
 
 def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> System:
@@ -131,13 +129,10 @@ def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> System:
     if name == "bm25":
         return lexical(BM25(), tokenize)
     if name == "tfidf_pool":
-        return lexical(TfIdf(idf="pool"), tokenize)
+        return lexical(TfIdf(), tokenize)
     if not background:
         raise InputError(
             f"peer {name!r} needs background texts; name data that has training texts, such as "
             "data@background=mixed"
         )
-    lead = 1.0 if name.endswith("lead") else 0.0
-    limit = 600 if name == "tfidf_600_lead" else None
-    ranker = TfIdf(idf="background", lead=lead, max_article_tokens=limit)
-    return lexical(ranker, tokenize, background)
+    return lexical(TfIdf(**_TFIDF[name]), tokenize, background)

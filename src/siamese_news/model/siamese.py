@@ -144,7 +144,37 @@ class Model(TextModel, nn.Module):
 
     def text_heads(self) -> Heads:
         """See `TextModel`."""
-        return TextHeads(self)
+        if not self.encoder.has_factors:
+            return super().text_heads()
+        if not (isinstance(self.encoder, TwoHeadEncoder) and self.encoder.by_word):
+            return self._both_heads
+        # A factor depends on the word alone, so factors are computed once and looked up.
+        words = np.arange(len(self.vocabulary), dtype=np.int64)
+        parts = np.array_split(words, len(words) // 4096 + 1)
+        table = np.concatenate([*self._both_heads(parts, "post")[1], np.ones(1)])
+        last = len(table) - 1  # the entry that every unknown word shares
+
+        def by_word(texts: Sequence[np.ndarray], side: Side) -> tuple[np.ndarray, list[np.ndarray]]:
+            factors = [table[np.minimum(ids, last)] for ids in texts]
+            return self.encode_ids(texts, side), factors
+
+        return by_word
+
+    def _both_heads(
+        self, texts: Sequence[np.ndarray], side: Side
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Unit vectors (B, D) float32 of B texts, and the factors (S,) of each."""
+        vectors = np.zeros((len(texts), self.output_dim), np.float32)
+        factors = [np.ones(len(ids), np.float32) for ids in texts]
+        with _evaluating(self), torch.inference_mode():
+            for rows in length_batches([len(ids) for ids in texts], 8192):
+                batch = pad([texts[row] for row in rows]).to(self._device())
+                encoded, own = heads(self, batch, side)
+                vectors[rows] = _normalized(encoded)
+                for row, values in zip(rows, own.float().cpu().numpy(), strict=True):
+                    factors[row] = values[: len(texts[row])]
+        check_finite(f"the two heads of {side}s", vectors, *factors)
+        return vectors, factors
 
     def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
         """See `TextModel`: gradient times input, exact for linear encoders."""
@@ -272,56 +302,10 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         if model.limits["keep"] == "last":
             start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
             places = start + torch.arange(limit, device=ids.device)
-            inputs = tuple(_gather(part, places) for part in inputs)
+            inputs = tuple(
+                torch.take_along_dim(part, places if part.dim() == 2 else places[:, :, None], 1)
+                for part in inputs
+            )
         vectors = model.encoder(*(part[:, :limit] for part in inputs))
     ones = torch.ones_like(ids, dtype=factors.dtype)
     return vectors, ones.scatter(1, order, torch.where(packed != PAD, factors, 1.0))
-
-
-def _gather(part: Tensor, places: Tensor) -> Tensor:
-    """The columns `places` (B, L) of a tensor (B, S) or (B, S, E)."""
-    if part.dim() == 2:
-        return part.gather(1, places)
-    return part.gather(1, places[:, :, None].expand(-1, -1, part.shape[2]))
-
-
-class TextHeads:
-    """Computes vectors and factors of texts in the fastest way that a model allows."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._by_word: np.ndarray | None = None
-        encoder = model.encoder
-        if isinstance(encoder, TwoHeadEncoder) and encoder.by_word:
-            # A factor depends on the word alone, so factors are computed once and looked up.
-            words = np.arange(len(model.vocabulary), dtype=np.int64)
-            parts = np.array_split(words, len(words) // 4096 + 1)
-            self._by_word = np.concatenate([*self._encoded(parts, "post")[1], np.ones(1)])
-
-    def __call__(
-        self, texts: Sequence[np.ndarray], side: Side
-    ) -> tuple[np.ndarray, list[np.ndarray] | None]:
-        """Unit vectors (B, D) float32 of B texts, and each one's factors (S,); see `Heads`."""
-        if not self._model.encoder.has_factors:
-            return self._model.encode_ids(texts, side), None
-        if self._by_word is None:
-            return self._encoded(texts, side)
-        last = len(self._by_word) - 1  # the entry that every unknown word shares
-        factors = [self._by_word[np.minimum(ids, last)] for ids in texts]
-        return self._model.encode_ids(texts, side), factors
-
-    def _encoded(
-        self, texts: Sequence[np.ndarray], side: Side, batch_tokens: int = 8192
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        model = self._model
-        vectors = np.zeros((len(texts), model.output_dim), np.float32)
-        factors = [np.ones(len(ids), np.float32) for ids in texts]
-        with _evaluating(model), torch.inference_mode():
-            for rows in length_batches([len(ids) for ids in texts], batch_tokens):
-                batch = pad([texts[row] for row in rows]).to(next(model.buffers()).device)
-                encoded, own = heads(model, batch, side)
-                vectors[rows] = _normalized(encoded)
-                for row, values in zip(rows, own.float().cpu().numpy(), strict=True):
-                    factors[row] = values[: len(texts[row])]
-        check_finite(f"the two heads of {side}s", vectors, *factors)
-        return vectors, factors
