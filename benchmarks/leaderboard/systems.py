@@ -242,7 +242,7 @@ class Lexical:
     def __init__(self, ground: Ground, *, idf: str, **options: Any) -> None:
         self._ground, self._idf, self._options = ground, idf, options
 
-    def _ranker(self, idf: str) -> Any:
+    def _ranker(self) -> Any:
         raise NotImplementedError
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
@@ -252,10 +252,10 @@ class Lexical:
         started = time.process_time()
         tokens = self._ground.tokens(posts)
         # The background is counted once for all pools, so only indexing the posts is timed.
-        ranker = self._ranker("pool").fit(tokens)
+        ranker = self._ranker().fit(tokens)
         indexed = time.process_time() - started
         if background is not None:
-            ranker = self._ranker(self._idf).fit(tokens, background)
+            ranker = self._ranker().fit(tokens, background)
         started = time.process_time()
         scores = ranker.scores(words, 0, len(posts))
         return scores, indexed + time.process_time() - started
@@ -264,8 +264,8 @@ class Lexical:
 class TfIdfSystem(Lexical):
     """TF-IDF; options of `TfIdf`."""
 
-    def _ranker(self, idf: str) -> Any:
-        return TfIdf(idf=idf, **self._options)  # type: ignore[arg-type]
+    def _ranker(self) -> Any:
+        return TfIdf(**self._options)
 
 
 class NGrams:
@@ -294,7 +294,7 @@ class NGrams:
 class BM25System(Lexical):
     """BM25; options of `BM25`."""
 
-    def _ranker(self, idf: str) -> Any:
+    def _ranker(self) -> Any:
         return BM25(**self._options)
 
 

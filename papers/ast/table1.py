@@ -7,13 +7,14 @@ from papers.ast.sweep import ENCODERS, splits, sweep_jobs
 from papers.ast.table2 import REMARK, finished, mean
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Results
-from siamese_news.evaluation.results import AST_R_PRECISION, THRESHOLDS
+from siamese_news.evaluation.results import AST_R_PRECISION
+from siamese_news.metrics import ALL_ROWS
 
 
 def _published() -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = [
         {"r": str(r)} | {name: values[place] for name, values in AST_R_PRECISION.items()}
-        for place, r in enumerate(THRESHOLDS)
+        for place, r in enumerate(ALL_ROWS)
     ]
     for count in (7, 8):
         means = {name: sum(values[:count]) / count for name, values in AST_R_PRECISION.items()}
@@ -29,7 +30,7 @@ def _lay_out(results: Results) -> Content:
         if not runs:
             continue
         ceilings = next(iter(runs.values()))[0]["ceilings"]
-        labels = {f"P@{r}": str(r) for r in THRESHOLDS}
+        labels = {f"P@{r}": str(r) for r in ALL_ROWS}
         labels |= {"mRP7": "mRP (7 rows)", "mRP8": "mRP (8 rows)"}
         rows = [
             {"r": label}

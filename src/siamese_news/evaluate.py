@@ -6,6 +6,7 @@ Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to 
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 
     Args:
         config: the composed configuration (``conf/evaluate.yaml``).
-        out: the folder to write to.
+        out: the output folder.
 
     Returns:
         The figures of each system by name.
@@ -80,7 +81,8 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
-    from siamese_news.evaluation.systems import ModelSystem, peer
+    from siamese_news.evaluation.results import model_blocks
+    from siamese_news.evaluation.systems import peer
     from siamese_news.model.loading import model_of
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.linking.datamodule import LinkDataModule
@@ -94,8 +96,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
         model = model_of(Path(folder))
         if not config["allow_overlap"]:
             refuse_overlap(model, test, folder)
-        system = ModelSystem(name, model, one_story=test.one_story, about=config["about"])
-        yield name, system.kind, system.blocks
+        options = {"one_story": test.one_story, "about": config["about"]}
+        yield name, model.kind, partial(model_blocks, model, **options)
     if not config["peers"]:
         return
     text = build_text(config["vectors"], config["task"]["tokenizer"])
@@ -111,10 +113,9 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
                 "output_dim": None,
             }
             glove = build_model({**config, "encoder": bag}, text, ())
-            yield name, "cosine", ModelSystem(name, glove).blocks
+            yield name, "cosine", partial(model_blocks, glove)
         else:
-            peer_system = peer(name, tokenize=text[0], background=background)
-            yield name, peer_system.kind, peer_system.blocks
+            yield name, *peer(name, tokenize=text[0], background=background)
 
 
 def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
@@ -124,7 +125,7 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
     id within their collection.
 
     Raises:
-        InputError: how many overlap, and how to evaluate all the same.
+        InputError: some overlap; says how many, and how to evaluate nevertheless.
     """
     from siamese_news.training.build import fingerprint
 
@@ -137,7 +138,7 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
     if articles or posts:
         raise InputError(
             f"{folder} was trained on {articles} of the {len(test.articles)} articles and {posts} "
-            f"of the {len(test.posts)} posts of {test.name}; evaluate on other data, or say "
+            f"of the {len(test.posts)} posts of {test.name}; evaluate on other data, or set "
             "allow_overlap=true (a split by pair overlaps by design)"
         )
 

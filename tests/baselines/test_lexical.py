@@ -41,7 +41,7 @@ def test_bm25_leaves_stop_words_of_the_query_out():
 
 
 def test_tfidf_equals_its_formula():
-    model = TfIdf(idf="background", lead=0.5, max_article_tokens=110).fit(POSTS, BACK)
+    model = TfIdf(lead=0.5, max_article_tokens=110).fit(POSTS, BACK)
     article = ["w1"] * 3 + ["w4", "the"] * 60
 
     def vector(tokens):
@@ -115,7 +115,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="token"):
         BM25().fit([[]])
     with pytest.raises(InputError, match="background"):
-        TfIdf(idf="background").fit(POSTS)
+        TfIdf().fit(POSTS, [])
     with pytest.raises(InputError, match="mu"):
         QueryLikelihood(mu=0)
     with pytest.raises(InputError, match="fb_docs"):

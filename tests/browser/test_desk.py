@@ -128,7 +128,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill("0,8 90 %")
     page.get_by_label("Posts I am ready to label").fill("200")
-    page.get_by_role("button", name="Fix it").click()
+    page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
     label(page, truth, 200)
@@ -138,7 +138,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert (certified := main.inner_text().rpartition(": ")[2]).endswith("certified posts")
     # Who goes to the files directly is led to the certified list as well.
     page.goto(served.base + "hand-over")
-    assert "have a score of 0.25" in page.locator(".lead").inner_text()
+    assert "with a score of 0.25" in page.locator(".lead").inner_text()
     assert certified in page.locator("button.main").first.inner_text()
     page.goto(served.base + "decide")
     page.locator("button.main").click()
@@ -259,7 +259,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_label("Share of relevant posts").fill(".9")
     page.get_by_label("Posts I am ready to label").fill("120")
     page.get_by_label("What counts as relevant").fill("about the sea wall at Quayle Sands")
-    page.get_by_role("button", name="Fix it").click()
+    page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     given = label(page, truth, 25)
     assert given == 25
@@ -476,7 +476,7 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill(".9")
     page.get_by_label("Posts I am ready to label").fill("100")
-    page.get_by_role("button", name="Fix it").click()
+    page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     page.locator("#kind").select_option("mixed")
     assert label(page, truth, 24) == 24

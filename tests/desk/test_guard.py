@@ -20,8 +20,8 @@ from markupsafe import escape
 sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
+from siamese_news.desk.command import _listening
 from siamese_news.desk.requests import shares_in
-from siamese_news.desk.server import _listening
 from siamese_news.search.report.page import visible
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")

@@ -153,7 +153,7 @@ def test_a_machine_is_a_second_coder_whose_verdicts_are_joined(project, tmp_path
     done = run(line + " --force", folder)
     assert done.returncode == 0, done.stderr
     assert served.ask("/api/verdicts", method="DELETE")[0] == 200
-    assert "Use gpt no more" not in page(served, "/posts") and line in commands(served)
+    assert "Stop using gpt" not in page(served, "/posts") and line in commands(served)
     assert (folder / "verdicts/gpt 4.csv").exists()
 
 
@@ -195,7 +195,7 @@ def test_unsure_posts_come_back_and_changes_are_shown(project):
     html = page(served, "/decide")
     assert "2 labels were changed" in html
     table = html.split('id="changes-head"')[1].split("</table>")[0]
-    assert table.index("taken back") < table.index("<td>skip</td><td>yes</td>")
+    assert table.index("undone") < table.index("<td>skip</td><td>yes</td>")
     assert first in table and third in table and second not in table
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.desk.word_index import TABLES, pairs_of, split, wanted
+from siamese_news.desk.word_index import TABLES, matching, pairs_of, split
 from siamese_news.text.spaceless import MARKS
 
 TEXTS = [
@@ -38,8 +38,7 @@ def base(texts):
 
 
 def found(opened, words):
-    asked = wanted(words.split())
-    return sorted(row[0] for row in opened.execute(asked.sql, asked.values))
+    return sorted(row[0] for row in opened.execute(*matching(words.split())))
 
 
 @pytest.mark.parametrize(
@@ -83,8 +82,8 @@ def test_a_word_is_found_where_its_script_has_it(words, ranks):
 def test_no_filter_by_letters_reads_all_texts():
     opened = base(TEXTS)
     for words in ("洪水", "水", "ถล่ม", "홍수", "flood", "flood 洪水", "東京2024 警報", "🔥"):
-        asked = wanted(words.split())
-        plan = opened.execute(f"EXPLAIN QUERY PLAN {asked.sql}", asked.values).fetchall()
+        sql, values = matching(words.split())
+        plan = opened.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall()
         assert not [row for row in plan if re.search(r"SCAN posts\b", row[-1])], words
 
 

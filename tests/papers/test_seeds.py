@@ -97,11 +97,11 @@ def test_every_numbered_exhibit_is_held_to_its_caption():
 def test_r_precision_and_metrics_of_ast(texts):
     header, *rows = above(texts["ast"], "Table 1:")
     for place, row in enumerate(rows):
-        assert int(row[0]) == ast.THRESHOLDS[place]
+        assert int(row[0]) == ast.ALL_ROWS[place]
         printed = dict(zip(header[1:] if len(header) > 4 else header, row[1:], strict=True))
         for name, value in printed.items():
             assert ast.AST_R_PRECISION[name][place] == pytest.approx(float(value) / 100)
-    assert len(rows) == len(ast.THRESHOLDS) - 1  # the last one is in the released code
+    assert len(rows) == len(ast.ALL_ROWS) - 1  # the last one is in the released code
     rows = above(texts["ast"], "Table 2:")[1:]
     printed = {row[0]: [float(value) / 100 for value in row[1:]] for row in rows}
     assert printed == {n: pytest.approx(list(v)) for n, v in ast.AST_METRICS.items()}
@@ -113,7 +113,7 @@ def test_the_reprint_of_ast_has_the_same_figures_under_the_same_numbers(texts):
     numbers = [float(word) for word in first.split() if re.fullmatch(r"[\d.]+", word)]
     names = ("CNN", "GRU", "Bi-GRU", "AST")
     expected = []
-    for place, r in enumerate(ast.THRESHOLDS[:-1]):
+    for place, r in enumerate(ast.ALL_ROWS[:-1]):
         expected += [r, *(100 * ast.AST_R_PRECISION[name][place] for name in names)]
     assert numbers[-len(expected) :] == pytest.approx(expected)
     second = text[text.index("Table 2. Comparison of mAP") :].split()

@@ -19,7 +19,7 @@ from siamese_news.lexical_head import (
     distinct,
     empty_bigram_counters,
 )
-from siamese_news.model.siamese import TextHeads, heads
+from siamese_news.model.siamese import heads
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
 from siamese_news.training.linking.module import first_rows
@@ -162,13 +162,13 @@ def test_before_training_the_factors_change_no_score(two_heads):
 
 def test_an_unknown_word_keeps_its_weight_wherever_it_stands(two_heads):
     texts = [trained(two_heads).ids(text) for text in ARTICLES]
-    _, factors = TextHeads(two_heads)(texts, "article")
+    _, factors = two_heads.text_heads()(texts, "article")
     unknown = texts[0] >= len(two_heads.vocabulary)
     assert unknown.any()
     assert (factors[0][unknown] == 1).all()
     assert (factors[0][~unknown] != 1).all()
     # … and the others have what they have without it.
-    _, without = TextHeads(two_heads)([texts[0][~unknown]], "article")
+    _, without = two_heads.text_heads()([texts[0][~unknown]], "article")
     np.testing.assert_allclose(without[0], factors[0][~unknown], rtol=1e-5)
 
 
@@ -178,7 +178,7 @@ def test_inference_and_training_see_the_same(two_heads, keep):
     two_heads.limits["keep"] = keep
     two_heads.limits["article_tokens"] = 2  # of the dense head alone
     texts = [two_heads.ids(text) for text in ARTICLES]
-    vectors, factors = TextHeads(two_heads)(texts, "article")
+    vectors, factors = two_heads.text_heads()(texts, "article")
     with torch.no_grad():
         found = heads(two_heads, pad(texts), "article")
     expected = torch.nn.functional.normalize(found[0], dim=1).numpy()

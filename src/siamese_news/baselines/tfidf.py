@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,32 +21,22 @@ class TfIdf:
 
     kind = "cosine"
 
-    def __init__(
-        self,
-        *,
-        idf: Literal["pool", "background"] = "pool",
-        max_article_tokens: int | None = None,
-        lead: float = 0.0,
-    ) -> None:
+    def __init__(self, *, max_article_tokens: int | None = None, lead: float = 0.0) -> None:
         """Set the options.
 
         Args:
-            idf: where document frequencies come from. With "background" a word that the
-                background lacks gets the greatest IDF (document frequency 0, smoothed).
             max_article_tokens: read only so many tokens of an article.
             lead: weight of the score of the article's first 100 tokens, added to its score.
 
         Raises:
-            InputError: for an option out of range.
+            InputError: an option is out of range.
         """
-        if idf not in ("pool", "background"):
-            raise InputError(f"idf={idf!r}; expected 'pool' or 'background'")
         if lead < 0 or (max_article_tokens is not None and max_article_tokens < 1):
             raise InputError(
                 f"lead={lead}, max_article_tokens={max_article_tokens}; expected lead >= 0 and "
                 "max_article_tokens >= 1 or None"
             )
-        self.idf, self.max_article_tokens, self.lead = idf, max_article_tokens, lead
+        self.max_article_tokens, self.lead = max_article_tokens, lead
         if lead:
             self.kind = "cosine + weighted lead cosine"
 
@@ -59,16 +49,15 @@ class TfIdf:
 
         Args:
             posts: P token lists.
-            background: token lists for idf="background".
+            background: token lists whose document frequencies are taken instead of those of the
+                posts. A word that they lack gets the greatest IDF (document frequency 0, smoothed).
 
         Raises:
-            InputError: where no text has a word, or idf="background" lacks its texts.
+            InputError: no text has a word, or there is not one background text.
         """
-        other: list[list[str]] = []
-        if self.idf == "background":
-            other = [] if background is None else list(background)
-            if not other:
-                raise InputError("idf='background' needs background texts; give them or idf='pool'")
+        other = [] if background is None else list(background)
+        if background is not None and not other:
+            raise InputError("there is no background text; expected some, or None for the posts")
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=_content, sublinear_tf=True, dtype=np.float32
         )

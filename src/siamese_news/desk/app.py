@@ -1,88 +1,169 @@
-"""The addresses of the page and what answers them."""
+"""The addresses of the page, in the order of its views, and their responses."""
 
-from collections.abc import Callable
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import numpy as np
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
+from siamese_news.data.readers.detect import Choice, detect
+from siamese_news.data.readers.fields import UnknownFields
+from siamese_news.data.readers.inputs import Input, input_paths
+from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.agreement import agreements
+from siamese_news.decide.stopping.goals import Goal
+from siamese_news.desk import hand_over, labelling, pages
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.hand_over import commands, groups_by
-from siamese_news.desk.labelling import Labelling
-from siamese_news.desk.listing import Listing
-from siamese_news.desk.requests import Handler, bad_input, conflict, gone, page, unwritable
-from siamese_news.desk.searching import Searching
-from siamese_news.desk.settling import Settling
-from siamese_news.desk.uploads import CAPS
+from siamese_news.desk.project import FIELDS
+from siamese_news.desk.requests import body_of, number_in, score_in, share_in, shares_in, text_in
+from siamese_news.desk.results import Filter
+from siamese_news.desk.uploads import CAPS, paste, received
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Conflict
+from siamese_news.labels.journal import LABELS, Conflict
+
+PAGE = 50
+"""Posts that come at one time."""
+
+_READ = 100  # files of posts whose columns are looked at
+
+Values = Mapping[str, Any]
+"""The values of a request: those in its path, and those of its query or of its JSON object."""
 
 
 def application(desk: Desk) -> Starlette:
-    """The page of a project, without its guard. Starlette runs plain functions in threads."""
-    searching, listing = Searching(desk), Listing(desk)
-    labelling, settling = Labelling(desk), Settling(desk)
+    """The page of a project, without its guard."""
+
+    def view(path: str, name: str, values: Callable[[Desk], dict[str, Any]]) -> Route:
+        # Starlette runs plain functions in threads.
+        def handle(request: Request) -> Response:
+            html, policy = pages.view(name, **values(desk))
+            return HTMLResponse(html, headers={"content-security-policy": policy})
+
+        return Route(path, handle)
+
+    def get(path: str, answer: Callable[[Desk, Values], Any], method: str = "GET") -> Route:
+        def handle(request: Request) -> Response:
+            found = answer(desk, {**request.query_params, **request.path_params})
+            return found if isinstance(found, Response) else JSONResponse(found or {})
+
+        return Route(path, handle, methods=[method])
+
+    def post(path: str, answer: Callable[[Desk, dict[str, Any]], Any]) -> Route:
+        async def handle(request: Request) -> Response:
+            row = await body_of(request)
+            return JSONResponse(await run_in_threadpool(answer, desk, row) or {})
+
+        return Route(path, handle, methods=["POST"])
+
+    def put(path: str, answer: Callable[[Desk, Values, Path], dict[str, Any]]) -> Route:
+        async def handle(request: Request) -> Response:
+            values = {**request.query_params, "kind": "labels", **request.path_params}
+            kind, name = values["kind"], values.get("name", "")
+            async with received(desk.project, kind, name, request.stream()) as file:
+                return JSONResponse(await run_in_threadpool(answer, desk, values, file))
+
+        return Route(path, handle, methods=["PUT"])
+
+    async def label(request: Request) -> Response:
+        row = await body_of(request)
+        if desk.project.loaded and not row.get("together"):
+            # It looks up one row of the database; a thread would take longer.
+            given, written = labelling.give(desk, row)
+        else:
+            given, written = await run_in_threadpool(labelling.give, desk, row)
+        await asyncio.wrap_future(written)
+        verdict, copies = desk.log.verdict(given.post), len(given.copies)
+        return JSONResponse(
+            {"n": given.number, "label": given.label, "copies": copies, "verdict": verdict}
+        )
+
+    async def events(request: Request) -> Response:
+        return StreamingResponse(_progress(desk, request), media_type="text/event-stream")
+
     routes = [
-        Route("/api/labels", labelling.label, methods=["POST"]),  # the most frequent one
-        Route("/", _view(desk, "search", search_values)),
-        Route("/posts", listing.posts_view),
-        Route("/label", labelling.label_view),
-        Route("/decide", _view(desk, "decide", decide_values)),
-        Route("/hand-over", _view(desk, "hand-over", hand_over_values)),
-        Route("/api/inputs/{kind}/{name}", searching.upload, methods=["PUT"]),
-        Route("/api/inputs/{kind}/{name}", searching.remove, methods=["DELETE"]),
-        Route("/api/columns", searching.columns),
-        Route("/api/pasted", searching.paste, methods=["POST"]),
-        Route("/api/search", searching.start, methods=["POST"]),
-        Route("/api/search/cancel", searching.cancel, methods=["POST"]),
-        Route("/api/search/discard", searching.discard, methods=["POST"]),
-        Route("/api/search/events", searching.events),
-        Route("/api/posts", listing.posts),
-        Route("/api/count", listing.count),
-        Route("/api/copies/{rank:int}", listing.copies),
-        Route("/api/threshold", listing.threshold, methods=["POST"]),
-        Route("/api/threads", listing.find_threads, methods=["POST"]),
-        Route("/api/threads/{number:int}", listing.thread),
-        Route("/api/learn", listing.learn, methods=["POST"]),
-        Route("/api/verdicts", listing.take_verdicts, methods=["PUT"]),
-        Route("/api/verdicts", listing.forget_machine, methods=["DELETE"]),
-        Route("/api/labels/undo", labelling.undo, methods=["POST"]),
-        Route("/api/labels/import", labelling.take_labels, methods=["PUT"]),
-        Route("/api/queue", labelling.queue),
-        Route("/api/settings", settling.settings, methods=["POST"]),
-        Route("/api/plan", settling.plan, methods=["POST"]),
-        Route("/api/goals", settling.goals, methods=["POST"]),
-        Route("/api/certify", settling.certify, methods=["POST"]),
-        Route("/files/{kind}", settling.file),
+        Route("/api/labels", label, methods=["POST"]),  # the most frequent one
+        view("/", "search", search_values),
+        put("/api/inputs/{kind}/{name}", take_input),
+        get("/api/inputs/{kind}/{name}", remove_input, "DELETE"),
+        get("/api/columns", columns),
+        post("/api/pasted", take_text),
+        post("/api/search", lambda desk, row: {"command": desk.search.start(row)}),
+        post("/api/search/cancel", lambda desk, row: desk.search.cancel()),
+        post("/api/search/discard", lambda desk, row: desk.search.discard()),
+        Route("/api/search/events", events),
+        view("/posts", "posts", posts_values),
+        get("/api/posts", posts),
+        get("/api/count", count),
+        get("/api/copies/{rank:int}", copies),
+        post("/api/threshold", keep_threshold),
+        post("/api/threads", find_threads),
+        get(
+            "/api/threads/{number:int}",
+            lambda desk, values: {"html": pages.turns(desk.threads.rows(values["number"]))},
+        ),
+        post("/api/learn", lambda desk, row: desk.learning.learn()),
+        put("/api/verdicts", take_verdicts),
+        get("/api/verdicts", lambda desk, values: desk.project.update(machine=None), "DELETE"),
+        view("/label", "label", label_values),
+        get("/api/queue", queue),
+        post("/api/labels/undo", undo),
+        put("/api/labels/import", take_labels),
+        post("/api/settings", keep_settings),
+        view("/decide", "decide", decide_values),
+        post("/api/plan", plan),
+        post("/api/goals", fix_goals),
+        post("/api/certify", lambda desk, row: {"sentences": desk.certificate.certify().sentences}),
+        view("/hand-over", "hand-over", hand_over_values),
+        get("/files/{kind}", file),
     ]
-    return Starlette(
-        routes=routes,
-        exception_handlers={
-            InputError: bad_input,
-            Conflict: conflict,
-            OSError: unwritable,
-            ClientDisconnect: gone,
-        },
-    )
+    errors: dict[Any, Any] = {
+        InputError: lambda request, error: JSONResponse({"error": str(error)}, 400),
+        Conflict: _conflict,
+        OSError: lambda request, error: JSONResponse(
+            {"error": f"the file could not be written: {error}"}, 507
+        ),
+        # The browser aborted an upload; nobody reads the answer.
+        ClientDisconnect: lambda request, error: Response(status_code=400),
+    }
+    return Starlette(routes=routes, exception_handlers=errors)
 
 
-def _view(desk: Desk, name: str, values: Callable[[Desk], dict[str, Any]]) -> Handler:
-    return lambda request: page(name, **values(desk))
+def _conflict(request: Request, error: Conflict) -> Response:
+    """The label is not the one that the page had shown."""
+    current = error.current
+    there = None if current is None else {"n": current.number, "label": current.label}
+    return JSONResponse({"error": "this label was changed in another tab", "current": there}, 409)
+
+
+# The view of the search.
 
 
 def search_values(desk: Desk) -> dict[str, Any]:
     """The values of the search view."""
     project = desk.project
-    config = project.config()
     return {
         "folder": project.folder.name,
         "articles": project.inputs("articles"),
         "caps": CAPS,
         "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
-        "options": config["options"],
+        "options": project.config()["options"],
         "second_look": project.second_look.name if project.second_look else "",
         "status": desk.search.status(),
         "command": desk.search.command,
@@ -90,61 +171,311 @@ def search_values(desk: Desk) -> dict[str, Any]:
     }
 
 
+def _inputs(desk: Desk, kind: str) -> dict[str, Any]:
+    return {"html": pages.piece("_inputs", kind=kind, inputs=desk.project.inputs(kind))}
+
+
+def take_input(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
+    """Keep an uploaded file."""
+    desk.project.take_input(values["kind"], values["name"], file)
+    return _inputs(desk, values["kind"])
+
+
+def remove_input(desk: Desk, values: Values) -> dict[str, Any]:
+    """Remove an input file."""
+    if desk.search.status()["state"] == "running":
+        raise InputError("a search is reading the files; wait for it to finish or cancel it")
+    desk.project.remove_input(values["kind"], values["name"])
+    return _inputs(desk, values["kind"])
+
+
+def take_text(desk: Desk, row: Values) -> dict[str, Any]:
+    """Keep a pasted article."""
+    paste(desk.project, text_in(row, "text"))
+    return _inputs(desk, "articles")
+
+
+def columns(desk: Desk, values: Values) -> dict[str, Any]:
+    """The columns of the first file of posts that is not understood, with samples."""
+    project = desk.project
+    choice = Choice(*(values.get(name) or None for name in FIELDS))
+    sources = [project.folder / source for source in project.sources("posts")]
+    with suppress(InputError):  # the search reports any other problem of a file
+        for path in input_paths(sources, SUFFIXES)[:_READ]:
+            if path is None or not path.is_file():
+                continue
+            try:
+                detect(Input(str(path), path), choice, long_window=False)
+            except UnknownFields as unknown:
+                name = project.in_users_words(os.path.relpath(path, project.folder))
+                return {"file": name.removeprefix("inputs/posts/"), "columns": unknown.samples}
+            except InputError:
+                continue
+    return {"file": None}
+
+
+async def _progress(desk: Desk, request: Request) -> AsyncIterator[str]:
+    """The progress of the search as events, until it ends."""
+    while not await request.is_disconnected():
+        status = await run_in_threadpool(desk.search.status)
+        if status["state"] == "done":
+            # The page that follows opens at once.
+            yield f"data: {json.dumps(status | {'state': 'indexing'})}\n\n"
+            await run_in_threadpool(desk.project.load_results)
+        yield f"data: {json.dumps(status)}\n\n"
+        if status["state"] != "running":
+            return
+        await asyncio.sleep(0.4)
+
+
+# The view of posts.
+
+
+def posts_values(desk: Desk) -> dict[str, Any]:
+    """The values of the view of posts."""
+    if not desk.project.results.exists():
+        return {"results": None}
+    results, meta = desk.project.load_results(), desk.project.meta()
+    threshold = desk.project.threshold
+    drawn = pages.charts(results, threshold, meta.get("histogram")) if len(results) else {}
+    return drawn | {
+        "results": results,
+        "meta": meta,
+        "threshold": threshold,
+        "counts": results.at_thousandths(),
+        "titles": meta.get("titles") or {},
+        "days": results.days,
+        "learned": desk.learning.found(),
+        "threads": desk.threads.found(),
+        "machine": desk.machine.source,
+        "said": desk.machine.verdicts(),
+        "problem": desk.machine.problem,
+        "commands": [desk.search.command, *desk.learning.commands()],
+        "labels": len(desk.log.posts()),
+    }
+
+
+def posts(desk: Desk, values: Values) -> dict[str, Any]:
+    """The next posts of the list."""
+    results = desk.project.load_results()
+    if not len(results):
+        return {"html": "", "found": 0, "next": None, "timeline": ""}
+    asked = _filter(desk, values)
+    after = int(number_in(values.get("after") or "0", "after"))
+    learned = desk.learning.places() if values.get("order") == "learned" else None
+    content: dict[str, Any] = {"found": None}
+    if learned is None and not results.known(asked):
+        # The list comes at once; counting its posts takes longer.
+        ranks = places = np.array(results.first(asked, after, PAGE + 1), np.int64)
+    else:
+        ranks = places = results.find(asked)
+        content["found"] = len(ranks)
+        if not after:
+            content["timeline"] = pages.timeline(results, ranks)
+        if learned is not None:
+            ranks = ranks[np.argsort(learned[ranks - 1])]
+            places = learned[ranks - 1]
+        start = int(np.searchsorted(places, after, side="right"))
+        ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
+    html = pages.items(
+        desk,
+        results.posts(ranks[:PAGE].tolist()),
+        values.get("annotator", ""),
+        learned=learned,
+        threads=desk.threads.leads(len(results)) if values.get("threads") else None,
+    )
+    following = int(places[PAGE - 1]) if len(ranks) > PAGE else None
+    return content | {"html": html, "next": following}
+
+
+def count(desk: Desk, values: Values) -> dict[str, Any]:
+    """The number of posts, and their timeline."""
+    results = desk.project.load_results()
+    ranks = results.find(_filter(desk, values))
+    return {"found": len(ranks), "timeline": pages.timeline(results, ranks)}
+
+
+def _filter(desk: Desk, values: Values) -> Filter:
+    least, among = values.get("least"), None
+    if values.get("threads"):
+        among = desk.threads.leads(len(desk.project.load_results()))[0] > 0
+    return Filter(
+        values.get("words", "")[:200],
+        values.get("lang", ""),
+        unquote(values.get("seed", "")),
+        values.get("start", ""),
+        values.get("end", ""),
+        score_in(least) if least else None,
+        values.get("groups") == "1" and among is None,
+        among,
+    )
+
+
+def copies(desk: Desk, values: Values) -> dict[str, Any]:
+    """The near-duplicates of a post."""
+    rank, blind, results = values["rank"], values.get("blind") == "1", desk.project.load_results()
+    found = results.posts([other for other in results.copies(rank) if other != rank][:PAGE])
+    who = values.get("annotator", "")
+    return {"html": pages.items(desk, found, who, blind=blind, independent=blind)}
+
+
+def keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
+    """Save the threshold that was chosen."""
+    threshold = score_in(row.get("threshold"))
+    desk.project.update(threshold=threshold)
+    return {"threshold": threshold}
+
+
+def find_threads(desk: Desk, row: Values) -> dict[str, Any]:
+    """Find the threads of the posts from the threshold on."""
+    found = hand_over.make(desk, "parquet")
+    return {"said": desk.threads.find(found, desk.project.threshold)}
+
+
+def take_verdicts(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
+    """Keep the verdicts of a machine."""
+    return {"sentence": desk.machine.take(file, values.get("machine", "")).sentence()}
+
+
+# The view that labels.
+
+
+def label_values(desk: Desk) -> dict[str, Any]:
+    """The values of the view that labels."""
+    learned, ready = desk.learning.found(), desk.project.results.exists()
+    return {
+        "ready": ready,
+        "planned": desk.certificate.planned,
+        "goals": desk.goals.planned,
+        "learned": learned is not None and learned["helps"],
+        "machine": desk.machine.source,
+        "criteria": desk.project.criteria,
+        "annotators": desk.log.annotators(),
+        "threshold": desk.project.threshold,
+        "commands": [labelling.label_command(desk)] if ready else [],
+        "folder": desk.project.folder.name,
+    }
+
+
+def queue(desk: Desk, values: Values) -> dict[str, Any]:
+    """The posts to label next."""
+    annotator, kind = values.get("annotator", ""), values.get("kind", "rank")
+    leave = set(json.loads(values.get("leave") or "[]"))
+    results = desk.project.load_results()
+    ranks = labelling.queue(desk, kind, annotator, 8, leave) if len(results) else []
+    # The labels of others are shown after one's own label, except where they disagree.
+    hidden = {"blind": kind in labelling.BLIND, "independent": kind != "conflict"}
+    shown = [
+        {"post": post.id, "html": pages.items(desk, [post], annotator, **hidden)}
+        for post in results.posts(ranks)
+    ]
+    mine = [given.label for p in desk.log.posts() if (given := desk.log.of(p, annotator))]
+    counts = {name: mine.count(name) for name in LABELS}
+    ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
+    return {"posts": shown, "counts": counts, "ahead": ahead}
+
+
+def undo(desk: Desk, row: Values) -> dict[str, Any]:
+    """Undo the last label of an annotator."""
+    gone = desk.log.undo(text_in(row, "annotator"))
+    return {"post": gone.post if gone else None}
+
+
+def take_labels(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
+    """Import labels from a file of another program."""
+    return labelling.take(desk, file, values.get("annotator", ""))
+
+
+def keep_settings(desk: Desk, row: Values) -> None:
+    """Save what counts as relevant, or the column by which the report compares groups."""
+    limits = {"criteria": 5000, "by": 100}
+    found = {name: text_in(row, name).strip()[: limits[name]] for name in limits if name in row}
+    desk.project.update(**found)
+
+
+# The views that decide and hand over.
+
+
 def decide_values(desk: Desk) -> dict[str, Any]:
     """The values of the decide view."""
-    deciding = desk.deciding
-    ready = desk.project.results.exists()
+    project, certificate = desk.project, desk.certificate
+    ready, threshold = project.results.exists(), project.threshold
+    size = len(project.load_results()) if ready else 0
     values: dict[str, Any] = {
         "ready": ready,
-        "planned": ready and deciding.planned,
-        "earlier": deciding.earlier() if ready else 0,
-        "criteria": desk.project.config().get("criteria", ""),
-        "posts": len(desk.results()) if ready else 0,
-        "threshold": desk.threshold(),
+        "planned": ready and certificate.planned,
+        "earlier": certificate.earlier(),
+        "criteria": project.criteria,
+        "posts": size,
+        "threshold": threshold,
         "agreement": agreements(desk.log),
         "annotators": desk.log.annotators(),
         "changes": desk.log.changes(),
-        "machine": desk.machine_lines() if ready else [],
-        "folder": desk.project.folder.name,
+        "machine": labelling.machine_agreement(desk) if ready else [],
+        "folder": project.folder.name,
+        "at": desk.estimates.at(threshold) if size and desk.log.posts() else None,
+        "goals": desk.goals.state() if ready and desk.goals.planned else None,
     }
-    values["at"] = None
-    if ready and desk.log.posts() and len(desk.results()):
-        values["at"] = desk.standing.at(desk.threshold())
-        values["at_command"] = desk.standing.command(values["at"])
-    values["goals"] = None
-    if ready and desk.stops.planned:
-        values["goals"] = desk.stops.stands()
-        values["goals_command"] = desk.stops.command()
+    commands = []
     if values["planned"]:
-        found = deciding.findings()
+        found = certificate.findings()
         values |= {
             "content": found.content,
             "sentences": found.sentences,
             "conflicts": found.conflicts,
             "descents": list(zip(found.content["claims"], found.descents, strict=True)),
-            "commands": deciding.commands(),
         }
-    return values
+        commands += certificate.commands()
+    if values["at"]:
+        commands.append(desk.estimates.command(values["at"]))
+    if values["goals"]:
+        commands.append(desk.goals.command())
+    return values | {"commands": commands}
+
+
+def plan(desk: Desk, row: Values) -> None:
+    """Fix the target of a certificate."""
+    targets, confidence = shares_in(text_in(row, "precision")), share_in(row, "confidence")
+    budget = int(number_in(row.get("budget"), "the budget"))
+    desk.certificate.plan(targets, confidence, budget, again=bool(row.get("again")))
+
+
+def fix_goals(desk: Desk, row: Values) -> None:
+    """Fix when to stop labelling down the list."""
+    find = text_in(row, "find").strip()
+    goal = Goal(
+        int(number_in(find, "the number of posts")) if find else None,
+        share_in(row, "recall") or None,
+        text_in(row, "rule"),
+        int(number_in(row.get("positives"), "the number of random relevant posts")),
+        share_in(row, "confidence"),
+        seed=0,
+    )
+    desk.goals.plan(goal, again=bool(row.get("again")))
 
 
 def hand_over_values(desk: Desk) -> dict[str, Any]:
     """The values of the hand-over view."""
     ready = desk.project.results.exists()
-    above = 0
-    if ready:
-        claim = desk.deciding.certified(desk.threshold())
-        above = claim.posts if claim else int((desk.results().scores >= desk.threshold()).sum())
-    planned = ready and desk.deciding.planned
-    claims = desk.deciding.findings().content["claims"] if planned else []
+    planned = ready and desk.certificate.planned
+    claims = desk.certificate.findings().content["claims"] if planned else []
     return {
         "ready": ready,
         "planned": planned,
         "certified": [claim for claim in claims if claim["threshold"] is not None],
-        "above": above,
-        "threshold": desk.threshold(),
+        "above": hand_over.count(desk) if ready else 0,
+        "threshold": desk.project.threshold,
         "labels": len(desk.log.posts()),
-        "by": groups_by(desk),
+        "by": hand_over.groups_by(desk),
         "threads": desk.threads.found(),
-        "commands": commands(desk) if ready else [],
+        "commands": hand_over.commands(desk) if ready else [],
         "folder": desk.project.folder.name,
     }
+
+
+def file(desk: Desk, values: Values) -> Response:
+    """Make a file and send it."""
+    if values["kind"] not in hand_over.KINDS:
+        return JSONResponse({"error": "there is no such file"}, 404)
+    path = hand_over.make(desk, values["kind"])
+    return FileResponse(path, filename=path.name, media_type="application/octet-stream")

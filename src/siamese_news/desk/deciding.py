@@ -1,13 +1,10 @@
-"""From labels to a certificate, by way of the room that knows how; nothing is computed here."""
+"""The certificate of a project and the goals of its labelling; `decide` computes both."""
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
 from siamese_news.decide.certificate import (
     certificate_of,
     sentence_of,
@@ -21,82 +18,44 @@ from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.files import SEAL, beside
 from siamese_news.decide.plan.ledger import plans_over
 from siamese_news.decide.plan.population import Population
+from siamese_news.decide.stopping.goals import LEARN_FIRST, RANDOM_FIRST, Goal, Stopping
+from siamese_news.desk.estimates import precision_interval
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, LabelJournal, write_judgments
-from siamese_news.labels.matching import Labels, labels_in
+from siamese_news.labels.matching import Label, labels_in
 
 BUDGET_CAP = 100_000
 
 _SHOWN = 12  # sets of a descent on the page
-_RENEWED = 10  # labels after which progress is said again; a label counts as looked at then
+_RENEWED = 10  # labels after which progress is worded again; each wording counts as a look
+
+Plan = TypeVar("Plan", Certification, Stopping)
 
 
-@dataclass(frozen=True, slots=True)
-class SetSoFar:
-    """What the labels say of one set of posts from the top.
-
-    Attributes:
-        size: posts in it.
-        score: of the last one.
-        labels: of a random sample of it.
-        errors: not relevant ones among them.
-        estimate: of its precision; None without labels.
-        low: of the exact 95% interval, for a number of labels that was fixed beforehand.
-        high: of it.
-        certified: whether the descent passed it.
-    """
-
-    size: int
-    score: float
-    labels: int
-    errors: int
-    estimate: float | None
-    low: float
-    high: float
-    certified: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the labels show now.
-
-    Attributes:
-        content: of the certificate, as the command writes it.
-        claims: which posts it is about.
-        sentences: what each claim says.
-        conflicts: drawn posts of which annotators say different things; they count as not relevant.
-        descents: of each claim the last sets that were tested, the last one first.
-    """
-
-    content: dict[str, Any]
-    claims: list[Claim]
-    sentences: list[str]
-    conflicts: int
-    descents: list[list[SetSoFar]]
-
-
-class Deciding:
-    """The plan of a project's present search, and what its labels have shown.
+class _Planned(Generic[Plan]):
+    """A plan of the current search, fixed before labels are given for it.
 
     Args:
-        project: whose.
+        project: whose search.
         log: the labels.
+        kind: of the plan.
+        sheet: name of the file from which a command reads the labels.
     """
 
-    def __init__(self, project: Project, log: LabelJournal) -> None:
+    def __init__(self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str) -> None:
         self._project = project
         self._log = log
+        self._kind: type[Plan] = kind
+        self._sheet = sheet
         self._guard = threading.RLock()
-        self._work: Certification | None = None
-        self._found: tuple[int, Findings] | None = None
-        self._told: tuple[int, str] | None = None
+        self._work: Plan | None = None
 
     @property
     def sheet(self) -> Path:
-        """The sheet that the commands take: the drawn posts with their labels."""
-        return self._project.search / "sheet.jsonl"
+        """The file from which the commands read the labels."""
+        return self._project.search / self._sheet
 
     @property
     def path(self) -> Path:
@@ -105,28 +64,63 @@ class Deciding:
 
     @property
     def planned(self) -> bool:
-        """Whether there is a plan for the present search."""
+        """Whether the current search has a plan."""
         return self.path.exists()
+
+    def _results_to_plan(self) -> Path:
+        results = self._project.require_results()
+        if self.planned:
+            raise InputError("the plan is fixed already and cannot be changed any more")
+        return results
+
+    def _open(self) -> Plan:
+        if self._work is None or self._work.path != self.path:
+            if not self.planned:
+                raise InputError("nothing is fixed yet; fix a target before labelling for it")
+            self._work = self._kind.resume(self.path, results=self._project.results)
+        return self._work
+
+
+class Findings(NamedTuple):
+    """The state of a certificate.
+
+    Attributes:
+        content: of the certificate, as the command writes it.
+        claims: the posts of each claim.
+        sentences: each claim in words.
+        conflicts: sampled posts whose annotators disagree; they count as not relevant.
+        descents: of each claim the last sets that were tested, the last one first.
+    """
+
+    content: dict[str, Any]
+    claims: list[Claim]
+    sentences: list[str]
+    conflicts: int
+    descents: list[list[dict[str, Any]]]
+
+
+class Certificate(_Planned[Certification]):
+    """The plan of the certificate for the current search, and its findings."""
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        super().__init__(project, log, Certification, "sheet.jsonl")
+        # The file of the plan and the version of the labels, with the result.
+        self._found: tuple[Path, int, Findings] | None = None
+        self._told: tuple[Path, int, str] | None = None
 
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
         results = self._project.results
         return plans_over(Population(results)) if results.exists() and not self.planned else 0
 
-    def plan(
-        self, precision: Sequence[str], confidence: str, budget: int, criteria: str, *, again: bool
-    ) -> None:
+    def plan(self, precision: Sequence[str], confidence: str, budget: int, *, again: bool) -> None:
         """Fix everything before the first label.
 
         Raises:
-            InputError: for shares that cannot be, without results, and where a plan stands.
+            InputError: invalid values, no results, or there is a plan already.
         """
         with self._guard:
-            project = self._project
-            if not project.results.exists():
-                raise InputError("there are no results yet; search first")
-            if self.planned:
-                raise InputError("the plan is fixed already; what was fixed cannot be changed")
+            results = self._results_to_plan()
             targets = [share_of(target, "precision") for target in precision]
             if not targets or len(set(targets)) < len(targets):
                 raise InputError("expected one or several different precisions, such as .9")
@@ -134,19 +128,17 @@ class Deciding:
             if not 1 <= budget <= BUDGET_CAP:
                 raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
             settings = Settings(targets=tuple(precision), confidence=confidence, budget=budget)
-            work = Certification.start(
-                project.results, self.path, settings, again=again, criteria=criteria.strip()[:5000]
+            criteria = self._project.criteria.strip()
+            self._work = Certification.start(
+                results, self.path, settings, again=again, criteria=criteria
             )
-            self._work, self._found, self._told = work, None, None
             self.next_posts(1)
 
     def next_posts(self, count: int) -> list[str]:
-        """Ids of the posts to label next for the certificate; none where no label would help."""
+        """Ids of the posts to label next for the certificate; none if no label would help."""
         with self._guard:
             work = self._open()
-            labels = self._labels(work)
-            ranks = work.next_posts(labels, at_least=count)
-            units = work.units(ranks)
+            units = work.units(work.next_posts(labels_in(self._log, work.sampled), at_least=count))
             work.sampled.draw(units)
             return [unit.post for unit in units]
 
@@ -161,33 +153,36 @@ class Deciding:
         """How many of the planned labels are not given yet."""
         with self._guard:
             work = self._open()
-            return max(0, work.settings.budget - len(self._labels(work).of))
+            return max(0, work.settings.budget - len(labels_in(self._log, work.sampled).of))
 
     def findings(self) -> Findings:
-        """What the labels show; computed anew where there are new ones."""
+        """The state of the certificate with the present labels."""
         with self._guard:
-            version = self._log.version
-            if self._found is None or self._found[0] != version:
+            path, version = self.path, self._log.version
+            if self._found is None or self._found[:2] != (path, version):
                 work = self._open()
-                labels = self._labels(work)
+                labels = labels_in(self._log, work.sampled)
                 work.log.look(labels)
                 claims = work.claims(labels)
                 content = certificate_of(work, claims, labels)
-                conflicts = sum(
-                    self._log.verdict(drawn.post) == CONFLICT
-                    for drawn in work.sampled.by_key.values()
+                sampled = work.sampled.by_key.values()
+                found = Findings(
+                    content,
+                    claims,
+                    [sentence_of(content, claim) for claim in content["claims"]],
+                    sum(self._log.verdict(one.post) == CONFLICT for one in sampled),
+                    [_descent(work, claim) for claim in content["claims"]],
                 )
-                sentences = [sentence_of(content, claim) for claim in content["claims"]]
-                descents = [_descent(work, claim) for claim in content["claims"]]
-                found = Findings(content, claims, sentences, conflicts, descents)
-                self._found = (version, found)
-            return self._found[1]
+                self._found = path, version, found
+            return self._found[2]
 
     def progress(self) -> str:
-        """How far the labels are, in a sentence for those who give them; renewed every ten."""
+        """The progress in a sentence for the annotator; renewed every ten labels."""
         if not self.planned:
             return ""
-        if self._told is None or abs(self._log.version - self._told[0]) >= _RENEWED:
+        path, version = self.path, self._log.version
+        told = self._told
+        if told is None or told[0] != path or abs(version - told[1]) >= _RENEWED:
             content = self.findings().content
             said = [f"{content['labels']['used']:,} of {content['settings']['budget']:,} labels."]
             for claim in content["claims"]:
@@ -198,11 +193,11 @@ class Deciding:
                         f"About {claim['more_labels']:,} more labels to certify "
                         f"{claim['next_set']['posts']:,} posts at {claim['target']}."
                     )
-            self._told = self._log.version, " ".join(said)
-        return self._told[1]
+            self._told = told = path, version, " ".join(said)
+        return told[2]
 
     def certify(self) -> Findings:
-        """Write the certificate and its page beside the plan."""
+        """Write the certificate and its page next to the plan."""
         with self._guard:
             found = self.findings()
             self._write_sheet()
@@ -213,81 +208,123 @@ class Deciding:
             return found
 
     def certified(self, threshold: float) -> Claim | None:
-        """The claim about the list that is handed over from this threshold on."""
+        """The claim about the list that is exported from this threshold on."""
         claims = self.findings().claims if self.planned else []
         return next((claim for claim in claims if claim.threshold == threshold), None)
 
-    def files(self) -> list[Path]:
-        """The files of plan and certificate that there are."""
-        endings = (
-            "plan.json",
-            "drawn.jsonl",
-            "verdicts.jsonl",
-            "certificate.csv",
-            "certificate.json",
-            "certificate.html",
-        )
-        found = [self.sheet, *(beside(self.sheet, ending) for ending in endings)]
-        return [path for path in found if path.exists()]
-
     def commands(self) -> list[str]:
-        """The command lines that do the same."""
-        project = self._project
-        sheet = str(self.sheet.relative_to(project.folder))
-        lines = []
-        if self.planned:
-            self._write_sheet()
-            settings = self._open().settings
-            arguments = ["sample", "--results", str(project.results.relative_to(project.folder))]
-            for target in settings.targets:
-                arguments += ["--precision", target]
-            arguments += ["--confidence", settings.confidence, "--budget", str(settings.budget)]
-            if criteria := self._open().plan["criteria"]:
-                arguments += ["--criteria", criteria]
-            lines.append(command_line([*arguments, "--out", sheet]))
-        lines.append(command_line(["certify", "--labels", sheet]))
-        return lines
-
-    def chance(self) -> Fraction | None:
-        """The chance of a wrong certificate, all plans over the scores included."""
-        with self._guard:
-            return self._open().error if self.planned else None
-
-    def _open(self) -> Certification:
-        if self._work is None or self._work.path != self.path:
-            if not self.planned:
-                raise InputError("there is no plan yet; fix the target before labelling for it")
-            self._work = Certification.resume(self.path, results=self._project.results)
-            self._found = self._told = None
-        return self._work
-
-    def _labels(self, work: Certification) -> Labels:
-        return labels_in(self._log, work.sampled)
+        """The equivalent command lines; writes the sheet that they read."""
+        work, relative = self._open(), self._project.relative
+        self._write_sheet()
+        settings, sheet = work.settings, relative(self.sheet)
+        arguments = ["sample", "--results", relative(self._project.results)]
+        for target in settings.targets:
+            arguments += ["--precision", target]
+        arguments += ["--confidence", settings.confidence, "--budget", str(settings.budget)]
+        if criteria := work.plan["criteria"]:
+            arguments += ["--criteria", criteria]
+        return [
+            command_line([*arguments, "--out", sheet]),
+            command_line(["certify", "--labels", sheet]),
+        ]
 
     def _write_sheet(self) -> None:
-        """The labels of the sampled posts as the commands read them."""
         work = self._open()
-        labels = {name: label.said for name, label in self._labels(work).of.items()}
-        write_judgments(self.sheet, labels, "all", work.plan[SEAL])
+        _write_labels(self.sheet, labels_in(self._log, work.sampled).of, work.plan[SEAL])
 
 
-def _descent(work: Certification, claim: dict[str, Any]) -> list[SetSoFar]:
-    found = []
-    for size, labels, errors, certified in reversed(claim["descent"][-_SHOWN:]):
-        low, high = 0, size
-        if labels:
-            low = lower_bound(size, labels, labels - errors, 0.025)
-            high = upper_bound(size, labels, labels - errors, 0.025)
-        found.append(
-            SetSoFar(
-                size,
-                float(work.population.scores[size - 1]),
-                labels,
-                errors,
-                1 - errors / labels if labels else None,
-                low / size,
-                high / size,
-                certified,
+class Goals(_Planned[Stopping]):
+    """When to stop labelling: the goals of `annotate`; every label counts for them."""
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        super().__init__(project, log, Stopping, "goals.jsonl")
+
+    def plan(self, goal: Goal, *, again: bool) -> None:
+        """Fix the goals.
+
+        Raises:
+            InputError: the goals are impossible, or some are fixed already.
+        """
+        with self._guard:
+            results = self._results_to_plan()
+            if goal.find is None and goal.recall is None:
+                raise InputError("expected a number of posts, or a share of all relevant posts")
+            if goal.find is not None and goal.find < 1:
+                raise InputError(f"the number of posts is {goal.find}; expected at least 1")
+            if goal.recall is not None:
+                share_of(goal.recall, "the share of all relevant posts")
+            share_of(goal.confidence, "confidence")
+            if goal.rule not in (RANDOM_FIRST, LEARN_FIRST):
+                raise InputError(
+                    f"the rule is {goal.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
+                )
+            if goal.positives < 1:
+                raise InputError(f"{goal.positives} random relevant posts; expected at least 1")
+            self._work = Stopping.start(
+                results, self.path, goal, again=again, criteria=self._project.criteria
             )
-        )
-    return found
+
+    def next_posts(self, count: int) -> list[str]:
+        """Ids of the posts to label next; empty once all goals are reached."""
+        with self._guard:
+            work = self._open()
+            return [unit.post for unit in work.units(work.needed(labels_in(self._log))[:count])]
+
+    def state(self) -> dict[str, Any]:
+        """The state of the goals with the present labels.
+
+        Returns:
+            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``saved``, the
+            labels of a random order for comparison (None if unknown).
+        """
+        with self._guard:
+            work, labels = self._open(), labels_in(self._log)
+            return {
+                "done": not work.needed(labels),
+                "goal": work.goal,
+                "status": work.status(labels),
+                "saved": work.saved(labels),
+            }
+
+    def command(self) -> str:
+        """The command line that continues with the same labels; writes the file that it reads."""
+        with self._guard:
+            work, labels = self._open(), labels_in(self._log)
+            ranks = work.population.ranks_of(list(labels.of))
+            work.sampled.draw(work.units(list(ranks.values())))
+            _write_labels(self.sheet, {n: labels.of[n] for n in ranks}, work.plan[SEAL])
+            relative = self._project.relative
+            arguments = ["annotate", "--results", relative(self._project.results)]
+            arguments += [*self.arguments(), "--labels", relative(self.sheet)]
+            return command_line(arguments)
+
+    def arguments(self) -> list[str]:
+        """The options of `annotate` for these goals."""
+        with self._guard:
+            goal, found = self._open().goal, []
+            if goal.find is not None:
+                found += ["--find", str(goal.find)]
+            if goal.recall is not None:
+                found += ["--recall", goal.recall]
+            found += ["--rule", goal.rule, "--positives", str(goal.positives)]
+            return [*found, "--confidence", goal.confidence]
+
+
+def _write_labels(path: Path, labels: Mapping[str, Label], seal: str) -> None:
+    """Write labels into a file that the commands read."""
+    write_judgments(path, {name: label.said for name, label in labels.items()}, "all", seal)
+
+
+def _descent(work: Certification, claim: dict[str, Any]) -> list[dict[str, Any]]:
+    """The last sets from the top that were tested, with the exact interval of their precision."""
+    return [
+        {
+            "size": size,
+            "score": float(work.population.scores[size - 1]),
+            "labels": labels,
+            "errors": errors,
+            "certified": certified,
+            **precision_interval(size, labels, labels - errors),
+        }
+        for size, labels, errors, certified in reversed(claim["descent"][-_SHOWN:])
+    ]

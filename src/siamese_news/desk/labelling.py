@@ -1,100 +1,220 @@
-"""Requests about labels: giving them, taking them back, what to label next."""
+"""Labels: giving them, importing them, and choosing the posts to label next."""
 
-import asyncio
-import json
-from dataclasses import dataclass
-from functools import partial
+from concurrent.futures import Future
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
 
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+import numpy as np
 
-from siamese_news.desk import pages, uploads
-from siamese_news.desk.desk import BLIND, Desk
-from siamese_news.desk.hand_over import import_labels
-from siamese_news.desk.requests import body_of, page, text_in
-from siamese_news.labels.journal import LABELS
+from siamese_news.decide.agreement import machine_lines
+from siamese_news.desk.desk import Desk
+from siamese_news.desk.results import Filter
+from siamese_news.desk.search import command_line
+from siamese_news.errors import InputError
+from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, Judgment, annotator_name
+from siamese_news.labels.sheets import read_rows
+
+QUEUES = (
+    "rank",
+    "learned",
+    "teach",
+    "sample",
+    "goal",
+    "mixed",
+    "threshold",
+    "unsure",
+    "second",
+    "conflict",
+)
+"""The sources of the posts to label next; see `queue`."""
+
+BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
+"""The sources whose posts are shown without their scores."""
+
+_COPIES = 500  # near-duplicates that one label reaches at most
 
 
-@dataclass(frozen=True)
-class Labelling:
-    """Responses about the labels of a project."""
+def give(desk: Desk, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
+    """Pass a label from the page to the writer; see `LabelJournal.begin`.
 
-    desk: Desk
+    Raises:
+        InputError: the search did not find the post, or a field is invalid.
+        Conflict: it is not the label that the page had shown.
+    """
+    post, seen = row.get("post"), row.get("seen")
+    if not isinstance(post, str) or not (seen is None or type(seen) is int):
+        raise InputError("expected the id of a post, and the number of the label that was shown")
+    results = desk.project.load_results()
+    found = results.by_id([post]).get(post)
+    if found is None:
+        raise InputError(f"post {post!r} is not among the results")
+    copies: list[str] = []
+    if row.get("together") and found.cluster_size > 1:
+        ranks = results.copies(found.rank)[:_COPIES]
+        copies = [other.id for other in results.posts(ranks) if other.id != post]
+    return desk.log.begin(
+        post,
+        str(row.get("label")),
+        str(row.get("annotator") or ""),
+        note=str(row.get("note") or ""),
+        copies=tuple(copies),
+        seen=seen,
+    )
 
-    def label_view(self, request: Request) -> Response:
-        """The view that labels."""
-        desk = self.desk
-        learned = desk.learning.found()
-        return page(
-            "label",
-            ready=desk.project.results.exists(),
-            planned=desk.deciding.planned,
-            goals=desk.stops.planned,
-            learned=learned is not None and learned.helps,
-            machine=desk.machine.source,
-            criteria=desk.project.config().get("criteria", ""),
-            annotators=desk.log.annotators(),
-            threshold=desk.threshold(),
-            commands=[desk.label_command()] if desk.project.results.exists() else [],
-            folder=desk.project.folder.name,
-        )
 
-    async def label(self, request: Request) -> Response:
-        """Record a label."""
-        row = await body_of(request)
-        if self.desk.open and not row.get("together"):
-            # One row of the database: a thread would take longer than the look.
-            given, written = self.desk.label(row)
+def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
+    """Import labels from a file of another program.
+
+    Args:
+        desk: the project.
+        path: CSV, JSON lines, Label Studio's or Prodigy's.
+        annotator: whose they are.
+
+    Returns:
+        How many were ``taken``, existed ``already``, and belong to ``unknown`` posts.
+
+    Raises:
+        InputError: a file without labels or with an invalid one; nothing is imported then.
+    """
+    keys = desk.certificate.keys()
+    said: list[tuple[str, str]] = []
+    for row in read_rows(path):
+        if row.label.strip():
+            try:
+                said.append((keys.get(row.key.strip().lower(), row.post), row.verdict()))
+            except InputError as error:
+                plain = str(error).replace(str(path), path.name)
+                raise InputError(f"{plain}; nothing was taken") from None
+    known = desk.project.load_results().by_id([post for post, _ in said])
+    counts = {"taken": 0, "already": 0, "unknown": 0}
+    for post, value in said:
+        given = desk.log.of(post, annotator_name(annotator))
+        if post not in known:
+            counts["unknown"] += 1
+        elif given is not None and given.label == value:
+            counts["already"] += 1
         else:
-            given, written = await run_in_threadpool(self.desk.label, row)
-        await asyncio.wrap_future(written)
-        return JSONResponse(
-            {
-                "n": given.number,
-                "label": given.label,
-                "copies": len(given.copies),
-                "verdict": self.desk.log.verdict(given.post),
-            }
-        )
+            desk.log.add(post, value, annotator, note="imported")
+            counts["taken"] += 1
+    return counts
 
-    async def undo(self, request: Request) -> Response:
-        """Undo the last label of an annotator."""
-        row = await body_of(request)
-        gone = await run_in_threadpool(self.desk.log.undo, text_in(row, "annotator"))
-        return JSONResponse({"post": gone.post if gone else None})
 
-    async def take_labels(self, request: Request) -> Response:
-        """Import labels from a file of another program."""
-        path = self.desk.project.private / "labels-import"
-        query = request.query_params
-        async with uploads.kept(request.stream(), path, query.get("name", "")) as file:
-            taken = await run_in_threadpool(
-                import_labels, self.desk, file, query.get("annotator", "")
+def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
+    """Ranks of the posts to label next.
+
+    Args:
+        desk: the project.
+        kind: ``rank`` (from the top), ``learned`` (from the top of the learned order), ``teach``
+            (posts that learning gains most from), ``sample`` (for the certificate), ``goal`` (for
+            the goals), ``mixed`` (sample and teach), ``threshold`` (random posts on both sides of
+            it), ``unsure`` (those that this annotator was unsure about), ``second`` (those that
+            others labelled) or ``conflict`` (those on which the others, or the machine, disagree
+            with this annotator).
+        annotator: who asks; posts that they labelled are left out.
+        count: how many.
+        leave: ids that the page already has.
+
+    Raises:
+        InputError: another kind, or a sample without a plan.
+    """
+    if kind not in QUEUES:
+        raise InputError(f"the queue is {kind!r}; expected one of {', '.join(QUEUES)}")
+    name, ahead = annotator_name(annotator), count + len(leave)
+    if kind in ("rank", "learned"):
+        return _from_rank(desk, name, count, leave, learned=kind == "learned")
+    if kind in ("unsure", "second", "conflict"):
+        return _labelled(desk, kind, name, leave)[:count]
+    if kind == "goal":
+        return _unlabelled(desk, desk.goals.next_posts(ahead), name, leave)[:count]
+    if kind == "threshold":
+        random = desk.estimates.next_posts(desk.project.threshold, ahead)
+        return _unlabelled(desk, random, name, leave)[:count]
+    drawn, teaching = [], []
+    if kind != "teach":
+        drawn = _unlabelled(desk, desk.certificate.next_posts(ahead), name, leave)
+        # Posts that the page already has will get a label each.
+        waiting = sum(not desk.log.by_annotator(post) for post in leave)
+        drawn = drawn[: max(0, desk.certificate.left() - waiting)]
+    if kind != "sample":
+        said = {YES: True, NO: False}
+        posts = desk.project.load_results().by_id([*desk.log.posts(), *leave]).values()
+        known = {post.rank: said.get(desk.log.verdict(post.id)) for post in posts}
+        teaching = desk.learning.next_ranks(known, count)
+    mixed = chain.from_iterable(zip_longest(drawn, teaching))
+    return list(dict.fromkeys(rank for rank in mixed if rank is not None))[:count]
+
+
+def _from_rank(
+    desk: Desk, annotator: str, count: int, leave: set[str], *, learned: bool
+) -> list[int]:
+    """The first posts without this annotator's label, one of each group of near-duplicates."""
+    results = desk.project.load_results()
+    ranks = results.find(Filter(groups=True))
+    places = desk.learning.places() if learned else None
+    if places is not None:
+        ranks = ranks[np.argsort(places[ranks - 1])]
+    found: list[int] = []
+    for start in range(0, len(ranks), 500):
+        for post in results.posts(ranks[start : start + 500]):
+            if post.id not in leave and desk.log.of(post.id, annotator) is None:
+                found.append(post.rank)
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _labelled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
+    """Posts with labels, for a second one; see `queue`."""
+    log, found = desk.log, []
+    shown = desk.project.load_results().by_id([post for post in log.posts() if post not in leave])
+    for post in log.posts():
+        if post not in shown:
+            continue
+        mine, rank = log.of(post, annotator), shown[post].rank
+        if kind == "second":
+            wanted = mine is None
+        elif kind == "unsure":
+            wanted = mine is not None and mine.label == SKIP
+        else:
+            wanted = mine is not None and (
+                log.verdict(post) == CONFLICT or {mine.label, desk.machine.said(rank)} == {YES, NO}
             )
-        return JSONResponse(taken)
+        if wanted:
+            found.append(rank)
+    return found
 
-    def queue(self, request: Request) -> Response:
-        """The posts to label next."""
-        query = request.query_params
-        desk, annotator = self.desk, query.get("annotator", "")
-        kind, leave = query.get("kind", "rank"), set(json.loads(query.get("leave") or "[]"))
-        results = desk.results()
-        ranks = desk.queue(kind, annotator, 8, leave) if len(results) else []
-        posts = results.posts(ranks)
-        titles = desk.meta().get("titles") or {}
-        # What others said is shown after one's own label, except where they disagree.
-        show = partial(
-            pages.items, blind=kind in BLIND, learned=None, independent=kind != "conflict"
-        )
-        shown = [
-            {
-                "post": p.id,
-                "html": show([p], [p.rank], results, desk.log, annotator, titles, desk.machine),
-            }
-            for p in posts
-        ]
-        mine = [given for p in desk.log.posts() if (given := desk.log.of(p, annotator)) is not None]
-        counts = {name: sum(given.label == name for given in mine) for name in LABELS}
-        ahead = desk.deciding.progress() if kind in ("sample", "mixed") else ""
-        return JSONResponse({"posts": shown, "counts": counts, "ahead": ahead})
+
+def _unlabelled(desk: Desk, posts: list[str], annotator: str, leave: set[str]) -> list[int]:
+    """The ranks of those posts that this annotator has not labelled."""
+    known = desk.project.load_results().by_id(posts)
+    return [
+        known[post].rank
+        for post in posts
+        if post in known and post not in leave and desk.log.of(post, annotator) is None
+    ]
+
+
+def machine_agreement(desk: Desk) -> list[str]:
+    """How the verdicts of the machine agree with the labels of people; none without both."""
+    verdicts = desk.machine.verdicts()
+    if verdicts is None:
+        return []
+    results = desk.project.load_results()
+    said = {
+        post.rank - 1: desk.log.verdict(post.id)
+        for post in results.by_id(desk.log.posts()).values()
+    }
+    known = {place: one == YES for place, one in said.items() if one in (YES, NO)}
+    return machine_lines(verdicts, known, np.arange(1, len(results) + 1))
+
+
+def label_command(desk: Desk) -> str:
+    """The command line that labels in the terminal the posts that the page would ask for."""
+    relative = desk.project.relative
+    if desk.certificate.planned:
+        arguments = ["--plan", relative(desk.certificate.path)]
+    else:
+        goals = desk.goals.arguments() if desk.goals.planned else ["--find", "100"]
+        arguments = ["--results", relative(desk.project.results), *goals]
+    return command_line(["annotate", *arguments, "--labels", "labels-of-the-terminal.jsonl"])

@@ -1,179 +1,198 @@
-"""An order learned from the labels of a project: what the command `feedback` writes."""
+"""An order learned from labels, and the verdicts of a machine: what the command `feedback` does."""
 
 import json
+import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.asking import next_posts
 from siamese_news.decide.new_order import learn_order
-from siamese_news.desk.machine import Machine
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import NO, YES, LabelJournal
+from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
+from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.utils.files import atomic_write
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What labels taught.
+class Machine:
+    """A machine's verdicts on the posts of the current search; they count for no certificate.
+
+    Args:
+        project: whose search.
 
     Attributes:
-        sentence: what cross-validation says.
-        words: that speak for a post, and against it.
-        remarks: on labels and verdicts.
-        helps: whether the order may be used.
-        labels: how many labelled posts there were.
-        command: the command line that does the same.
+        problem: why its file says nothing about these results; empty if it does, or without a file.
     """
 
-    sentence: str
-    words: list[str]
-    remarks: list[str]
-    helps: bool
-    labels: int
-    command: str
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._guard = threading.Lock()
+        self._held: tuple[object, MachineVerdicts | None] = None, None
+        self.problem = ""
+
+    @property
+    def source(self) -> tuple[Path, str] | None:
+        """The file and the name of the machine; None without a machine."""
+        found = self._project.config().get("machine")
+        return (self._project.folder / "verdicts" / found["file"], found["name"]) if found else None
+
+    def take(self, file: Path, name: str) -> MachineVerdicts:
+        """Keep a file of verdicts in the project, instead of an earlier one.
+
+        Raises:
+            InputError: no name, or a file that says nothing about these posts; nothing is kept.
+        """
+        if not (named := annotator_name(name)):
+            raise InputError("the machine has no name; expected a few letters, such as gpt")
+        try:
+            found = read_machine(file, named, self._project.load_results().ids())
+        except InputError as error:
+            plain = str(error).replace(str(file), file.name)
+            raise InputError(f"{plain}; nothing was taken") from None
+        folder = self._project.folder / "verdicts"
+        folder.mkdir(exist_ok=True)
+        os.replace(file, folder / file.name)
+        self._project.update(machine={"name": named, "file": file.name})
+        return found
+
+    def verdicts(self) -> MachineVerdicts | None:
+        """The verdicts by rank; None without a machine, and where `problem` says why."""
+        source, results = self.source, self._project.results
+        if source is None or not results.exists():
+            self.problem = ""
+            return None
+        with self._guard:
+            try:
+                stamp = source, *(path.stat().st_mtime_ns for path in (results, source[0])), results
+                if self._held[0] != stamp:
+                    self._held, self.problem = (stamp, None), ""
+                    posts = self._project.load_results().ids()
+                    self._held = stamp, read_machine(*source, posts)
+            except (InputError, OSError) as error:
+                self.problem = str(error)
+                return None
+            return self._held[1]
+
+    def said(self, rank: int) -> str:
+        """``yes`` or ``no`` for the post at a rank; empty without a verdict, or without a cut."""
+        found = self.verdicts()
+        if found is None or found.cut is None or np.isnan(value := found.values[rank - 1]):
+            return ""
+        return YES if value >= found.cut else NO
 
 
 class Learning:
-    """Learning from the labels of the present search, and from a machine's verdicts.
-
-    Args:
-        project: whose.
-        log: the labels.
-        machine: its verdicts.
-    """
+    """Learning from the labels of the current search, and from a machine's verdicts."""
 
     def __init__(self, project: Project, log: LabelJournal, machine: Machine) -> None:
         self._project = project
         self._log = log
         self._machine = machine
         self._guard = threading.Lock()
-        self._places: tuple[int, NDArray[np.int64]] | None = None
-        self._groups: tuple[Path, NDArray[np.int64]] | None = None
 
-    def learn(self) -> Learned:
-        """Learn, in a process of its own so that the page stays quick.
+    def learn(self) -> dict[str, Any]:
+        """Learn, in a process of its own so that the page stays quick; returns what `found` does.
 
         Raises:
-            InputError: where the labels teach nothing; says why.
+            InputError: the labels teach nothing; says why.
         """
         with self._guard:
-            if not self._project.results.exists():
-                raise InputError("there are no results yet; search first")
+            results = self._project.require_results()
             said = {post: self._log.verdict(post) for post in self._log.posts()}
             verdicts = {post: one == YES for post, one in said.items() if one in (YES, NO)}
-            for path in (self._file, self._said, self._odds):
-                path.unlink(missing_ok=True)
-            line = command_line(self._arguments())
+            for ending in ("parquet", "json", "npy"):
+                self._path(ending).unlink(missing_ok=True)
+            line, source = command_line(self._arguments()), self._machine.source
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                order = self._path("parquet")
                 task = process.submit(
-                    learn_order,
-                    self._project.results,
-                    verdicts,
-                    self._machine.source,
-                    self._file,
-                    command_line=line,
+                    learn_order, results, verdicts, source, order, command_line=line
                 )
                 try:
                     feedback, remarks = task.result()
                 except BrokenProcessPool as error:
                     raise InputError("learning was stopped; is there enough memory?") from error
-            found = Learned(
-                feedback.sentence(),
-                feedback.word_lines(),
-                remarks,
-                self._file.exists(),
-                len(said),
-                line,
-            )
-            if found.helps:
-                np.save(self._odds, feedback.odds)
-            with atomic_write(self._said) as stream:
-                json.dump(asdict(found), stream, indent=1, ensure_ascii=False)
+            found = {
+                "sentence": feedback.sentence(),
+                "words": feedback.word_lines(),
+                "remarks": remarks,
+                "helps": order.exists(),
+                "labels": len(said),
+                "command": line,
+            }
+            if found["helps"]:
+                np.save(self._path("npy"), feedback.odds)
+            with atomic_write(self._path("json")) as stream:
+                json.dump(found, stream, indent=1, ensure_ascii=False)
             return found
 
-    def found(self) -> Learned | None:
-        """What was learned last; None where nothing was."""
+    def found(self) -> dict[str, Any] | None:
+        """The last result of learning; None before the first.
+
+        Returns:
+            ``sentence``, the result of cross-validation; ``words`` for and against a post;
+            ``remarks`` on labels and verdicts; ``helps``, whether the order may be used; the number
+            of ``labels``; the equivalent ``command``.
+        """
         try:
-            return Learned(**json.loads(self._said.read_text(encoding="utf-8")))
+            return dict(json.loads(self._path("json").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def places(self) -> NDArray[np.int64] | None:
         """The rank in the learned order by the rank in that of the search; None without one."""
-        try:
-            stamp = self._file.stat().st_mtime_ns
-        except OSError:
-            return None
-        if self._places is None or self._places[0] != stamp:
-            import pyarrow.parquet as pq
-
-            table = pq.read_table(self._file, columns=["rank", "rank_before"])
-            places = np.empty(len(table), np.int64)
-            places[table.column("rank_before").to_numpy() - 1] = table.column("rank").to_numpy()
-            self._places = stamp, places
-        return self._places[1]
+        path = self._path("parquet")
+        return _places(path, path.stat().st_mtime_ns) if path.exists() else None
 
     def next_ranks(self, labelled: Mapping[int, bool | None], count: int) -> list[int]:
         """Ranks of the posts that teach most, as ``feedback --next`` chooses them.
 
         Args:
             labelled: ranks of posts that have labels, or wait for one -> whether they are relevant;
-                None where that is open.
+                None if undecided.
             count: how many.
         """
-        places = self.places()
-        groups = self._clusters()
-        odds = None if places is None or not self._odds.exists() else np.load(self._odds)
+        places, groups = self.places(), self._project.load_results().clusters
+        odds = None
+        if places is not None and self._path("npy").exists():
+            odds = np.load(self._path("npy"))
         order = np.arange(len(groups)) if places is None else places
         known = {rank - 1: said for rank, said in labelled.items()}
         return [n + 1 for n in next_posts(-order.astype(float), odds, groups, known, count)]
 
     def commands(self) -> list[str]:
-        """The command line that does the same."""
+        """The equivalent command line."""
         found = self.found()
-        return [found.command] if found else []
+        return [found["command"]] if found else []
 
-    def _clusters(self) -> NDArray[np.int64]:
-        """(N,) by rank the clusters of near-duplicates; where none are known, each post is one."""
-        results = self._project.results
-        if self._groups is None or self._groups[0] != results:
-            import pyarrow.parquet as pq
-
-            held = pq.read_schema(results).names
-            columns = ["rank", *(["cluster"] if "cluster" in held else [])]
-            table = pq.read_table(results, columns=columns).sort_by("rank")
-            alone = len(columns) == 1 or table.column("cluster").null_count
-            found = np.arange(len(table)) if alone else table.column("cluster").to_numpy()
-            self._groups = results, found
-        return self._groups[1]
-
-    @property
-    def _file(self) -> Path:
-        return self._project.search / "learned.parquet"
-
-    @property
-    def _said(self) -> Path:
-        return self._project.search / "learned.json"
-
-    @property
-    def _odds(self) -> Path:
-        return self._project.search / "learned.npy"
+    def _path(self, ending: str) -> Path:
+        return self._project.search / f"learned.{ending}"
 
     def _arguments(self) -> list[str]:
-        paths = (self._project.results, self._log.path, self._file)
-        results, labels, out = (str(path.relative_to(self._project.folder)) for path in paths)
+        paths = (self._project.results, self._log.path, self._path("parquet"))
+        results, labels, out = map(self._project.relative, paths)
         arguments = ["feedback", "--results", results, "--labels", labels]
         if source := self._machine.source:
             file, name = source
-            arguments += ["--verdicts", str(file.relative_to(self._project.folder)), "--name", name]
+            arguments += ["--verdicts", self._project.relative(file), "--name", name]
         return [*arguments, "--out", out]
+
+
+@lru_cache(1)
+def _places(path: Path, changed: int) -> NDArray[np.int64]:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["rank", "rank_before"])
+    places = np.empty(len(table), np.int64)
+    places[table.column("rank_before").to_numpy() - 1] = table.column("rank").to_numpy()
+    return places

@@ -1,6 +1,6 @@
 """The views of the page and the parts that its script requests, from the report's templates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from jinja2 import PackageLoader
 from markupsafe import Markup
+from numpy.typing import NDArray
 
-from siamese_news.desk.machine import Machine
+from siamese_news.desk.desk import Desk
 from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
-from siamese_news.labels.journal import LabelJournal
+from siamese_news.desk.threads import Leads
 from siamese_news.labels.results import web_link
 from siamese_news.search.report import Histogram, ReportPost
 from siamese_news.search.report.charts import MAP_POINTS, histogram_chart, map_chart, timeline_chart
@@ -28,7 +29,7 @@ VIEWS = {
 }
 """Name -> address and title of each view."""
 
-_PLACED = 20_000  # ranks among which posts with a place are looked for
+_PLACED = 20_000  # the ranks within which posts with a place are searched
 
 
 @lru_cache
@@ -52,79 +53,73 @@ def _script(view: str) -> str:
 def view(name: str, **values: Any) -> tuple[str, str]:
     """A whole page and its content security policy."""
     style, script = _style(), _script(name)
-    html = (
-        _templates()
-        .get_template(f"{name}.html.j2")
-        .render(
-            view=name,
-            views=VIEWS,
-            style=Markup(style),
-            script=Markup(script),
-            **{"several_seeds": False, "seeds": {}, **values},
-        )
-    )
-    return html, policy([script], [style])
+    code = {"style": Markup(style), "script": Markup(script)}
+    return piece(name, view=name, views=VIEWS, **code, **values), policy(script, style)
 
 
 def piece(name: str, **values: Any) -> str:
-    """A part of a page."""
-    html: str = _templates().get_template(f"{name}.html.j2").render(**values)
+    """A page or a part of one."""
+    every = {"several_seeds": False, "seeds": {}}  # the templates of the report need them
+    html: str = _templates().get_template(f"{name}.html.j2").render(every | values)
     return html
 
 
 def items(
+    desk: Desk,
     posts: list[ReportPost],
-    rows: list[int],
-    results: Results,
-    log: LabelJournal,
     annotator: str,
-    titles: Mapping[str, str],
-    machine: Machine,
     *,
-    blind: bool,
-    learned: Any,
-    threads: Any = None,
-    **values: Any,
+    blind: bool = False,
+    independent: bool = False,
+    learned: NDArray[np.int64] | None = None,
+    threads: Leads | None = None,
 ) -> str:
-    """Entries of a list of posts, with their labels and, where ``threads`` has them, threads.
+    """Entries of a list of posts, with their labels.
 
-    Matched words are marked only where the score may be seen: the more of them a post has, the
-    higher its score.
+    Args:
+        desk: the project.
+        posts: in the order of the list.
+        annotator: who reads it.
+        blind: whether to hide scores, and the marks of matched words: the more of them a post has,
+            the higher its score.
+        independent: whether to hide the labels of others.
+        learned: (N,) by rank the rank in the learned order, to show it.
+        threads: of the search, to show them.
     """
+    results, log, machine = desk.project.load_results(), desk.log, desk.machine
+    titles = desk.project.meta().get("titles") or {}
     entries = []
     low, high = min(0.0, float(results.scores.min())), float(results.scores.max())
-    for row, post in zip(rows, posts, strict=True):
-        mine = log.of(post.id, annotator)
+    for post in posts:
         given = log.by_annotator(post.id).items()
         others = {name: one.label for name, one in given if name != annotator}
         if (said := machine.said(post.rank)) and machine.source:
             others[f"{machine.source[1]} (machine)"] = said
-        bar = (post.score - low) / (high - low or 1.0)
-        place = None if learned is None else int(learned[post.rank - 1])
         entries.append(
             {
-                "shown": shown(row, replace(post, terms=[]) if blind else post),
-                "mine": mine,
+                "shown": shown(post.rank, replace(post, terms=[]) if blind else post),
+                "mine": log.of(post.id, annotator),
                 "others": others,
-                "bar": bar,
-                "place": place,
+                "bar": (post.score - low) / (high - low or 1.0),
+                "place": None if learned is None else int(learned[post.rank - 1]),
             }
         )
     return piece(
         "_items",
         entries=entries,
         blind=blind,
+        independent=independent,
         threads=threads,
         several_seeds=len(results.seeds) > 1,
         seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
-        **values,
     )
 
 
-def turns(rows: list[dict[str, Any]]) -> str:
+def turns(rows: Iterable[Mapping[str, Any]]) -> str:
     """The posts of a thread, in reading order."""
-    posts = [
-        ReportPost(
+    own = []
+    for row in rows:
+        post = ReportPost(
             row["rank"] or 0,
             row["post"],
             row["score"] or 0.0,
@@ -137,31 +132,26 @@ def turns(rows: list[dict[str, Any]]) -> str:
             row["terms"] or (),
             link=web_link(row["link"]),
         )
-        for row in rows
-    ]
-    own = [(row, shown(-1, post)) for row, post in zip(rows, posts, strict=True)]
-    return piece("_turns", turns=own, several_seeds=False, seeds={}) if rows else ""
+        own.append((row, shown(-1, post)))
+    return piece("_turns", turns=own) if own else ""
 
 
-def charts(
-    results: Results, threshold: float | None, whole: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def charts(results: Results, threshold: float, whole: Mapping[str, Any] | None) -> dict[str, Any]:
     """The charts of a view of results.
 
     Args:
-        results: of the search.
+        results: of the search, with at least one post.
         threshold: to draw.
-        whole: the histogram of all posts that were scanned, where it is known.
+        whole: the histogram of all posts that were scanned, if known.
     """
-    histogram = None
     if whole:
         histogram = Histogram(whole["edges"], whole["counts"])
-    elif len(results):
+    else:
         counts, edges = np.histogram(results.scores, bins=40)
         histogram = Histogram(edges.tolist(), counts.tolist())
     placed = results.posts(results.places(_PLACED)[:MAP_POINTS])
     return {
-        "histogram": histogram_chart(histogram, threshold) if histogram else None,
+        "histogram": histogram_chart(histogram, threshold),
         "map": map_chart(placed),
         "placed": [post.rank for post in placed],
     }
@@ -170,10 +160,5 @@ def charts(
 def timeline(results: Results, ranks: Any) -> str:
     """The chart of posts over time."""
     counts = results.counted_by_hour(ranks)
-    return piece(
-        "_timeline",
-        timeline=timeline_chart(counts),
-        undated=len(ranks) - sum(counts.values()),
-        several_seeds=False,
-        seeds={},
-    )
+    undated = len(ranks) - sum(counts.values())
+    return piece("_timeline", timeline=timeline_chart(counts), undated=undated)

@@ -16,35 +16,27 @@ from siamese_news import __version__
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
+from siamese_news.desk.results import Results
 from siamese_news.errors import InputError
+from siamese_news.labels.results import result_meta
 from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import write_json
 
 FORMAT = "siamese_news project 1"
-# What Windows keeps for itself; each reads like its full-width form, which every system takes.
+# Signs that Windows reserves; each looks like its full-width form, which every system accepts.
 _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
 _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
+FIELDS = READING[:4]
+"""The options that say how a file of posts is read."""
+
 _FORM = Query(threshold=0.1, about="event", map=True)
-_OPTIONS: dict[str, Any] = (
-    {  # an empty text means not set
-        name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
-        for name in (
-            "threshold",
-            "aggregate",
-            "after",
-            "before",
-            "dated_only",
-            "fusion",
-            "map",
-            "about",
-            "dedupe",
-            *READING[:4],
-        )
-    }
-    | {"second_look": True}
-)
+_ASKED = ("threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about")
+_OPTIONS: dict[str, Any] = {  # an empty text means not set
+    name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
+    for name in (*_ASKED, "dedupe", *FIELDS)
+} | {"second_look": True}
 
 
 class Project:
@@ -56,7 +48,7 @@ class Project:
         posts: files of posts from the command line, likewise.
         negatives: articles about a different story, likewise.
         model: folder of the model; None for the one shipped.
-        second_look: folder of a model that reads the best posts again where the search asks for it.
+        second_look: folder of a model that reranks the best posts, if the search asks for it.
 
     Raises:
         InputError: the folder is not a project.
@@ -73,29 +65,30 @@ class Project:
     ) -> None:
         self.folder = folder.resolve()
         self.named = {
-            "articles": _found(articles),
-            "not": _found(negatives),
-            "posts": _found(posts),
+            "articles": _absolute(articles),
+            "not": _absolute(negatives),
+            "posts": _absolute(posts),
         }
         self.model = None if model is None else model.resolve()
         self.second_look = None if second_look is None else second_look.resolve()
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
-        self._read: tuple[tuple[int, ...], dict[str, Any]] | None = None
+        self._loading = threading.Lock()
+        self._results: tuple[Path, Results] | None = None
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
                     f"{folder}: contains other files but no project.json; expected a new folder "
                     "or an existing project: name another --project"
                 )
-            (self.folder / ".private").mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
             write_json(self._file, new)
         for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # A file there opens the page to anyone who can read it.
-        (self.folder / ".private").chmod(0o700)
-        self.config()
+        self.private.chmod(0o700)
+        self._config = self._read()  # nobody else writes it while the folder is held
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -104,66 +97,64 @@ class Project:
         Raises:
             InputError: another server holds it.
         """
-        lock = FileLock(self.folder / ".private" / "lock")
         try:
-            lock.acquire(timeout=0)
+            held = FileLock(self.private / "lock").acquire(timeout=0)
         except Timeout as error:
             raise InputError(
                 f"{self.folder}: is open in another siamese-news desk; use that page (it can be "
                 "open in several tabs), or stop it first"
             ) from error
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     def config(self) -> dict[str, Any]:
-        """The saved values.
+        """The saved values."""
+        return {**self._config, "options": dict(self._config["options"])}
 
-        Raises:
-            InputError: for a damaged file.
-        """
+    def update(self, **changes: Any) -> None:
+        """Change values and save them."""
+        with self._guard:
+            changed = {**self.config(), **changes}
+            write_json(self._file, changed)
+            self._config = changed
+
+    def _read(self) -> dict[str, Any]:
         try:
-            there = self._file.stat()
-            stamp = there.st_mtime_ns, there.st_size, there.st_ino
-            if self._read is not None and self._read[0] == stamp:
-                return {**self._read[1], "options": dict(self._read[1]["options"])}
             content = json.loads(self._file.read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise InputError(
                     f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
                     f"open it with the version that made it, {content.get('version', 'unknown')}"
                 )
-            content["options"] = _OPTIONS | dict(content["options"])
-            self._read = stamp, content
-            return {**content, "options": dict(content["options"])}
+            return {**content, "options": _OPTIONS | dict(content["options"])}
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise InputError(
                 f"{self._file}: is damaged ({error}); restore it from a copy"
             ) from error
 
-    def update(self, **changes: Any) -> dict[str, Any]:
-        """Change values and save them."""
-        with self._guard:
-            content = {**self.config(), **changes}
-            write_json(self._file, content)
-            return content
+    @property
+    def criteria(self) -> str:
+        """The user's description of a relevant post."""
+        return str(self.config().get("criteria", ""))
+
+    @property
+    def threshold(self) -> float:
+        """The score from which posts are exported: the user's choice, or that of the search."""
+        config = self.config()
+        chosen = config.get("threshold")
+        return float(config["options"]["threshold"] if chosen is None else chosen)
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
-        """The files of a kind: ``name`` (the user's), ``size``, ``own`` where it can be removed."""
+        """The files of a kind: the user's ``name``, ``size``, and ``own`` if it can be removed."""
         shown = self.config().get("names", {})
         rows = [
-            {
-                "name": shown.get(f"{kind}/{path.name}", path.name),
-                "size": path.stat().st_size,
-                "own": True,
-            }
+            {"name": shown.get(f"{kind}/{path.name}", path.name), "path": path, "own": True}
             for path in sorted((self.folder / "inputs" / kind).iterdir())
             if path.is_file() and not path.name.startswith(".")
         ]
-        return rows + [
-            {"name": name, "size": _size(Path(name)), "own": False} for name in self.named[kind]
-        ]
+        rows += [{"name": name, "path": Path(name), "own": False} for name in self.named[kind]]
+        sizes = [row["path"].stat().st_size if row["path"].is_file() else None for row in rows]
+        return [row | {"size": size} for row, size in zip(rows, sizes, strict=True)]
 
     def sources(self, kind: str) -> list[str]:
         """The arguments of a command for a kind of input, relative to the folder of the project."""
@@ -172,17 +163,17 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """Where a file of input is, or where a new one goes.
+        """The path of an input file, existing or new.
 
         Args:
             kind: ``articles``, ``not`` or ``posts``.
             name: the user's name for it; on the disk it may have a safer one (`safe_name`).
 
         Raises:
-            InputError: for another kind, and a name whose ending is unknown.
+            InputError: another kind, or a name whose ending is unknown.
         """
         if kind not in self.named:
-            raise InputError(f"{kind!r} is not a kind of input; expected articles, not or posts")
+            raise InputError(f"{kind!r} is not a kind of file; expected articles, not or posts")
         known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
         if plain_suffix(f"_{name}") not in known:  # ".jsonl" alone is an ending too
             raise InputError(
@@ -203,23 +194,22 @@ class Project:
         return folder / own
 
     def take_input(self, kind: str, name: str, file: Path) -> None:
-        """Put a file that was received among the inputs, under its own name or a safer one.
+        """Put an uploaded file among the inputs, under its own name or a safer one.
 
         Raises:
-            InputError: as `input_path`; and where there is a file of that name.
+            InputError: see `input_path`; and a file of that name exists.
         """
         with self._guard:
             path = self.input_path(kind, name)
-            try:
-                os.link(file, path)  # unlike a rename this refuses a file that came in between
-            except FileExistsError as error:
-                raise InputError(f"{name}: already exists; remove it first") from error
+            if path.exists():  # it came while this one was uploaded
+                raise InputError(f"{name}: already exists; remove it first")
+            os.replace(file, path)
             if path.name != name:
                 names = self.config().get("names", {})
                 self.update(names={**names, f"{kind}/{path.name}": name})
 
     def remove_input(self, kind: str, name: str) -> None:
-        """Delete a file of input, if it is there."""
+        """Delete an input file, if it exists."""
         with self._guard:
             path = self.input_path(kind, name)
             path.unlink(missing_ok=True)
@@ -228,7 +218,7 @@ class Project:
                 self.update(names=names)
 
     def in_users_words(self, message: str) -> str:
-        """A message of a command, with the input files under the names that the user knows."""
+        """A message of a command, with the user's names of the input files."""
         for place, name in self.config().get("names", {}).items():
             message = message.replace(f"inputs/{place}", name)
         return message
@@ -243,28 +233,57 @@ class Project:
         """The file of results of the current search, whether it exists or not."""
         return self.search / "results.parquet"
 
+    def load_results(self) -> Results:
+        """The posts of the current search.
+
+        Raises:
+            InputError: nothing was searched yet.
+        """
+        with self._loading:
+            path = self.require_results()
+            if not self.loaded:
+                self._results = path, Results(path)
+            assert self._results is not None
+            return self._results[1]
+
+    def require_results(self) -> Path:
+        """The file of results of the current search.
+
+        Raises:
+            InputError: it does not exist.
+        """
+        if not self.results.exists():
+            raise InputError("there are no results yet; search first")
+        return self.results
+
     @property
-    def labels(self) -> Path:
-        """The file of labels."""
-        return self.folder / "labels.jsonl"
+    def loaded(self) -> bool:
+        """Whether the results are loaded; otherwise the first access may take a while."""
+        return self._results is not None and self._results[0] == self.results
+
+    def meta(self) -> dict[str, Any]:
+        """The meta file of the search; empty without one."""
+        try:
+            return result_meta(self.results)
+        except InputError:
+            return {}
+
+    def relative(self, path: Path) -> str:
+        """A path as commands in the folder of the project name it."""
+        return str(path.relative_to(self.folder))
 
     @property
     def private(self) -> Path:
         """A folder that only the owner can read."""
         return self.folder / ".private"
 
-    @property
-    def handed(self) -> Path:
-        """The folder of exported files."""
-        return self.folder / "hand-over"
-
 
 def safe_name(name: str) -> str:
-    """A name that every file system takes, as close to the given one as possible.
+    """A name that every file system accepts, as close to the given one as possible.
 
-    Letters of all scripts, blanks and ordinary signs stay; ``?`` and the like become their
+    Letters of all scripts, spaces and ordinary signs stay; ``?`` and the like become their
     full-width forms, and hidden characters ``_``. A name that a system would read as a device, an
-    option or a hidden file begins with ``_``, and a long one loses the end of its stem.
+    option or a hidden file gets a leading ``_``, and a long one loses the end of its stem.
     """
     plain = unicodedata.normalize("NFC", name).translate(_LIKE)
     plain = "".join("_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain)
@@ -275,13 +294,9 @@ def safe_name(name: str) -> str:
     return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + rest
 
 
-def _found(names: Sequence[str]) -> list[str]:
-    """Absolute paths, for the search runs in the folder of the project."""
+def _absolute(names: Sequence[str]) -> list[str]:
+    """Absolute paths, because the search runs in the folder of the project."""
     for name in names:
         if name == "-":
             raise InputError("standard input (-) cannot be a page's input; name a file")
     return [os.path.abspath(name) for name in names]
-
-
-def _size(path: Path) -> int | None:
-    return path.stat().st_size if path.is_file() else None

@@ -1,15 +1,18 @@
-"""The posts that a search found, filtered, counted and a page at a time.
+"""The posts of one search: filtered, counted, and read a page at a time.
 
-Texts stay on the disk, in SQLite; the narrow columns that filters need are arrays.
+Texts and words are in SQLite; the narrow columns that filters need are arrays. Both are built once
+from the file of results.
 """
 
 import sqlite3
 import threading
+from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +20,37 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.desk.results_file import UNDATED, build, day_of, is_there, save_columns
-from siamese_news.desk.word_index import split, wanted
+from siamese_news.data.readers.values import iso_date
+from siamese_news.desk.word_index import TABLES, matching, pairs_of, split
+from siamese_news.errors import InputError
+from siamese_news.labels.results import result_rows, web_link
 from siamese_news.search.report import ReportPost
+from siamese_news.utils.files import atomic_write
 
-_COLUMNS = "rank, post, score, article, text, lang, created, cluster, copies, terms, x, y, link"
-_KEPT = 32  # answers to filters by words
-_STRETCH = 2000  # posts with the words that are looked at together
+_VERSION = 5  # of the database; one of another version is rebuilt
+_POSTS = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+CREATE TABLE posts (rank INTEGER PRIMARY KEY, post TEXT, score REAL, article TEXT, text TEXT,
+    lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB, x REAL, y REAL,
+    link TEXT);
+"""
+_UNDATED = np.iinfo(np.int32).min  # the hour of a post without a date
+_KEPT = 32  # cached answers to filters by words
+_FETCHED = 2000  # posts with the words that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Filter:
     """A filter of posts; empty fields do not restrict.
 
     Attributes:
-        words: each must be in the post, at the beginning of a word; one with a minus before it must
-            not.
-        lang: language code; ``-`` for posts without one; with ``!`` before it all but that.
-        seed: id of the seed that a post is nearest to; likewise.
+        words: each must be in the post, at the beginning of a word; a word after a minus must not.
+        lang: language code; ``-`` for posts without one; after ``!`` every language but that.
+        seed: id of the seed nearest to the post; likewise.
         start: first day, ``2026-03-01``.
         end: last day.
         least: lowest score.
-        groups: of near-duplicates only the best.
+        groups: only the best of near-duplicates.
         among: (N,) which posts by rank; None for all.
     """
 
@@ -53,29 +65,29 @@ class Asked:
 
 
 class Results:
-    """The results of one search.
+    """The posts that a search found.
 
     Args:
-        parquet: what ``filter`` wrote.
-        database: made from it where it is not there.
+        parquet: the file that ``filter`` wrote; the database is built next to it if missing.
 
     Attributes:
         scores: (N,) by rank.
-        languages: that occur, with their numbers of posts; ``-`` for none.
-        seeds: likewise, ids of the articles.
+        clusters: (N,) by rank, the cluster of near-duplicates.
+        grouped: whether near-duplicates are known; otherwise each post is a cluster.
+        languages: the numbers of posts by language; ``-`` for none.
+        seeds: likewise, by the id of the article.
     """
 
-    def __init__(self, parquet: Path, database: Path) -> None:
-        columns = database.with_suffix(".npz")
-        if not is_there(database, columns):
-            build(parquet, database)
-            save_columns(parquet, columns)
-        self._database = database
+    def __init__(self, parquet: Path) -> None:
+        self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
         self._answers: OrderedDict[str, NDArray[np.bool_]] = OrderedDict()
         self._guard = threading.Lock()
+        if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
+            _build(parquet, self._database, columns)
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
+            self.clusters: NDArray[np.int64] = held["clusters"]
             self._lang, self._seed, self._hour = held["lang"], held["seed"], held["hour"]
             self._lead, self.grouped = held["lead"], bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
@@ -88,13 +100,13 @@ class Results:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of a post; None without dates."""
-        known = self._hour[self._hour != UNDATED]
+        known = self._hour[self._hour != _UNDATED]
         if not len(known):
             return None
         first, last = (_moment(hour).date().isoformat() for hour in (known.min(), known.max()))
         return first, last
 
-    def find(self, asked: Asked) -> NDArray[np.int64]:
+    def find(self, asked: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
         keep = self._narrow(asked)
         words, without = split(asked.words)
@@ -104,27 +116,26 @@ class Results:
             keep &= ~self._with_words([word])
         return np.flatnonzero(keep) + 1
 
-    def known(self, asked: Asked) -> bool:
+    def known(self, asked: Filter) -> bool:
         """Whether `find` answers at once; for new words it has to count all posts with them."""
         words, without = split(asked.words)
         with self._guard:
-            # What is left out has to be counted in any case.
+            # Posts to leave out have to be counted in any case.
             return bool(without) or not words or _key(words) in self._answers
 
-    def first(self, asked: Asked, after: int, count: int) -> list[int]:
-        """The first ranks of `find` beyond a rank, without looking for all that there are."""
+    def first(self, asked: Filter, after: int, count: int) -> list[int]:
+        """The first ranks of `find` beyond a rank, without searching for all of them."""
         keep = self._narrow(asked)
-        asking = wanted(split(asked.words)[0])
+        sql, values = matching(split(asked.words)[0])
         found: list[int] = []
         with closing(self._base().cursor()) as rows:
-            rank = asking.rank
-            rows.execute(f"{asking.sql} AND {rank} > ? ORDER BY {rank}", [*asking.values, after])
-            while len(found) < count and (part := rows.fetchmany(_STRETCH)):
+            rows.execute(f"{sql} AND rowid > ? ORDER BY rowid", [*values, after])
+            while len(found) < count and (part := rows.fetchmany(_FETCHED)):
                 ranks = np.array(part, np.int64)[:, 0]
                 found += ranks[keep[ranks - 1]].tolist()
         return found[:count]
 
-    def _narrow(self, asked: Asked) -> NDArray[np.bool_]:
+    def _narrow(self, asked: Filter) -> NDArray[np.bool_]:
         """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
         if asked.least is not None:
@@ -142,31 +153,29 @@ class Results:
                 alike = codes == (list(known).index(one) if one in known else -1)
                 keep &= ~alike if name.startswith("!") else alike
         if asked.start:
-            keep &= self._hour >= 24 * day_of(asked.start)
+            keep &= self._hour >= 24 * _day_of(asked.start)
         if asked.end:
-            keep &= (self._hour < 24 * day_of(asked.end) + 24) & (self._hour != UNDATED)
+            keep &= (self._hour < 24 * _day_of(asked.end) + 24) & (self._hour != _UNDATED)
         return keep
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""
-        wanted = [int(rank) for rank in ranks]
-        rows = self._rows("rank", wanted)
-        return [rows[rank] for rank in wanted if rank in rows]
+        asked = [int(rank) for rank in ranks]
+        rows = self._rows("rank", asked)
+        return [rows[rank] for rank in asked if rank in rows]
 
     def by_id(self, posts: Sequence[str]) -> dict[str, ReportPost]:
         """The posts with these ids that exist."""
         return {post.id: post for post in self._rows("post", list(posts)).values()}
 
+    def ids(self) -> list[str]:
+        """The ids of all posts, by rank."""
+        return [row[0] for row in self._base().execute("SELECT post FROM posts ORDER BY rank")]
+
     def copies(self, rank: int) -> list[int]:
-        """The ranks of all posts in a post's cluster of near-duplicates, its own among them."""
-        if not self.grouped:
-            return [rank]
-        found = self._base().execute(
-            "SELECT rank FROM posts WHERE cluster = (SELECT cluster FROM posts WHERE rank = ?) "
-            "ORDER BY rank",
-            (rank,),
-        )
-        return [row[0] for row in found]
+        """The ranks of all posts in a post's cluster of near-duplicates, including its own."""
+        found: list[int] = (np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1).tolist()
+        return found
 
     def places(self, limit: int) -> list[int]:
         """The ranks of posts that have a place on the map."""
@@ -178,7 +187,7 @@ class Results:
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
-        found, counts = np.unique(hours[hours != UNDATED], return_counts=True)
+        found, counts = np.unique(hours[hours != _UNDATED], return_counts=True)
         return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
 
     def at_thousandths(self) -> dict[str, Any]:
@@ -191,16 +200,13 @@ class Results:
         return {"first": first, "counts": np.cumsum(counts[::-1])[::-1].tolist()}
 
     def _rows(self, column: str, values: list[Any]) -> dict[int, ReportPost]:
-        base = self._base()
         found: dict[int, ReportPost] = {}
         for start in range(0, len(values), 500):
             part = values[start : start + 500]
             marks = ", ".join("?" * len(part))
-            for row in base.execute(
-                f"SELECT {_COLUMNS} FROM posts WHERE {column} IN ({marks})", part
-            ):
-                rank, post, score, article, text, lang, created, cluster, copies = row[:9]
-                terms, x, y, link = row[9:]
+            rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
+            for rank, post, score, article, text, lang, created, cluster, copies, *rest in rows:
+                terms, x, y, link = rest
                 found[rank] = ReportPost(
                     rank,
                     post,
@@ -223,10 +229,10 @@ class Results:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
-        asking = wanted(words)
-        sql = asking.sql.replace(f"SELECT {asking.rank}", f"SELECT group_concat({asking.rank})", 1)
+        sql, values = matching(words)
         # One text of all ranks comes three times as fast as a row for each.
-        (ranks,) = self._base().execute(sql, asking.values).fetchone()
+        sql = sql.replace("SELECT rowid", "SELECT group_concat(rowid)", 1)
+        (ranks,) = self._base().execute(sql, values).fetchone()
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
@@ -237,12 +243,119 @@ class Results:
         return keep
 
     def _base(self) -> sqlite3.Connection:
-        """A connection of this thread, which can only read."""
+        """A read-only connection of this thread."""
         base: sqlite3.Connection | None = getattr(self._local, "base", None)
         if base is None:
             base = sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)
             self._local.base = base
         return base
+
+    def _version(self) -> int:
+        with closing(sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)) as base:
+            return int(base.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _build(parquet: Path, database: Path, columns: Path) -> None:
+    """Write the arrays and the database of a file of results, each whole or not at all."""
+    narrow: dict[str, Any] = {
+        "scores": array("d"),
+        "clusters": array("q"),
+        "hour": array("i"),
+        "lang": array("i"),
+        "seed": array("i"),
+    }
+    codes: dict[str, dict[str, int]] = {"lang": {}, "seed": {}}
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for _, row in result_rows(parquet):
+            cluster, text = row.get("cluster"), row.get("text") or ""
+            narrow["scores"].append(row["score"])
+            narrow["clusters"].append(-1 if cluster is None else cluster)
+            narrow["hour"].append(_hour_of(row.get("created_at")))
+            for name, value in (("lang", row.get("lang")), ("seed", row["article"])):
+                narrow[name].append(codes[name].setdefault(value or "-", len(codes[name])))
+            yield (
+                row["rank"],
+                row["post"],
+                row["score"],
+                row["article"],
+                text,
+                row.get("lang"),
+                row.get("created_at"),
+                cluster,
+                row.get("cluster_size"),
+                orjson.dumps(row.get("terms") or []),
+                row.get("x"),
+                row.get("y"),
+                web_link(row.get("link")),
+            )
+
+    part = database.with_name(database.name + ".part")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part)) as base:
+        base.executescript(_POSTS + TABLES)
+        with base:
+            base.executemany(f"INSERT INTO posts VALUES ({', '.join('?' * 13)})", rows())
+            texts = base.execute("SELECT rank, text FROM posts")
+            pairs = ((rank, found) for rank, text in texts if (found := pairs_of(text)))
+            base.executemany("INSERT INTO pairs(rowid, text) VALUES (?, ?)", pairs)
+            base.execute("INSERT INTO words(words) VALUES ('rebuild')")
+            base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
+            base.execute(f"PRAGMA user_version = {_VERSION}")
+    _save_columns(columns, {name: np.array(values) for name, values in narrow.items()}, codes)
+    part.replace(database)
+
+
+def _save_columns(
+    path: Path, arrays: dict[str, NDArray[Any]], codes: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Save the columns that filters need, so that a page opens at once."""
+    names: dict[str, dict[str, int]] = {}
+    for column, numbers in codes.items():
+        # Renumber the values, the most frequent one first.
+        counts = np.bincount(arrays[column], minlength=len(numbers))
+        order = np.argsort(-counts, kind="stable")
+        arrays[column] = np.argsort(order).astype(np.int32)[arrays[column]]
+        known = list(numbers)
+        names[column] = {known[n]: int(counts[n]) for n in order.tolist()}
+    clusters = arrays["clusters"]
+    grouped = len(clusters) > 0 and bool((clusters >= 0).all())
+    if not grouped:
+        arrays["clusters"] = clusters = np.arange(len(clusters))
+    lead = np.zeros(len(clusters), bool)
+    lead[np.unique(clusters, return_index=True)[1]] = True
+    arrays |= {
+        "lead": lead,
+        "grouped": np.array(grouped),
+        "names": np.frombuffer(orjson.dumps(names), np.uint8),
+    }
+    with atomic_write(path, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def _hour_of(created: str | None) -> int:
+    """The hour of a date in UTC, counted from the year 1."""
+    if created and len(created) == 20 and created[10] == "T" and created.endswith("Z"):
+        created = f"{created[:13]}:00:00Z"  # few different hours, many different seconds
+    return _hour(created) if created else _UNDATED
+
+
+@lru_cache(2**16)
+def _hour(created: str) -> int:
+    iso = iso_date(created)
+    return _day_of(iso[:10]) * 24 + int(iso[11:13]) if iso else _UNDATED
+
+
+def _day_of(text: str) -> int:
+    """The number of a day, counted from the year 1.
+
+    Raises:
+        InputError: for another text.
+    """
+    try:
+        return date.fromisoformat(text).toordinal()
+    except ValueError as error:
+        raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
 
 
 def _key(words: list[str]) -> str:

@@ -9,46 +9,21 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.desk.project import Project
+from siamese_news.desk.project import FIELDS, Project
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
-from siamese_news.search.query import FILTER, READING, Query
+from siamese_news.search.query import FILTER, Query
 from siamese_news.utils.processes import PROGRESS
 
 PROGRAM = "siamese-news"
 
-FIELDS = READING[:4]
-"""Options that say how a file of posts is read."""
-
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
-_LOOK = 20_000  # bytes of the output of a search, from its beginning and its end
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of the search.
-
-    Attributes:
-        state: ``none``, ``running``, ``stopped`` (can be resumed), ``failed`` or ``done``.
-        share: of the current pass, 0 to 1; None if unknown.
-        posts: read in the current pass.
-        turn: number of the pass.
-        seconds: estimated time left of the pass.
-        message: the output of the search.
-    """
-
-    state: str
-    share: float | None = None
-    posts: int = 0
-    turn: int = 0
-    seconds: int | None = None
-    message: str = ""
+_READ = 20_000  # bytes of the output of a search, from its beginning and its end
 
 
 def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
@@ -79,10 +54,15 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     )
 
 
+def reading_options(project: Project) -> dict[str, str | None]:
+    """The options that say how a file of posts is read; None where not set."""
+    options = project.config()["options"]
+    return {name: options.get(name) or None for name in FIELDS}
+
+
 def posts_of(project: Project, **more: Any) -> PostStream:
     """The posts that the page's search reads, read the same way."""
-    options = project.config()["options"]
-    reading: dict[str, Any] = {name: options.get(name) or None for name in FIELDS}
+    reading: dict[str, Any] = reading_options(project)
     sources = [str(project.folder / source) for source in project.sources("posts")]
     return open_posts(sources, **reading, **more)
 
@@ -90,10 +70,6 @@ def posts_of(project: Project, **more: Any) -> PostStream:
 def command_line(arguments: list[str]) -> str:
     """The command as typed in a shell."""
     return shlex.join([PROGRAM, *arguments])
-
-
-def _arguments(query: Query) -> list[str]:
-    return ["filter", *query.arguments(FILTER)]
 
 
 class Search:
@@ -115,27 +91,32 @@ class Search:
         """
         with self._guard:
             project = self._project
-            status = self.status()
-            if status.state == "running":
+            state = self.status()["state"]
+            if state == "running":
                 raise InputError("a search is running; wait for it to finish or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
             known["threshold"] = score_in(known["threshold"])
             number = max(1, int(config["search"]))
-            folder = project.folder / "searches" / str(number)
-            arguments = _arguments(query_of(project, known, folder / "results.parquet"))
-            if _saved(folder).get("arguments") != arguments or status.state in ("done", "failed"):
+
+            def arguments() -> list[str]:
+                query = query_of(project, known, self._folder(number) / "results.parquet")
+                return ["filter", *query.arguments(FILTER)]
+
+            wanted = arguments()
+            if _saved(self._folder(number)).get("arguments") != wanted or state in (
+                "done",
+                "failed",
+            ):
                 if project.results.exists():
                     # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
-                    folder = project.folder / "searches" / str(number)
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(parents=True)
-                arguments = _arguments(query_of(project, known, folder / "results.parquet"))
-            line = command_line(arguments)
-            resumed = [*arguments, "--resume"]
+                    wanted = arguments()
+                shutil.rmtree(self._folder(number), ignore_errors=True)
+                self._folder(number).mkdir(parents=True)
+            folder, line = self._folder(number), command_line(wanted)
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "siamese_news", *resumed],
+                [sys.executable, "-m", "siamese_news", *wanted, "--resume"],
                 cwd=project.folder,
                 env={**os.environ, PROGRESS: "json"},
                 stdin=subprocess.DEVNULL,
@@ -143,7 +124,7 @@ class Search:
                 stderr=(folder / "progress.log").open("wb"),
                 start_new_session=True,
             )
-            saved = {"arguments": arguments, "command": line, "process": self._child.pid}
+            saved = {"arguments": wanted, "command": line, "process": self._child.pid}
             (folder / "search.json").write_text(json.dumps(saved, indent=1), encoding="utf-8")
             project.update(search=number, options=known, threshold=None)
             return line
@@ -152,20 +133,20 @@ class Search:
         """Interrupt the search like Ctrl-C; it can be resumed."""
         process = self._running()
         if process is not None:
-            os.kill(process, signal.SIGINT)
+            os.kill(process, signal.SIGINT)  # on Windows it ends at once; what is saved remains
 
     def discard(self) -> None:
-        """Delete what an interrupted search left, and return to the earlier results.
+        """Delete an interrupted search, and return to the earlier results.
 
         Raises:
             InputError: while it is running.
         """
         with self._guard:
-            status = self.status()
-            if status.state == "running":
+            state = self.status()["state"]
+            if state == "running":
                 raise InputError("the search is running; cancel it first")
             project = self._project
-            if status.state in ("stopped", "failed") and not project.results.exists():
+            if state in ("stopped", "failed") and not project.results.exists():
                 shutil.rmtree(project.search)
                 numbers = [
                     int(path.parent.name)
@@ -181,52 +162,55 @@ class Search:
     def filtered_to(self, threshold: float, out: str) -> list[str]:
         """The arguments that write the list from a threshold on, without a map."""
         arguments = [str(word) for word in _saved(self._project.search).get("arguments", [])]
-        changed = {"--threshold": f"{threshold!r}", "--out": out}
-        found = []
-        for before, word in zip(["", *arguments], arguments, strict=False):
-            if word != "--map":
-                found.append(changed.get(before, word))
-        return found
+        for option, value in (("--threshold", f"{threshold!r}"), ("--out", out)):
+            if option in arguments:
+                arguments[arguments.index(option) + 1] = value
+        return [word for word in arguments if word != "--map"]
 
-    def status(self) -> Status:
-        """The state of the search."""
+    def status(self) -> dict[str, Any]:
+        """The state of the search.
+
+        Returns:
+            ``state``: ``none``, ``running``, ``stopped`` (can be resumed), ``failed`` or ``done``;
+            ``share`` of the current pass, 0 to 1, None if unknown; ``posts`` read in it; ``turn``,
+            the number of the pass; ``seconds``, the estimated time left of it; ``message``, the
+            output of the search.
+        """
         folder = self._project.search
+        none = {"state": "none", "share": None, "posts": 0, "turn": 0, "seconds": None}
         if not (folder / "search.json").exists():
-            return Status("none")
+            return none | {"message": ""}
         rows, said = _log(folder / "progress.log")
         last = said[-1] if said else ""
-        message = self._project.in_users_words("\n".join(said))
+        found = none | {"message": self._project.in_users_words("\n".join(said))}
         if self._running() is not None:
-            if not rows:
-                return Status("running", message=message)
-            row = rows[-1]
-            share = min(1.0, row["done"] / row["total"]) if row["total"] else None
-            seconds = None
-            if share and share > 0.01:
-                quiet = max(0.0, time.time() - (folder / "progress.log").stat().st_mtime)
-                left = row["seconds"] / share * (1 - share) - quiet
-                # How long the steps after the last post take (near-duplicates, the map, the
-                # file) is unknown.
-                if share > 0.99 or (left <= 0 and quiet > _QUIET):
-                    share = None
-                else:
-                    seconds = round(left)
-            return Status("running", share, row["posts"], row["pass"], seconds, message)
+            return found | {"state": "running"} | (self._progress(rows[-1]) if rows else {})
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
-            return Status("done", 1.0, message=message)
+            return found | {"state": "done", "share": 1.0}
+        interrupted = not last or "interrupted" in last
         kept = (folder / "results.parquet.part.json").exists()
-        stopped = kept or not last or "interrupted" in last
+        failed = not interrupted and (last.startswith("siamese-news:") or not kept)
         posts = rows[-1]["posts"] if rows else 0
-        failed = last.startswith("siamese-news:") and "interrupted" not in last
-        return Status(
-            "failed" if failed or not stopped else "stopped", None, posts, 0, None, message
-        )
+        return found | {"state": "failed" if failed else "stopped", "posts": posts}
 
-    def wait(self, seconds: float) -> None:
-        """Wait for the end of a search, up to this many seconds."""
-        end = time.monotonic() + seconds
-        while self._running() is not None and time.monotonic() < end:
-            time.sleep(0.05)
+    def _progress(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The share of the pass that is done, and the seconds left, by the last row of progress."""
+        share = min(1.0, row["done"] / row["total"]) if row["total"] else None
+        seconds = None
+        if share and share > 0.01:
+            log = self._project.search / "progress.log"
+            quiet = max(0.0, time.time() - log.stat().st_mtime)
+            left = row["seconds"] / share * (1 - share) - quiet
+            # The time that the steps after the last post take (near-duplicates, the map, the file)
+            # is unknown.
+            if share > 0.99 or (left <= 0 and quiet > _QUIET):
+                share = None
+            else:
+                seconds = round(left)
+        return {"share": share, "posts": row["posts"], "turn": row["pass"], "seconds": seconds}
+
+    def _folder(self, number: int) -> Path:
+        return self._project.folder / "searches" / str(number)
 
     def _running(self) -> int | None:
         """The process of the search while it runs."""
@@ -246,12 +230,12 @@ def _saved(folder: Path) -> dict[str, Any]:
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The last rows of progress and the other lines of the output of a search."""
+    """The rows of progress in the output of a search, and its other lines."""
     try:
         with path.open("rb") as stream:
-            lines = stream.read(_LOOK).split(b"\n")
-            if stream.seek(0, os.SEEK_END) > _LOOK:  # remarks are at both ends
-                stream.seek(max(_LOOK, stream.tell() - _LOOK))
+            lines = stream.read(_READ).split(b"\n")
+            if stream.seek(0, os.SEEK_END) > _READ:  # remarks are at both ends
+                stream.seek(max(_READ, stream.tell() - _READ))
                 lines = lines[:-1] + stream.read().split(b"\n")[1:]
     except OSError:
         return [], []

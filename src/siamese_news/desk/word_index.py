@@ -1,13 +1,12 @@
-"""Filters by words: the full-text indexes of a database of results, and queries to them.
+"""Filters by words: the full-text indexes of a database of results, and their queries.
 
-Words between spaces are found by their beginning (FTS5, one index of words). Scripts without
-spaces are found by any part of a run: their index has the overlapping pairs of characters in
-order, so that a phrase of pairs is a substring.
+Words between spaces are found by prefix (FTS5, one index of words). Scripts without spaces are
+found by any part of a run: their index has the overlapping pairs of characters in order, so that a
+phrase of pairs is a substring.
 """
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import pairwise
 
 from siamese_news.text.spaceless import MARKS, east_asian, has_letter
@@ -23,36 +22,21 @@ _RUN = re.compile(rf"[\w{MARKS}]+")
 _SIGNS = re.compile(r"[^\w\s\x00-\u218f]+")  # emoji, arrows, marks of East Asian typography
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A query for the posts with some words.
-
-    Attributes:
-        sql: selects the ranks of the posts, in their order, as its only column.
-        values: of its marks.
-        rank: name of that column.
-    """
-
-    sql: str
-    values: tuple[str, ...]
-    rank: str
-
-
 def split(text: str) -> tuple[list[str], list[str]]:
-    """The words that a post must have, and those (with a minus before them) it must not."""
+    """The words that a post must contain, and those (after a minus) that it must not."""
     words = text.split()
-    without = [word[1:] for word in words if word.startswith("-") and len(word) > 1]
-    return [word for word in words if not (word.startswith("-") and len(word) > 1)], without
+    without = [word for word in words if word.startswith("-") and len(word) > 1]
+    return [word for word in words if word not in without], [word[1:] for word in without]
 
 
 def pairs_of(text: str) -> str:
-    """The pairs of characters of the runs that are found by any part of them, as indexed.
+    """The pairs of characters, as indexed, of the runs that are found by any part.
 
-    Those are runs with letters of scripts without blanks, and runs of emoji and the like.
+    These are runs with letters of scripts without spaces, and runs of emoji and the like.
 
-    In hexadecimal, five digits a character: tokenisers of FTS5 split at the vowel signs of Thai.
-    The last character of a run is also a token of its own: so each character begins a token, and no
-    phrase continues into the next run.
+    In hexadecimal, five digits per character: tokenizers of FTS5 split at the vowel signs of Thai.
+    The last character of a run is also a token of its own: thus each character begins a token, and
+    no phrase continues into the next run.
     """
     plain = _plain(text)
     runs = [run for run in _RUN.findall(plain) if has_letter(run)] if east_asian(text) else []
@@ -63,8 +47,10 @@ def pairs_of(text: str) -> str:
     return " ".join(found)
 
 
-def wanted(words: list[str]) -> Wanted:
-    """The statement for posts that have all of these words.
+def matching(words: list[str]) -> tuple[str, list[str]]:
+    """The statement for posts that contain all of these words, and the values of its marks.
+
+    It selects the ranks of the posts, in order, as its only column ``rowid``.
 
     Args:
         words: at least one.
@@ -91,12 +77,12 @@ def wanted(words: list[str]) -> Wanted:
             values.append(" AND ".join(asked))
     for word in rest:
         # Plain punctuation alone is in no index.
-        parts.append("SELECT rank FROM posts WHERE text LIKE ? ESCAPE '\\'")
-        values.append(f"%{_literal(word)}%")
+        parts.append("SELECT rowid FROM posts WHERE text LIKE ? ESCAPE '\\'")
+        values.append("%" + re.sub(r"([\\%_])", r"\\\1", word) + "%")
     if len(parts) == 1:
-        return Wanted(parts[0], tuple(values), parts[0].split()[1])
-    each = " AND ".join(f"rank IN ({part})" for part in parts)
-    return Wanted(f"SELECT rank FROM posts WHERE {each}", tuple(values), "rank")
+        return parts[0], values
+    each = " AND ".join(f"rowid IN ({part})" for part in parts)
+    return f"SELECT rowid FROM posts WHERE {each}", values
 
 
 def _plain(text: str) -> str:
@@ -113,7 +99,3 @@ def _phrase(run: str) -> str:
     if len(codes) == 1:
         return f'"{codes[0]}"*'
     return '"' + " ".join(map("".join, pairwise(codes))) + '"'
-
-
-def _literal(word: str) -> str:
-    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

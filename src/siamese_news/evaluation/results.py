@@ -11,7 +11,7 @@ import numpy as np
 from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.data.trec import write_run
-from siamese_news.metrics import Evaluation, by_length, evaluate_blocks
+from siamese_news.metrics import ALL_ROWS, Evaluation, by_length, evaluate_blocks
 from siamese_news.metrics.relevance import Blocks, cosine_blocks
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
@@ -23,9 +23,8 @@ from siamese_news.utils.provenance import provenance
 # Published figures, measured on other data: Danovitch 2020, Tables 1 and 2; the row
 # r = 3300, which the paper leaves out, is in the released code's ``r_precision.tex``. mRP as
 # published is the mean over all eight rows.
-THRESHOLDS = (50, 100, 200, 500, 1000, 2000, 3000, 3300)
 
-# Table 1: name -> r-Precision at THRESHOLDS
+# Table 1: name -> r-Precision at ALL_ROWS
 AST_R_PRECISION = {
     "CNN": (1.0000, 0.9900, 0.9750, 0.9040, 0.8480, 0.6865, 0.5553, 0.5255),
     "GRU": (0.9800, 0.9600, 0.9200, 0.8800, 0.7980, 0.6225, 0.4993, 0.4745),
@@ -167,7 +166,7 @@ def write_results(
     """Write a TREC run for each system, all figures as JSON and the tables as Markdown.
 
     Args:
-        folder: the folder to write to; it is made if necessary.
+        folder: the output folder; made if necessary.
         results: of one evaluation set, in the order of the table.
         published: print the AST paper's figures next to ours.
         tests: system -> p of the paired randomisation test against the first system.
@@ -218,22 +217,21 @@ def results_markdown(
                 {"system": f"*published: {name}*", "scores": "", "AP": ap, "AUC": auc, "mRP": mrp}
             )
             values = AST_R_PRECISION[name]
-            published_row = {f"P@{r}": value for r, value in zip(THRESHOLDS, values, strict=True)}
+            published_row = {f"P@{r}": value for r, value in zip(ALL_ROWS, values, strict=True)}
             published_row |= {"mRP7": float(np.mean(values[:7])), "mRP8": mrp}
             precision.append(_precision_row(f"*published: {name}*", published_row))
     counts = results[0].evaluation.counts
     parts = [
         f"# {results[0].test}",
         f"{counts['articles']} articles x {counts['posts']} posts, {counts['relevant']} relevant "
-        "pairs. "
-        "AP, AUC and r-Precision pool all pairs (AST paper, Tables 1 and 2); the others are means "
-        "over articles.",
+        "pairs. AP, AUC and r-Precision pool all pairs (AST paper, Tables 1 and 2); the others are "
+        "means over articles.",
         markdown_table(summary),
     ]
     if published:
         parts.append(
             "The published figures were measured on the authors' own data, which is not public: "
-            "they show the order of magnitude and can not be compared with ours."
+            "they show the order of magnitude and cannot be compared with ours."
         )
     if tests is not None:
         parts.append(
@@ -249,7 +247,7 @@ def results_markdown(
 
 
 def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
-    """A model card: what the model is, how it was trained, how well it does, what it cannot do.
+    """A model card: the model's purpose, training, figures and limits.
 
     Args:
         config: the resolved configuration.
@@ -263,7 +261,7 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> 
     return "\n\n".join(
         [
             f"# {row['encoder']} trained on {row['data']}",
-            "A siamese_news model: it puts news articles and the social media posts about them "
+            "A siamese_news model: it places news articles and the social media posts about them "
             f"near each other. Scores are {scores}.",
             "## Use",
             "```\nsiamese-news rank --model FOLDER --articles story.txt --posts posts.jsonl\n```",
@@ -273,14 +271,14 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> 
             f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
             f"{about['machine']}.",
             "## Limits",
-            "English. A post without a word that the model knows scores 0. The score is "
-            "no probability: a threshold must be checked on labelled posts of one's own corpus.",
+            "English. A post without a word that the model knows scores 0. The score is not a "
+            "probability: check a threshold on labelled posts of your own corpus.",
         ]
     )
 
 
 def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
-    rows = {f"P@{r}": figures[f"P@{r}"] for r in THRESHOLDS}
+    rows = {f"P@{r}": figures[f"P@{r}"] for r in ALL_ROWS}
     mean = {"mRP (7 rows)": figures["mRP7"], "mRP (8 rows)": figures["mRP8"]}
     return {"system": system, **rows, **mean}
 

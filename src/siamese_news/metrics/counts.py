@@ -1,11 +1,6 @@
 """Second pass over the score blocks: count exactly how many posts rank above each relevant one."""
 
-from collections.abc import Mapping
-
 import numpy as np
-import torch
-from torch import Tensor
-from torchmetrics import Metric
 
 from siamese_news.metrics.ranking import ranking_figures
 from siamese_news.metrics.relevance import Relevance
@@ -15,13 +10,14 @@ _ONE = 1 << 32  # from one score to the next in a key
 _TABLE = 1 << 22  # largest (articles x distinct relevant scores) for counts by article
 
 
-class RankingCounts(Metric):
+class RankingCounts:
     """Average precision and ROC-AUC, pooled and per article, exact and in bounded memory.
 
     The posts are not stored: each is counted between the sorted keys of the relevant ones (no
     binning). Pooled figures are those of ``sklearn.metrics.average_precision_score`` and
     ``roc_auc_score`` on the flattened matrix of rounded scores, ties grouped; per-article
-    figures follow `ranking_figures`, ties by id. Blocks may be shared out over processes.
+    figures follow `ranking_figures`, ties by id. Different blocks may go to objects that are joined
+    with `merge`.
 
     Example:
         >>> import numpy as np
@@ -35,29 +31,14 @@ class RankingCounts(Metric):
         {'AP': 1.0, 'AUC': 1.0}
     """
 
-    full_state_update = False
-    pooled_counts: Tensor
-    article_counts: Tensor
-    seen: Tensor
-
-    def __init__(
-        self,
-        *,
-        relevance: Relevance,
-        relevant_keys: np.ndarray | Tensor,
-        sync_on_compute: bool = True,
-    ) -> None:
+    def __init__(self, *, relevance: Relevance, relevant_keys: np.ndarray) -> None:
         """Make an empty state.
 
         Args:
             relevance: the matrix and its relevant pairs.
             relevant_keys: (R,) keys of these pairs, `RankingTop.relevant_keys` after its pass.
-            sync_on_compute: where several processes train together, join their states before
-                computing; False where each has seen all blocks.
         """
-        super().__init__(sync_on_compute=sync_on_compute)
-        self.relevance = relevance
-        keys = np.asarray(relevant_keys)
+        self.relevance, keys = relevance, relevant_keys
         rows = relevance.shape[0]
         scores = np.unique(keys >> 32)
         # Counts per article allow the pooled figures to be resampled over articles.
@@ -76,17 +57,8 @@ class RankingCounts(Metric):
         # At least this score, above this post, more than this score.
         floor = (keys >> 32) << 32
         self._needles = np.stack([floor, keys + 1, floor + _ONE], axis=1)
-        self.add_state(
-            "pooled_counts",
-            torch.zeros(groups, len(self._pooled), dtype=torch.int64),
-            dist_reduce_fx="sum",
-        )
-        self.add_state(
-            "article_counts",
-            torch.zeros(self._needles.shape, dtype=torch.int64),
-            dist_reduce_fx="sum",
-        )
-        self.add_state("seen", torch.tensor(0), dist_reduce_fx="sum")
+        self._pooled_counts = np.zeros((groups, len(self._pooled)), np.int64)
+        self._article_counts = np.zeros(self._needles.shape, np.int64)
 
     def update(self, first: int, scores: np.ndarray) -> None:
         """Count the posts of one block.
@@ -96,25 +68,26 @@ class RankingCounts(Metric):
             scores: (A, n), the same numbers as in the first pass.
 
         Raises:
-            ValueError: where it does not fit the matrix.
-            InputError: for a score that is not finite.
+            ValueError: it does not fit the matrix.
+            InputError: a score is not finite.
         """
         self.relevance.check(first, scores)
         ranks = self.relevance.post_ranks[first : first + scores.shape[1]]
-        pooled, per_article = self.pooled_counts.cpu().numpy(), self.article_counts.cpu().numpy()
         for start, chunk in key_chunks(scores, ranks):
             for row, keys in enumerate(chunk, start):
-                pooled[self._group[row]] += _at_least(self._pooled, keys)
+                self._pooled_counts[self._group[row]] += _at_least(self._pooled, keys)
                 pairs = self._pairs[row]
                 if len(pairs):
                     needles = self._needles[pairs].ravel()
                     order = np.argsort(needles)
                     counts = np.empty(len(needles), dtype=np.int64)
                     counts[order] = _at_least(needles[order], keys)
-                    per_article[pairs] += counts.reshape(-1, 3)
-        self.pooled_counts = torch.from_numpy(pooled).to(self.device)
-        self.article_counts = torch.from_numpy(per_article).to(self.device)
-        self.seen += scores.shape[1]
+                    self._article_counts[pairs] += counts.reshape(-1, 3)
+
+    def merge(self, other: "RankingCounts") -> None:
+        """Join the state of an object with the same arguments that has seen other blocks."""
+        self._pooled_counts += other._pooled_counts
+        self._article_counts += other._article_counts
 
     def compute(self) -> dict[str, float]:
         """Pooled AP (micro) and AUC; AUC only where there is a pair that is not relevant."""
@@ -130,7 +103,7 @@ class RankingCounts(Metric):
         Returns:
             AP and AUC, (samples,) each; NaN where undefined.
         """
-        counts = self.pooled_counts.cpu().numpy()
+        counts = self._pooled_counts
         width = self.relevance.shape[1]
         sizes = width if self.resamples else width * self.relevance.shape[0]
         step = max(1, _TABLE // counts.shape[1])
@@ -144,18 +117,21 @@ class RankingCounts(Metric):
             )
         return {name: np.concatenate([part[name] for part in parts]) for name in ("AP", "AUC")}
 
-    def per_article(self) -> dict[str, dict[str, float]]:
-        """Figures of every article with a relevant post: metric -> article id -> value."""
-        counts = self.article_counts.cpu().numpy()
+    def per_article(self, depth: int | None = None) -> dict[str, dict[str, float]]:
+        """Figures of every article with a relevant post: metric -> article id -> value.
+
+        Args:
+            depth: rank beyond which nothing counts as retrieved (except for AUC), or None.
+        """
         table: dict[str, dict[str, float]] = {}
         for row, article in enumerate(self.relevance.article_ids):
             all_grades = self.relevance.all_grades[row]
             if not len(all_grades):
                 continue
             pairs = self._pairs[row]
-            at_least, above, more = counts[pairs].T
-            figures: Mapping[str, float] = ranking_figures(
-                above + 1, self.relevance.grades[pairs], all_grades
+            at_least, above, more = self._article_counts[pairs].T
+            figures = ranking_figures(
+                above + 1, self.relevance.grades[pairs], all_grades, depth=depth
             )
             negatives = self.relevance.shape[1] - len(pairs)
             if len(pairs) and negatives:
@@ -164,14 +140,10 @@ class RankingCounts(Metric):
                 own_least = len(pairs) - np.searchsorted(positive, self._needles[pairs, 0], "left")
                 higher, equal_or_higher = more - own_more, at_least - own_least
                 wins = negatives - 0.5 * (higher + equal_or_higher)
-                figures = {**figures, "AUC": float(wins.mean() / negatives)}
+                figures["AUC"] = float(wins.mean() / negatives)
             for name, value in figures.items():
                 table.setdefault(name, {})[article] = value
         return table
-
-    def ranks(self) -> np.ndarray:
-        """Rank (from 1) of every relevant pair among its article's posts: (R,) int64."""
-        return self.article_counts.cpu().numpy()[:, 1] + 1
 
 
 def _at_least(needles: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """All figures of one scored article x post matrix, from two passes over its blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,12 @@ class Evaluation:
         ceilings: for each of P@r, mRP7, mRP8 the best value that the number of relevant pairs
             allows.
         macro: means of `per_article` over the articles that have a relevant post; AP is MAP.
-        per_article: metric -> article id -> value. ``AP`` looks at the full ranking, ``AP@d``
-            at the top d that `run` keeps: what trec_eval says of the written run.
+        per_article: metric -> article id -> value. ``AP`` is of the full ranking, ``AP@d`` of the
+            top d that `run` keeps, as trec_eval computes it from the written run.
         intervals: ``macro/<metric>``, ``pooled/AP``, ``pooled/AUC`` -> 95% percentile bootstrap
             over articles.
         counts: articles, articles_without_relevant, posts, pairs, relevant, relevant_missing.
-        notes: what was left out and why.
+        notes: figures that were left out, and why.
         run: article id -> post id -> score, best first, the top `depth` of each article.
 
     Example:
@@ -53,15 +53,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; without the run, which is written as a TREC file."""
-        return {
-            "pooled": dict(self.pooled),
-            "ceilings": dict(self.ceilings),
-            "macro": dict(self.macro),
-            "per_article": {name: dict(values) for name, values in self.per_article.items()},
-            "intervals": {name: list(bounds) for name, bounds in self.intervals.items()},
-            "counts": dict(self.counts),
-            "notes": list(self.notes),
-        }
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "run"}
 
 
 def evaluate_blocks(
@@ -96,8 +88,8 @@ def evaluate_blocks(
         The figures.
 
     Raises:
-        InputError: for an id used twice, a score that is not finite, or no relevant pair.
-        ValueError: where blocks do not cover the matrix exactly once in either pass.
+        InputError: an id is used twice, a score is not finite, or no pair is relevant.
+        ValueError: the blocks do not cover the matrix exactly once in each pass.
 
     Example:
         >>> import numpy as np
@@ -111,16 +103,13 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    # The blocks are the whole matrix, so nothing is summed over processes.
-    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
+    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth)
     _stream(blocks, top.update, relevance.shape[1])
-    counts = RankingCounts(
-        relevance=relevance, relevant_keys=top.relevant_keys, sync_on_compute=False
-    )
+    counts = RankingCounts(relevance=relevance, relevant_keys=top.relevant_keys)
     _stream(blocks, counts.update, relevance.shape[1])
 
     per_article = counts.per_article()
-    per_article[f"AP@{depth}"] = _cut_precision(relevance, counts.ranks(), depth)
+    per_article[f"AP@{depth}"] = counts.per_article(depth)["AP"]
     with_relevant = len(per_article["AP"])
     articles, posts = relevance.shape
     intervals, notes = _intervals(per_article, counts, bootstrap, seed)
@@ -156,20 +145,6 @@ def _stream(blocks: Blocks, update: Callable[[int, np.ndarray], None], width: in
             f"blocks covered {int(covered.sum())} of {width} columns; expected all of them each "
             "time blocks() is called"
         )
-
-
-def _cut_precision(relevance: Relevance, ranks: np.ndarray, depth: int) -> dict[str, float]:
-    """AP of the ranking cut at `depth`, by article."""
-    result = {}
-    for row, article in enumerate(relevance.article_ids):
-        total = len(relevance.all_grades[row])
-        if total:
-            relevant_ranks = np.sort(ranks[relevance.articles == row])
-            relevant_ranks = relevant_ranks[relevant_ranks <= depth]
-            result[article] = float(
-                (np.arange(1, len(relevant_ranks) + 1) / relevant_ranks).sum() / total
-            )
-    return result
 
 
 def _intervals(

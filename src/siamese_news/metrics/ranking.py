@@ -20,8 +20,8 @@ _MAGNITUDE = np.int32(0x7FFFFFFF)
 def rounded(scores: np.ndarray) -> np.ndarray:
     """Round scores to 6 decimals as a reader of a TREC run sees them.
 
-    trec_eval keeps scores as 32-bit floats, so besides the 6 decimals that a run file holds two
-    scores above 16 also tie where float32 cannot tell them apart. The result printed with 6
+    trec_eval keeps scores as 32-bit floats, so in addition to the 6 decimals of a run file, two
+    scores above 16 also tie if float32 cannot tell them apart. The result printed with 6
     decimals and read again is the result: a written run has exactly these ties.
 
     Args:
@@ -31,7 +31,7 @@ def rounded(scores: np.ndarray) -> np.ndarray:
         float32 of the same shape, never -0.
 
     Raises:
-        InputError: for NaN, infinity or a score outside float32.
+        InputError: a score is NaN, infinite or outside float32.
 
     Example:
         >>> import numpy as np
@@ -59,7 +59,7 @@ def id_ranks(ids: Sequence[str]) -> np.ndarray:
         (P,) int64.
 
     Raises:
-        InputError: where an id occurs twice.
+        InputError: an id occurs twice.
     """
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
@@ -133,7 +133,7 @@ def ranking_figures(
 ) -> dict[str, float]:
     """Figures of one ranking.
 
-    All judged relevant posts count in the denominators, also those that were not ranked
+    All judged relevant posts count in the denominators, including those that were not ranked
     (trec_eval: ``map``, ``P``, ``Rprec``, ``recip_rank``, ``recall``, ``ndcg_cut`` with linear
     gain).
 

@@ -70,7 +70,7 @@ class Relevance:
         articles: (R,) row of each relevant pair in the matrix, pairs ordered by column.
         columns: (R,) column of each, ascending.
         grades: (R,) grade of each.
-        all_grades: for each of the A articles the grades of all its relevant posts, also of
+        all_grades: for each of the A articles the grades of all its relevant posts, including
             those outside the pool: trec_eval counts them in its denominators.
 
     Example:
@@ -98,7 +98,7 @@ class Relevance:
             qrels: article id -> post id -> grade; a post without a grade is not relevant.
 
         Raises:
-            InputError: where an id is used twice, or no pair of the matrix is relevant.
+            InputError: an id is used twice, or no pair of the matrix is relevant.
         """
         self.article_ids, self.post_ids = article_ids, post_ids
         self.article_ranks, self.post_ranks = id_ranks(article_ids), id_ranks(post_ids)
@@ -142,7 +142,7 @@ class Relevance:
         """Refuse a block that does not fit the matrix.
 
         Raises:
-            ValueError: where it does not have A rows or leaves the P columns.
+            ValueError: it does not have A rows, or exceeds the P columns.
         """
         rows, width = self.shape
         if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:

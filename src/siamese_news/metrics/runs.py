@@ -1,4 +1,4 @@
-"""Figures of TREC runs against qrels, per query, as trec_eval gives them, and their means."""
+"""Figures of TREC runs against qrels, per query, as in trec_eval, and their means."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -30,7 +30,7 @@ def evaluate_run(
         metric name (see `ranking_figures`) -> query id -> value.
 
     Raises:
-        InputError: for a score that is not finite.
+        InputError: a score is not finite.
 
     Example:
         >>> from siamese_news.metrics import evaluate_run
@@ -58,7 +58,7 @@ def means(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Mean of every metric over its queries; the mean of AP is MAP.
 
     Args:
-        per_query: metric name -> query id -> value, such as `evaluate_run` gives.
+        per_query: metric name -> query id -> value, such as `evaluate_run` returns.
 
     Returns:
         metric name -> mean; a metric without a query has none.
@@ -102,7 +102,7 @@ def by_length(
         The groups, shortest articles first; an empty group has mean NaN.
 
     Raises:
-        ValueError: where edges do not ascend or an article has no length.
+        ValueError: the edges do not ascend, or an article has no length.
 
     Example:
         >>> from siamese_news.metrics import by_length

@@ -34,7 +34,7 @@ def bootstrap_interval(
         The lower and the upper bound.
 
     Raises:
-        ValueError: without values, or for options out of range.
+        ValueError: there are no values, or an option is out of range.
 
     Example:
         >>> from siamese_news.metrics import bootstrap_interval
@@ -84,7 +84,7 @@ def randomisation_test(
         p: the share of exchanges whose absolute difference is at least the observed one.
 
     Raises:
-        ValueError: where the two do not match or are empty.
+        ValueError: the two do not match or are empty.
 
     Example:
         >>> from siamese_news.metrics import randomisation_test

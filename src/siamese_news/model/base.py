@@ -1,4 +1,4 @@
-"""What every model of this package does: text to token ids, to unit vectors, to a model folder."""
+"""The base of every model of this package: text to token ids, unit vectors and a model folder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from siamese_news import __version__
 from siamese_news.lexical_head import TermHead
-from siamese_news.model.folder import check_shapes, check_types, write_folder
+from siamese_news.model.folder import Content, check_arrays, check_finite, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words
@@ -37,7 +37,7 @@ encoder's factor for each token (S,) of each text, or None."""
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """What each token of a text adds to the product of its unit vector with another vector.
+    """The share of each token of a text in the product of its unit vector with another vector.
 
     Attributes:
         values: (S,).
@@ -52,16 +52,16 @@ class Contributions:
 
 
 class TextModel(ABC):
-    """A shared (Siamese) encoder with its tokeniser and vocabulary, whatever computes the vectors.
+    """A shared (Siamese) encoder with its tokenizer and vocabulary.
 
-    `siamese_news.model.loading.open_model` gives a `TableModel`, which needs numpy alone, where a
-    text's vector is a mean of word vectors, and a `Model`, which needs torch, otherwise.
+    `siamese_news.model.loading.open_model` returns a `TableModel`, which needs numpy alone, if a
+    text's vector is a mean of word vectors, and otherwise a `Model`, which needs torch.
 
     Args:
         tokenizer: text to tokens.
         vocabulary: tokens to ids.
         limits: ``article_tokens`` and ``post_tokens``, the most tokens read of a text (None: all),
-            and ``keep``: ``"first"``, or ``"last"`` as the released code of the AST paper does.
+            and ``keep``: ``"first"``, or ``"last"`` as in the released code of the AST paper.
         config: plain values that name the encoder's class and options; kept in the folder.
         trained_on: the articles and posts it was trained on. Evaluation refuses a test that
             overlaps with them.
@@ -116,25 +116,33 @@ class TextModel(ABC):
         """Whether a word outside the vocabulary has no vector."""
 
     @abstractmethod
+    def _unit_vectors(
+        self, texts: TokenIds, batch_tokens: int, precision: Precision
+    ) -> NDArray[np.float32]:
+        """(B, D) of B texts, each as `cut` returns it."""
+
     def encode_ids(
         self,
         texts: Sequence[np.ndarray],
         side: Side,
         batch_tokens: int = 8192,
         precision: Precision = "float32",
-    ) -> np.ndarray:
-        """`encode_posts` or `encode_articles` of B texts whose token ids `ids` gave."""
+    ) -> NDArray[np.float32]:
+        """`encode_posts` or `encode_articles` of B texts given by their token `ids`."""
+        vectors = self._unit_vectors(self.cut(texts, side), batch_tokens, precision)
+        check_finite(f"encode_{side}s", vectors)
+        return vectors
 
     def text_heads(self) -> Heads:
-        """What computes vectors and factors of texts with the weights of now."""
+        """A function for vectors and factors of texts, with the present weights."""
         return lambda texts, side: (self.encode_ids(texts, side), None)
 
     @abstractmethod
     def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
-        """What each token of a text adds to the product of the text's unit vector and another one.
+        """The share of each token of a text in the product of its unit vector with another one.
 
         Args:
-            ids: (S,) what `cut` leaves of the text.
+            ids: (S,) token ids of the text, as `cut` returns them.
             towards: (D,).
         """
 
@@ -144,15 +152,15 @@ class TextModel(ABC):
 
     @abstractmethod
     def weights(self) -> dict[str, np.ndarray]:
-        """The weights by name, those of the lexical head apart."""
+        """The weights by name, without those of the lexical head."""
 
     @abstractmethod
     def stored(self) -> dict[str, np.ndarray]:
-        """The same as the model folder keeps them."""
+        """The same weights as the model folder keeps them."""
 
     @property
     def kind(self) -> str:
-        """What its scores are: ``cosine``, or ``mixture`` with a lexical head."""
+        """The kind of its scores: ``cosine``, or ``mixture`` with a lexical head."""
         return "cosine" if self.terms is None else "mixture"
 
     def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
@@ -182,7 +190,7 @@ class TextModel(ABC):
         return ids, {id: token for id, token in zip(ids, tokens, strict=True) if id >= words}
 
     def token_ids(self, texts: Sequence[str]) -> TokenIds:
-        """The token ids of many texts, which is faster than `ids` of each."""
+        """The token ids of many texts; faster than `ids` of each."""
         return self._chunks.of(texts, self.tokenizer.max_characters)
 
     def cut(self, texts: Sequence[np.ndarray], side: Side) -> TokenIds:
@@ -199,7 +207,7 @@ class TextModel(ABC):
 
         Args:
             texts: the texts, or one.
-            side: what they are: each side has its own limit of tokens.
+            side: articles or posts; each side has its own limit of tokens.
             precision: see `encode_posts`.
 
         Example:
@@ -228,19 +236,19 @@ class TextModel(ABC):
     ) -> np.ndarray:
         """Encode posts into unit vectors, whose products are cosine similarities.
 
-        A text without a known token gives the zero vector: its cosine with everything is 0. In
+        A text without a known token has the zero vector: its cosine with everything is 0. In
         float32 a result does not depend on the order or the number of texts (beyond 1e-6).
 
         Args:
             texts: the texts, or one.
             batch_tokens: how many tokens, padding included, go through the encoder at once.
-            precision: ``"bfloat16"`` runs the matrix products in bfloat16; a `TableModel` has none.
+            precision: ``"bfloat16"`` computes matrix products in bfloat16; a `TableModel` has none.
 
         Returns:
             (B, D) float32.
 
         Raises:
-            InputError: `texts` holds something that is not text.
+            InputError: `texts` contains something that is not text.
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
@@ -284,22 +292,14 @@ class TextModel(ABC):
         )
 
     def check(self) -> None:
-        """Encode a text of each side: some values are only found wrong when they are used."""
+        """Encode a text of each side: some invalid values are only found in use."""
         for side in _SIDES:
             self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
 
 
-def words_of(
-    folder: str | Path,
-    config: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    words: Sequence[str],
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The arguments of `TextModel` from what `read_folder` read, and the weights that are left.
-
-    Raises:
-        InputError: a value of the configuration or an array of the lexical head is of another form.
-    """
+def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
+    config, arrays, words = content
     rest = {name: array for name, array in arrays.items() if not name.startswith(_TERMS)}
     parts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
@@ -312,8 +312,7 @@ def words_of(
     head: TermHead | None = parts["terms"]
     own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}
     expected = {} if head is None else head.arrays(_TERMS)
-    check_types(folder, own, expected)
-    check_shapes(own, expected)
+    check_arrays(folder, own, expected)
     if head is not None:
         head.frequencies, head.pairs = own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"]
     return parts, rest

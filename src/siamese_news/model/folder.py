@@ -31,6 +31,10 @@ _SUMS = "SHA256SUMS"
 _TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U8", "BOOL")
 
 
+Content = tuple[dict[str, Any], dict[str, np.ndarray], list[str]]
+"""The config of a model folder, its weights by name, and its words."""
+
+
 def write_folder(
     path: str | Path,
     config: Mapping[str, Any],
@@ -48,18 +52,18 @@ def write_folder(
         arrays: the weights by name.
         words: the vocabulary in the order of its ids.
         card: the model card, Markdown.
-        trained_on: what `TrainingRecord.tobytes` gives; None writes no such file.
+        trained_on: the bytes of a `TrainingRecord`; None writes no such file.
 
     Raises:
         InputError: `path` exists and is not a model folder.
-        ValueError: `config` holds a key that starts with an underscore (``_target_`` and the like).
+        ValueError: a key of `config` starts with an underscore (``_target_`` and the like).
     """
     target = Path(os.path.realpath(path))  # a symbolic link is followed and stays a link
     if target.exists() and not (target / _SUMS).is_file():
         raise InputError(f"{target}: exists and is not a model folder; name another folder")
     hidden = _hidden_key(config)
     if hidden:
-        raise ValueError(f"a model folder holds plain values only; config has {hidden!r}")
+        raise ValueError(f"a model folder contains plain values only; config has {hidden!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -67,34 +71,27 @@ def write_folder(
         (staged / "config.json").write_text(document, encoding="utf-8")
         weights = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(weights, str(staged / "model.safetensors"))
-        os.chmod(
-            staged / "model.safetensors", 0o644
-        )  # safetensors creates a file that only its owner may read
+        # safetensors creates a file that only its owner can read.
+        os.chmod(staged / "model.safetensors", 0o644)
         Vocabulary(words, unknown="drop").save(staged / "vocab.txt")
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
         if trained_on is not None:
             (staged / TRAINED_ON).write_bytes(trained_on)
-        names = sorted(item.name for item in staged.iterdir())
-        sums = "".join(f"{_sha256(staged / name)}  {name}\n" for name in names)
+        sums = "".join(f"{_sha256(p)}  {p.name}\n" for p in sorted(staged.iterdir()))
         (staged / _SUMS).write_text(sums, encoding="utf-8")
         os.chmod(staged, 0o755)
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
         if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             os.replace(target, old / target.name)
-            os.replace(staged, target)
-            shutil.rmtree(old)
-        else:
-            os.replace(staged, target)
+        os.replace(staged, target)
+        shutil.rmtree(old)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
 
 
-def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
+def read_folder(path: str | Path) -> Content:
     """Read and verify a model folder; nothing in it is executed.
-
-    Returns:
-        Its config, its weights by name and its words.
 
     Raises:
         InputError: a file is missing, changed, unlisted (a pickle, say) or malformed, or the
@@ -112,8 +109,8 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]
         raise InputError(f"{folder / 'config.json'}: not JSON ({error})") from error
     except RecursionError as error:
         raise InputError(
-            f"{folder / 'config.json'}: lists or objects lie too deep inside each other; expected "
-            "the few levels that training writes: copy the model folder again"
+            f"{folder / 'config.json'}: lists or objects are nested too deeply; expected the few "
+            "levels that training writes: copy the model folder again"
         ) from error
     if not isinstance(config, dict) or config.pop("format", None) != FORMAT:
         raise InputError(
@@ -122,8 +119,8 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]
         )
     if hidden:
         raise InputError(
-            f"{folder / 'config.json'}: holds {hidden!r}; a model folder names no code to run, "
-            "so it is refused"
+            f"{folder / 'config.json'}: has the key {hidden!r}; a model folder must not name code "
+            "to run, so it is refused"
         )
     arrays: dict[str, np.ndarray] = {}
     weights = folder / "model.safetensors"
@@ -145,11 +142,7 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]
 
 @contextmanager
 def fitting(folder: str | Path) -> Iterator[None]:
-    """Around the rebuilding of a model: whatever its values break is the folder's fault.
-
-    Raises:
-        InputError: instead of what its parts raise; it names the folder.
-    """
+    """Turn any error while a model is rebuilt into an `InputError` that names the folder."""
     try:
         yield
     except InputError as error:
@@ -168,21 +161,26 @@ def fitting(folder: str | Path) -> Iterator[None]:
         raise InputError(f"{folder}: config and weights do not fit ({error})") from error
 
 
-def check_types(
-    path: str | Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
+def check_arrays(
+    path: str | Path,
+    arrays: Mapping[str, np.ndarray],
+    expected: Mapping[str, np.ndarray],
+    *,
+    shapes: bool = True,
 ) -> None:
-    """Refuse numbers that are declared to be of another type than the model writes.
+    """Refuse weights of another type or shape than the model writes, and missing or unknown ones.
 
-    They would be converted silently, and the scores would be meaningless.
+    Numbers of another type would be converted silently, and the scores would be meaningless.
 
     Args:
         path: the model folder.
         arrays: the weights in it, by name.
-        expected: an array of the right type for each name; names that are not in both are left to
-            `check_shapes` or `torch.nn.Module.load_state_dict`.
+        expected: an array of the right type and shape for each name.
+        shapes: False leaves names and shapes to `torch.nn.Module.load_state_dict`.
 
     Raises:
-        InputError: the first array of another type.
+        InputError: an array of another type.
+        ValueError: an array that is missing, unknown or of another shape.
     """
     for name in sorted(arrays.keys() & expected.keys()):
         dtype, expected_dtype = arrays[name].dtype, expected[name].dtype
@@ -191,18 +189,23 @@ def check_types(
                 f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {dtype}, expected "
                 f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
+    for name in sorted(arrays.keys() | expected.keys()) if shapes else ():
+        found, wanted = (of[name].shape if name in of else None for of in (arrays, expected))
+        if found != wanted:
+            raise ValueError(f"{name} has the shape {found}, expected {wanted}")
 
 
-def check_shapes(arrays: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> None:
-    """Refuse missing or unknown arrays, and those of another shape.
+def check_finite(what: str, *arrays: np.ndarray) -> None:
+    """Refuse NaN and infinity in the output of a model.
 
     Raises:
-        ValueError: the first of them.
+        InputError: names `what` was computed.
     """
-    for name in sorted(arrays.keys() | expected.keys()):
-        shapes = [of[name].shape if name in of else None for of in (arrays, expected)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(f"{name} has the shape {shapes[0]}, expected {shapes[1]}")
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise InputError(
+            f"{what}: the model returns NaN or infinity; its weights are broken, train it again "
+            "with a smaller learning rate"
+        )
 
 
 def folder_sha256(path: str | Path) -> str:
@@ -243,13 +246,8 @@ def _sha256(path: Path) -> str:
 def _hidden_key(value: Any) -> str | None:
     """The first key that starts with an underscore, at any depth."""
     if isinstance(value, Mapping):
-        for key, item in value.items():
-            if str(key).startswith("_"):
-                return str(key)
-            if hidden := _hidden_key(item):
-                return hidden
-    elif isinstance(value, list | tuple):
-        for item in value:
-            if hidden := _hidden_key(item):
-                return hidden
-    return None
+        if hidden := next((str(key) for key in value if str(key).startswith("_")), None):
+            return hidden
+        value = list(value.values())
+    items = value if isinstance(value, list | tuple) else ()
+    return next((hidden for item in items if (hidden := _hidden_key(item))), None)

@@ -33,10 +33,10 @@ class ExternalModel:
     """A sentence-transformers or model2vec model, whose vectors join the shipped model's words.
 
     Args:
-        folder: where the model lies.
+        folder: the folder of the model.
 
     Attributes:
-        folder: where the model lies.
+        folder: the folder of the model.
         library: the library that wrote it.
 
     Raises:
@@ -64,7 +64,7 @@ class ExternalModel:
         if library == "model2vec":
             self._model: Any = loaded.from_pretrained(str(folder))
         else:
-            # Nothing in the folder may bring code of its own.
+            # No code in the folder may run.
             self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
 
     @cached_property
@@ -105,8 +105,8 @@ class ExternalModel:
         vectors[np.isnan(vectors).all(axis=-1)] = 0.0
         if not np.isfinite(vectors).all():
             raise InputError(
-                f"{self.folder}: the model gives NaN or infinity; its weights are broken, copy the "
-                "folder again"
+                f"{self.folder}: the model returns NaN or infinity; its weights are broken, copy "
+                "the folder again"
             )
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
         unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
@@ -114,7 +114,7 @@ class ExternalModel:
 
 
 def first_words(text: str) -> str:
-    """What such a model reads of an article."""
+    """The beginning of an article, which such a model reads."""
     return " ".join(text.split()[:ARTICLE_WORDS])
 
 
@@ -139,13 +139,13 @@ def library_of(folder: str | Path) -> str | None:
 
 
 def is_cross_encoder(folder: Path) -> bool:
-    """Whether a folder holds a model that reads two texts together and gives one number."""
+    """Whether a folder has a model that reads two texts together and returns one number."""
     names = _settings(folder).get("architectures")
     return isinstance(names, list) and any("SequenceClassification" in str(name) for name in names)
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    """What ``config.json`` says; nothing where it cannot be read."""
+    """The content of ``config.json``; nothing if it cannot be read."""
     try:
         found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError):
@@ -194,18 +194,18 @@ def model_of(folder: Path) -> TextModel:
     """
     content = read_folder(folder)
     if TableModel.fits(content[0]):
-        return TableModel.of(folder, *content)
+        return TableModel.of(folder, content)
     with needs("encoders", f"the encoder in {folder}"):
         from siamese_news.model.siamese import Model
-    return Model.of(folder, *content)
+    return Model.of(folder, content)
 
 
 def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
-    """The model, and which it is.
+    """The model, and its identity.
 
     Returns:
         The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
-        library also that, and as ``words`` the hash of the model whose words are scored with it.
+        ``library`` also this, and as ``words`` the hash of the model that scores words with it.
     """
     model = open_model(folder)
     if isinstance(model, ExternalModel):
@@ -223,7 +223,7 @@ def explainable(model: AnyModel) -> TextModel:
     """
     if isinstance(model, ExternalModel):
         raise InputError(
-            f"{model.folder}: is another library's model, which can rank and filter but not "
+            f"{model.folder}: is a model of another library, which can rank and filter but not "
             "explain; name a model folder that training wrote, or none for the one shipped"
         )
     return model

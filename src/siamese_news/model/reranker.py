@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model.folder import check_types, fitting, read_folder, write_folder
+from siamese_news.model.folder import check_arrays, check_finite, fitting, read_folder, write_folder
 from siamese_news.model.siamese import arrays_of, tensors_of
 from siamese_news.rerankers import MPHCNN, Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features, text_trigrams
@@ -23,7 +23,7 @@ from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vocabulary import Vocabulary
 
 KIND = "reranker"
-#: What `TextRanker.score` gives.
+# The scores that `TextRanker.score` returns.
 SCORE = "log relevance probability"
 
 
@@ -38,7 +38,7 @@ class IdBatch:
         query_trigrams: (G, C), for rankers with characters.
         post_trigrams: (B, C').
         url_trigrams: (B, C'').
-        links: (B, 1 + Q) bool of `link_matches`, for rankers that read them.
+        links: (B, 1 + Q) bool from `link_matches`, for rankers that read them.
         labels: (B,) int64 0 or 1, where known.
         rows: (B,) int64, the rows of these pairs in the data set.
     """
@@ -109,7 +109,7 @@ class TextRanker(nn.Module):
         return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
 
     def encode(self, token_lists: Sequence[Sequence[str]]) -> tuple[TokenIds, TokenIds | None]:
-        """Word ids and, where the ranker reads them, trigram ids of tokenised texts."""
+        """Word ids and, if the ranker reads them, trigram ids of tokenized texts."""
         words = TokenIds.of([self.vocabulary.ids(tokens) for tokens in token_lists])
         if self.buckets is None:
             return words, None
@@ -118,7 +118,7 @@ class TextRanker(nn.Module):
     def pair(self, batch: IdBatch) -> Pair:
         """Look the ids up, those of queries and posts at once.
 
-        A trained table so gets one gradient of its own size a step, not two and their sum.
+        Thus a trained table gets one gradient of its own size per step, not two and their sum.
         """
         groups, posts = batch.query_ids.shape, batch.post_ids.shape
         words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
@@ -154,7 +154,7 @@ class TextRanker(nn.Module):
         return log_probabilities
 
     def encode_links(self, urls: Sequence[str]) -> TokenIds | None:
-        """Trigram ids of links where the ranker reads them; "" means no link."""
+        """Trigram ids of links, if the ranker reads them; "" means no link."""
         if self.buckets is None:
             return None
         # The end of a long link names the page.
@@ -173,7 +173,7 @@ class TextRanker(nn.Module):
         urls: Sequence[str] | None = None,
         batch_size: int = 512,
     ) -> Iterator[tuple[NDArray[np.int64], IdBatch]]:
-        """Tokenised posts for one tokenised query, in batches of similar length, with their rows.
+        """Tokenized posts for one tokenized query, in batches of similar length, with their rows.
 
         Args:
             query: its words.
@@ -216,7 +216,7 @@ class TextRanker(nn.Module):
         urls: Sequence[str] | None = None,
         batch_size: int = 512,
     ) -> NDArray[np.float32]:
-        """Scores (n,) of tokenised posts for one tokenised query: log p(relevant).
+        """Scores (n,) of tokenized posts for one tokenized query: log p(relevant).
 
         Posts are scored in batches of similar length; padding changes no score. See `batches`.
         """
@@ -227,7 +227,7 @@ class TextRanker(nn.Module):
         return scores
 
     def tokenizer(self) -> Tokenizer:
-        """The tokeniser for raw text."""
+        """The tokenizer for raw text."""
         return Tokenizer(words=self.vocabulary.words, **self.tokenizer_config)
 
     def save(self, path: str | Path, *, card: str) -> None:
@@ -255,7 +255,7 @@ class TextRanker(nn.Module):
         tensors = tensors_of(arrays)
         if config.get("kind") != KIND:
             raise InputError(
-                f"{path}: holds a model of kind {config.get('kind')!r}, expected {KIND!r}; "
+                f"{path}: is a model of kind {config.get('kind')!r}, expected {KIND!r}; "
                 "train one with task=rerank"
             )
         with fitting(path):
@@ -273,16 +273,11 @@ class TextRanker(nn.Module):
                 tokenizer=config["tokenizer"],
                 embedding_config=config["embedding"],
             )
-            state = model.state_dict()
-            check_types(path, arrays, arrays_of(state))
+            check_arrays(path, arrays, arrays_of(model.state_dict()), shapes=False)
             model.load_state_dict(tensors)
-            # Some values are only found wrong when they are used.
+            # Some invalid values are only found in use.
             model.tokenizer()
-            if not np.isfinite(model.score(words[:1], [words[:2]])).all():
-                raise InputError(
-                    f"{path}: the model gives NaN or infinity; its weights are broken, train it "
-                    "again with a smaller learning rate"
-                )
+            check_finite(str(path), model.score(words[:1], [words[:2]]))
         return model.eval()
 
 

@@ -1,6 +1,7 @@
 """A model whose encoder computes in torch: any encoder, in training and afterwards."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from siamese_news.encoders import (
 )
 from siamese_news.errors import InputError
 from siamese_news.model.base import PRETRAINED, Contributions, Heads, Precision, TextModel, words_of
-from siamese_news.model.folder import check_types, fitting, read_folder
+from siamese_news.model.folder import Content, check_arrays, check_finite, fitting, read_folder
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -31,69 +32,15 @@ from siamese_news.text.token_ids import Side, TokenIds
 WORD_BLOCK = 65536
 
 
-def unit_vectors(
-    embedding: TokenEmbedding,
-    encoder: Encoder,
-    texts: TokenIds,
-    batch_tokens: int,
-    device: torch.device,
-) -> np.ndarray:
-    """Encode texts without gradients; the caller sets modes and precision.
-
-    Args:
-        embedding: ids to vectors.
-        encoder: vectors to one vector a text.
-        texts: the token ids of B texts, as the encoder reads them.
-        batch_tokens: how many tokens, padding included, go through the encoder at once.
-        device: where the weights are.
-
-    Returns:
-        (B, D) float32.
-    """
-    known = int(texts.flat.max(initial=0)) < len(embedding.matrix)
-    if encoder.is_bag and known:
-        return _bags(embedding, encoder, texts, device)
-    vectors = np.zeros((len(texts), encoder.output_dim), dtype=np.float32)
-    for rows, encoded in _batches(embedding, encoder, texts, batch_tokens, device):
-        encoded = nn.functional.normalize(encoded.float(), dim=-1)
-        vectors[rows] = encoded.cpu().numpy()
-    return vectors
-
-
-def _batches(
-    embedding: TokenEmbedding,
-    encoder: Encoder,
-    texts: TokenIds,
-    batch_tokens: int,
-    device: torch.device,
-) -> Iterator[tuple[list[int], Tensor]]:
-    """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
-    for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
-        embeddings, _, weights = embedding(torch.from_numpy(ids).to(device)[None])
-        words = Words(embeddings[0])
-        for batch in length_batches([len(text) for text in places], batch_tokens):
-            rows = pad([places[text] for text in batch]).to(device)
-            mask, rows = rows >= 0, rows.clamp(min=0)
-            shares = (weights[0][rows] * mask,) if encoder.uses_weights else ()
-            encoded = encoder.encode_words(words, rows, mask, *shares)
-            yield [block[text] for text in batch], encoded
-
-
-def _bags(
-    embedding: TokenEmbedding, encoder: Encoder, texts: TokenIds, device: torch.device
-) -> np.ndarray:
-    """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
-    assert isinstance(encoder, BagEncoder | TwoHeadEncoder)
-    flat = torch.from_numpy(texts.flat).to(device)
-    starts = torch.from_numpy(texts.offsets[:-1]).to(device)
-    weights = embedding.token_weights[flat] if encoder.uses_weights else None
-    if encoder.lead is not None:
-        lead = lead_weights(places_of(starts, len(flat)), encoder.lead)
-        weights = lead if weights is None else weights * lead
-    summed = embedding.sums(flat, starts, weights)
-    if encoder.output is not None:  # a linear map of a sum; the length does not count
-        summed = encoder.output(summed)
-    return np.asarray(nn.functional.normalize(summed.float(), dim=-1).cpu())
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Without dropout, and in training mode again afterwards if it was before."""
+    training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(training)
 
 
 class Model(TextModel, nn.Module):
@@ -145,43 +92,94 @@ class Model(TextModel, nn.Module):
             return self.encoder(embeddings, mask, weights)
         return self.encoder(embeddings, mask)
 
-    def encode_ids(
-        self,
-        texts: Sequence[np.ndarray],
-        side: Side,
-        batch_tokens: int = 8192,
-        precision: Precision = "float32",
-    ) -> np.ndarray:
-        """See `TextModel`."""
-        texts = self.cut(texts, side)
-        device = next(self.buffers(), next(self.parameters(), torch.empty(0))).device
-        training = self.training
-        self.eval()
-        try:
-            with (
-                torch.inference_mode(),
-                torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
-            ):
-                vectors = unit_vectors(self.embedding, self.encoder, texts, batch_tokens, device)
-        finally:
-            self.train(training)
-        if not np.isfinite(vectors).all():
-            raise InputError(
-                f"encode_{side}s: the model gives NaN or infinity; its weights are broken, "
-                "train it again with a smaller learning rate"
-            )
-        return vectors
+    def _unit_vectors(
+        self, texts: TokenIds, batch_tokens: int, precision: Precision
+    ) -> NDArray[np.float32]:
+        device = self._device()
+        with (
+            _evaluating(self),
+            torch.inference_mode(),
+            torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
+        ):
+            known = int(texts.flat.max(initial=0)) < len(self.embedding.matrix)
+            if self.encoder.is_bag and known:
+                return self._bags(texts, device)
+            vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
+            for rows, encoded in self._batches(texts, batch_tokens, device):
+                vectors[rows] = _normalized(encoded)
+            return vectors
+
+    def _device(self) -> torch.device:
+        return next(self.buffers(), next(self.parameters(), torch.empty(0))).device
+
+    def _batches(
+        self, texts: TokenIds, batch_tokens: int, device: torch.device
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
+        encoder = self.encoder
+        for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
+            embeddings, _, weights = self.embedding(torch.from_numpy(ids).to(device)[None])
+            words = Words(embeddings[0])
+            for batch in length_batches([len(text) for text in places], batch_tokens):
+                rows = pad([places[text] for text in batch]).to(device)
+                mask, rows = rows >= 0, rows.clamp(min=0)
+                shares = (weights[0][rows] * mask,) if encoder.uses_weights else ()
+                encoded = encoder.encode_words(words, rows, mask, *shares)
+                yield [block[text] for text in batch], encoded
+
+    def _bags(self, texts: TokenIds, device: torch.device) -> NDArray[np.float32]:
+        """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
+        encoder, embedding = self.encoder, self.embedding
+        assert isinstance(encoder, BagEncoder | TwoHeadEncoder)
+        flat = torch.from_numpy(texts.flat).to(device)
+        starts = torch.from_numpy(texts.offsets[:-1]).to(device)
+        weights = embedding.token_weights[flat] if encoder.uses_weights else None
+        if encoder.lead is not None:
+            lead = lead_weights(places_of(starts, len(flat)), encoder.lead)
+            weights = lead if weights is None else weights * lead
+        summed = embedding.sums(flat, starts, weights)
+        if encoder.output is not None:  # a linear map of a sum; the length does not count
+            summed = encoder.output(summed)
+        return _normalized(summed)
 
     def text_heads(self) -> Heads:
         """See `TextModel`."""
-        return TextHeads(self)
+        if not self.encoder.has_factors:
+            return super().text_heads()
+        if not (isinstance(self.encoder, TwoHeadEncoder) and self.encoder.by_word):
+            return self._both_heads
+        # A factor depends on the word alone, so factors are computed once and looked up.
+        words = np.arange(len(self.vocabulary), dtype=np.int64)
+        parts = np.array_split(words, len(words) // 4096 + 1)
+        table = np.concatenate([*self._both_heads(parts, "post")[1], np.ones(1)])
+        last = len(table) - 1  # the entry that every unknown word shares
+
+        def by_word(texts: Sequence[np.ndarray], side: Side) -> tuple[np.ndarray, list[np.ndarray]]:
+            factors = [table[np.minimum(ids, last)] for ids in texts]
+            return self.encode_ids(texts, side), factors
+
+        return by_word
+
+    def _both_heads(
+        self, texts: Sequence[np.ndarray], side: Side
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Unit vectors (B, D) float32 of B texts, and the factors (S,) of each."""
+        vectors = np.zeros((len(texts), self.output_dim), np.float32)
+        factors = [np.ones(len(ids), np.float32) for ids in texts]
+        with _evaluating(self), torch.inference_mode():
+            for rows in length_batches([len(ids) for ids in texts], 8192):
+                batch = pad([texts[row] for row in rows]).to(self._device())
+                encoded, own = heads(self, batch, side)
+                vectors[rows] = _normalized(encoded)
+                for row, values in zip(rows, own.float().cpu().numpy(), strict=True):
+                    factors[row] = values[: len(texts[row])]
+        check_finite(f"the two heads of {side}s", vectors, *factors)
+        return vectors, factors
 
     def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
         """See `TextModel`: gradient times input, exact for linear encoders."""
-        training = self.training
-        self.eval()
-        try:
-            device = self.embedding.matrix.device
+        device = self.embedding.matrix.device
+        with _evaluating(self):
             embeddings, mask, weights = self.embedding(pad([ids]).to(device))
             explanation = self.encoder.explain(
                 embeddings,
@@ -189,13 +187,11 @@ class Model(TextModel, nn.Module):
                 weights if self.encoder.uses_weights else None,
                 towards=torch.from_numpy(towards)[None].to(device),
             )
-        finally:
-            self.train(training)
         length = float(explanation.vectors.norm().clamp(min=1e-12))
         attention = {
             name: given[0].mean(dim=1)[:, : len(ids)].T.cpu().double().numpy()
             for name, given in explanation.attention.items()
-            # The ring looks at neighbours alone.
+            # The ring attends to neighbors alone.
             if not isinstance(self.encoder.get_submodule(name), RingAttention)
         }
         return Contributions(
@@ -217,7 +213,7 @@ class Model(TextModel, nn.Module):
         return self._stored()
 
     def _stored(self, rows: int | None = None) -> dict[str, np.ndarray]:
-        """The same, with only the first `rows` rows of the word table."""
+        """See `stored`, with only the first `rows` rows of the word table."""
         state = self.state_dict()
         state["embedding.matrix"] = state["embedding.matrix"][:rows]
         return arrays_of(self.embedding.compressed(state, "embedding."))
@@ -231,32 +227,24 @@ class Model(TextModel, nn.Module):
     def load(cls, folder: str | Path) -> "Model":
         """Load a model folder. No code from it runs.
 
-        Args:
-            folder: the model folder.
-
         Raises:
             InputError: the folder is incomplete, was changed, or does not hold an encoder.
         """
-        return cls.of(folder, *read_folder(folder))
+        return cls.of(folder, read_folder(folder))
 
     @classmethod
-    def of(
-        cls,
-        folder: str | Path,
-        config: Mapping[str, Any],
-        arrays: Mapping[str, np.ndarray],
-        words: Sequence[str],
-    ) -> "Model":
-        """The model of a folder, of what `read_folder` read of it.
+    def of(cls, folder: str | Path, content: Content) -> "Model":
+        """The model in a folder, from what `read_folder` returned.
 
         Raises:
-            InputError: it holds no encoder, or configuration and weights do not fit each other.
+            InputError: it has no encoder, or configuration and weights do not fit each other.
         """
+        config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":
-            raise InputError(f"{folder}: holds a {kind!r} model, expected an 'encoder'")
+            raise InputError(f"{folder}: is a model of kind {kind!r}, expected 'encoder'")
         with fitting(folder):
-            parts, stored = words_of(folder, config, arrays, words)
+            parts, stored = words_of(folder, content)
             options = dict(config["embedding"])
             embedding = TokenEmbedding(
                 torch.zeros(len(words), options.pop("size")),
@@ -265,30 +253,34 @@ class Model(TextModel, nn.Module):
             )
             encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
             model = cls(embedding=embedding, encoder=encoder, **parts)
-            check_types(folder, stored, model._stored(rows=1))
+            check_arrays(folder, stored, model._stored(rows=1), shapes=False)
             model.load_state_dict(embedding.expanded(tensors_of(stored), "embedding."))
             model.check()
         return model.eval()
 
 
+def _normalized(vectors: Tensor) -> NDArray[np.float32]:
+    return nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()
+
+
 def arrays_of(state: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """The weights of a module as a model folder takes them."""
+    """The weights of a module, as a model folder stores them."""
     return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in state.items()}
 
 
 def tensors_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """The weights of a module, of what a model folder gives."""
+    """The weights of a module, from those of a model folder."""
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
     """Both heads of a batch, with gradients.
 
-    The dense head reads what `Model.cut` leaves of a text, the factors all words that have a
-    vector; any other word keeps the factor 1.
+    The dense head reads a text as `Model.cut` returns it, the factors every word that has a vector;
+    any other word keeps the factor 1.
 
     Args:
-        model: its encoder has factors.
+        model: a model whose encoder has factors.
         ids: (B, S) int64, padded with -1 on the right.
         side: the side whose length limit applies.
 
@@ -310,78 +302,10 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         if model.limits["keep"] == "last":
             start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
             places = start + torch.arange(limit, device=ids.device)
-            inputs = tuple(_gather(part, places) for part in inputs)
+            inputs = tuple(
+                torch.take_along_dim(part, places if part.dim() == 2 else places[:, :, None], 1)
+                for part in inputs
+            )
         vectors = model.encoder(*(part[:, :limit] for part in inputs))
     ones = torch.ones_like(ids, dtype=factors.dtype)
     return vectors, ones.scatter(1, order, torch.where(packed != PAD, factors, 1.0))
-
-
-def _gather(part: Tensor, places: Tensor) -> Tensor:
-    """The columns `places` (B, L) of a tensor (B, S) or (B, S, E)."""
-    if part.dim() == 2:
-        return part.gather(1, places)
-    return part.gather(1, places[:, :, None].expand(-1, -1, part.shape[2]))
-
-
-class TextHeads:
-    """Computes vectors and factors of texts in the fastest way that the model allows.
-
-    Args:
-        model: any model.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._by_word: np.ndarray | None = None
-        encoder = model.encoder
-        if isinstance(encoder, TwoHeadEncoder) and encoder.by_word:
-            # A factor depends on the word alone, so factors are computed once and looked up.
-            words = np.arange(len(model.vocabulary), dtype=np.int64)
-            parts = np.array_split(words, len(words) // 4096 + 1)
-            self._by_word = np.concatenate([*self._encoded(parts, "post")[1], np.ones(1)])
-
-    def __call__(
-        self, texts: Sequence[np.ndarray], side: Side
-    ) -> tuple[np.ndarray, list[np.ndarray] | None]:
-        """Unit vectors (B, D) float32 of B texts, and each one's factors (S,); None without any.
-
-        Args:
-            texts: token ids of each text, all of them.
-            side: whose limit counts.
-        """
-        if not self._model.encoder.has_factors:
-            return self._model.encode_ids(texts, side), None
-        if self._by_word is None:
-            return self._encoded(texts, side)
-        last = len(self._by_word) - 1  # the entry that every unknown word shares
-        factors = [self._by_word[np.minimum(ids, last)] for ids in texts]
-        return self._model.encode_ids(texts, side), factors
-
-    def _encoded(
-        self, texts: Sequence[np.ndarray], side: Side, batch_tokens: int = 8192
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        model = self._model
-        vectors = np.zeros((len(texts), model.output_dim), np.float32)
-        factors = [np.ones(len(ids), np.float32) for ids in texts]
-        training = model.training
-        model.eval()
-        try:
-            with torch.inference_mode():
-                for rows in length_batches([len(ids) for ids in texts], batch_tokens):
-                    batch = pad([texts[row] for row in rows]).to(next(model.buffers()).device)
-                    outputs = heads(model, batch, side)
-                    vectors[rows] = (
-                        nn.functional.normalize(outputs[0].float(), dim=-1).cpu().numpy()
-                    )
-                    for row, values in zip(rows, outputs[1].float().cpu().numpy(), strict=True):
-                        factors[row] = values[: len(texts[row])]
-        finally:
-            model.train(training)
-        if not (
-            np.isfinite(vectors).all() and all(np.isfinite(values).all() for values in factors)
-        ):
-            raise InputError(
-                f"the two heads of {side}s: the model gives NaN or infinity; its weights are "
-                "broken, train it again with a smaller learning rate"
-            )
-        return vectors, factors

@@ -1,6 +1,6 @@
 """A model whose text vectors are means of word vectors; numpy and scipy compute them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.errors import InputError
 from siamese_news.model.base import Contributions, Precision, TextModel, words_of
-from siamese_news.model.folder import check_shapes, check_types, fitting
-from siamese_news.text.token_ids import Side, TokenIds
+from siamese_news.model.folder import Content, check_arrays, fitting
+from siamese_news.text.token_ids import TokenIds
 
 _ENCODER = {"class", "input_dim", "weighting", "output_dim", "lead"}
-_EMBEDDING = {"size", "trainable", "project_to", "stored", "unknown_weight"} | {
-    "unknown_range",  # of words that have no vector here
-    "dropout",  # in training
-}
+_EMBEDDING = {"size", "trainable", "project_to", "stored", "unknown_weight"}
+_EMBEDDING |= {"unknown_range", "dropout"}  # which matter in training only
 
 
 class TableModel(TextModel):
@@ -25,9 +22,9 @@ class TableModel(TextModel):
 
     Args:
         matrix: (V, D) float32 word vectors.
-        weights: (V,) float32, how much each word counts in the mean; None is 1 for all.
-        lead: the position at which a word counts half as much as the first one; None weighs all
-            positions alike.
+        weights: (V,) float32, the weight of each word in the mean; None is 1 for all.
+        lead: the position at which a word counts half as much as the first one; None weights all
+            positions equally.
         embedding: plain values that describe the table; kept in the folder.
         stored: the weights as the folder keeps them, by name.
         **words: see `TextModel`.
@@ -55,36 +52,23 @@ class TableModel(TextModel):
         """D, the size of a vector."""
         return self._matrix.shape[1]
 
-    def encode_ids(
-        self,
-        texts: Sequence[np.ndarray],
-        side: Side,
-        batch_tokens: int = 8192,
-        precision: Precision = "float32",
-    ) -> np.ndarray:
-        """See `TextModel`."""
-        texts = self.cut(texts, side)
+    def _unit_vectors(
+        self, texts: TokenIds, batch_tokens: int, precision: Precision
+    ) -> NDArray[np.float32]:
         shares = sparse.csr_matrix(
             (self._shares(texts), texts.flat, texts.offsets), shape=(len(texts), len(self._matrix))
         )
         summed: NDArray[np.float32] = shares @ self._matrix
         lengths = np.linalg.norm(summed, axis=1, keepdims=True)
-        vectors: NDArray[np.float32] = summed / np.maximum(lengths, np.float32(1e-12))
-        if not np.isfinite(vectors).all():
-            raise InputError(
-                f"encode_{side}s: the model gives NaN or infinity; its weights are broken, "
-                "train it again with a smaller learning rate"
-            )
-        return vectors
+        return summed / np.maximum(lengths, np.float32(1e-12))
 
     def _shares(self, texts: TokenIds) -> NDArray[np.float32]:
-        """(N,) how much each token counts in the sum of its text."""
+        """(N,) the weight of each token in the sum of its text."""
         shares = np.ones(len(texts.flat), np.float32)
         if self._lead is not None:
             places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], texts.lengths)
-            shares = (1 / (1 + places.astype(np.float32) / np.float32(self._lead))).astype(
-                np.float32
-            )
+            one = np.float32(1)
+            shares = one / (one + places.astype(np.float32) / np.float32(self._lead))
         return shares if self._weights is None else self._weights[texts.flat] * shares
 
     def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
@@ -110,7 +94,7 @@ class TableModel(TextModel):
     def fits(cls, config: Mapping[str, Any]) -> bool:
         """Whether a model folder's configuration is that of a `TableModel`.
 
-        Anything that it does not read in full is left to `siamese_news.model.siamese.Model`.
+        `siamese_news.model.siamese.Model` reads every other folder.
         """
         encoder: Any = config.get("encoder")
         embedding: Any = config.get("embedding")
@@ -132,30 +116,19 @@ class TableModel(TextModel):
         )
 
     @classmethod
-    def of(
-        cls,
-        folder: str | Path,
-        config: Mapping[str, Any],
-        arrays: Mapping[str, np.ndarray],
-        words: Sequence[str],
-    ) -> "TableModel":
-        """The model of a folder, of what `read_folder` read of it.
-
-        Raises:
-            InputError: configuration and weights do not fit each other.
-        """
+    def of(cls, folder: str | Path, content: Content) -> "TableModel":
+        """The model in a folder, from what `read_folder` returned; see `Model.of`."""
         with fitting(folder):
-            parts, stored = words_of(folder, config, arrays, words)
-            encoder, embedding = config["encoder"], config["embedding"]
-            rows, size = len(words), embedding["size"]
+            parts, stored = words_of(folder, content)
+            encoder, embedding = content[0]["encoder"], content[0]["embedding"]
+            rows, size = len(content[2]), embedding["size"]
             expected = {"embedding.token_weights": np.zeros(rows, np.float32)}
             if embedding["stored"] == "int8":
                 expected["embedding.steps"] = np.zeros((rows, size), np.int8)
                 expected["embedding.scale"] = np.zeros((rows, 1), np.float16)
             else:
                 expected["embedding.matrix"] = np.zeros((rows, size), np.float32)
-            check_types(folder, stored, expected)
-            check_shapes(stored, expected)
+            check_arrays(folder, stored, expected)
             if embedding["stored"] == "int8":
                 steps, scale = stored["embedding.steps"], stored["embedding.scale"]
                 matrix = steps.astype(np.float32) * scale.astype(np.float32)

@@ -1,8 +1,8 @@
-"""What a model was trained on, as sorted hashes that are read only when they are needed.
+"""The training texts of a model, as sorted hashes that are read only when they are needed.
 
-In a model folder ``config.json`` says how many articles and posts of which collection and how many
-fingerprints there are; ``trained_on.bin`` holds their hashes, 8 bytes each (little-endian), sorted
-within each of these parts, in the order of the counts.
+In a model folder ``config.json`` has the number of articles and posts of each collection and of
+fingerprints; ``trained_on.bin`` has their hashes, 8 bytes each (little-endian), sorted within each
+of these parts, in the order of the counts.
 """
 
 import hashlib
@@ -19,37 +19,37 @@ from siamese_news.utils.files import reading
 TRAINED_ON = "trained_on.bin"
 
 Hashes = NDArray[np.uint64]
+Parts = dict[tuple[str, str], Hashes]
+"""Kind and collection -> sorted hashes; fingerprints have the collection ``""``."""
+
 _KINDS = ("articles", "posts")
+_FINGERPRINTS = ("fingerprints", "")
 _STORED = np.dtype("<u8")
+_NONE = np.zeros(0, np.uint64)
 
 
 class TrainingRecord:
     """The articles and posts that a model was trained on.
 
     Args:
-        articles: sorted hashes of the ids by the collection's name.
-        posts: likewise.
-        fingerprints: sorted hashes of the articles' texts, for other collections that hold them.
+        parts: hashes of the ids of articles and posts, and of the articles' texts, which find them
+            in other collections.
     """
 
-    def __init__(
-        self,
-        articles: Mapping[str, Hashes] | None = None,
-        posts: Mapping[str, Hashes] | None = None,
-        fingerprints: Hashes | None = None,
-    ) -> None:
-        self._articles, self._posts = dict(articles or {}), dict(posts or {})
-        self._fingerprints = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
+    def __init__(self, parts: Parts | None = None) -> None:
+        self._parts = {_FINGERPRINTS: _NONE, **(parts or {})}
         # The file of hashes that were not read yet, and the number of hashes in each part.
         self._unread: tuple[Path, Mapping[str, Any]] | None = None
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "TrainingRecord":
         """The record of ids by collection (``articles``, ``posts``) and ``fingerprints`` (hex)."""
-        articles, posts = (
-            {name: _hashed(ids) for name, ids in plain.get(kind, {}).items()} for kind in _KINDS
-        )
-        return cls(articles, posts, _from_hex(plain.get("fingerprints", ())))
+        record = cls()
+        for kind in _KINDS:
+            for name, ids in plain.get(kind, {}).items():
+                record._add((kind, name), map(_hash, ids))
+        record.add_fingerprints(plain.get("fingerprints", ()))
+        return record
 
     @classmethod
     def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
@@ -60,12 +60,12 @@ class TrainingRecord:
             plain: the counts in its ``config.json``.
 
         Raises:
-            InputError: the file is missing or does not have the size that the counts give.
+            InputError: the file is missing, or its size differs from the counts.
         """
         path = Path(folder) / TRAINED_ON
         if not path.is_file():
             raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")
-        expected = sum(count for _, _, count in _parts(plain)) * _STORED.itemsize
+        expected = sum(_counts(plain).values()) * _STORED.itemsize
         if path.stat().st_size != expected:
             raise InputError(
                 f"{path}: has {path.stat().st_size} bytes, expected {expected} by config.json; "
@@ -79,25 +79,10 @@ class TrainingRecord:
     @property
     def articles(self) -> dict[str, Hashes]:
         """Sorted hashes of the articles' ids by collection."""
-        self._read()
-        return self._articles
-
-    @property
-    def posts(self) -> dict[str, Hashes]:
-        """Sorted hashes of the posts' ids by collection."""
-        self._read()
-        return self._posts
-
-    @property
-    def fingerprints(self) -> Hashes:
-        """Sorted hashes of the articles' texts."""
-        self._read()
-        return self._fingerprints
+        return self._of("articles")
 
     def __bool__(self) -> bool:
-        return self._unread is not None or bool(
-            self._articles or self._posts or len(self._fingerprints)
-        )
+        return self._unread is not None or any(map(len, self._parts.values()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrainingRecord):
@@ -108,41 +93,53 @@ class TrainingRecord:
 
     def has_articles(self, collection: str, ids: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these articles of a collection were trained on, in the order given."""
-        return _among(ids, self.articles.get(collection))
+        return self._has(("articles", collection), map(_hash, ids))
 
     def has_posts(self, collection: str, ids: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these posts of a collection were trained on, in the order given."""
-        return _among(ids, self.posts.get(collection))
+        return self._has(("posts", collection), map(_hash, ids))
 
     def has_fingerprints(self, fingerprints: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these fingerprints (16 hex digits each) were trained on, in the order given."""
-        wanted = np.array([int(one, 16) for one in fingerprints], np.uint64)
-        return np.isin(wanted, self.fingerprints)
+        return self._has(_FINGERPRINTS, (int(one, 16) for one in fingerprints))
 
     def add(
         self, collection: str, *, articles: Iterable[str] = (), posts: Iterable[str] = ()
     ) -> None:
         """Add articles and posts of a collection, by id."""
-        for known, ids in ((self.articles, articles), (self.posts, posts)):
-            before = known.get(collection, np.zeros(0, np.uint64))
-            known[collection] = np.union1d(before, _hashed(ids))
+        self._add(("articles", collection), map(_hash, articles))
+        self._add(("posts", collection), map(_hash, posts))
 
     def add_fingerprints(self, fingerprints: Iterable[str]) -> None:
         """Add fingerprints of articles' texts, 16 hex digits each."""
-        self._fingerprints = np.union1d(self.fingerprints, _from_hex(fingerprints))
+        self._add(_FINGERPRINTS, (int(one, 16) for one in fingerprints))
 
     def plain(self) -> dict[str, Any]:
         """The counts that `config.json` keeps; the order of the collections is that of the file."""
-        return {
-            "articles": {name: len(ids) for name, ids in sorted(self.articles.items())},
-            "posts": {name: len(ids) for name, ids in sorted(self.posts.items())},
-            "fingerprints": len(self.fingerprints),
+        self._read()
+        counts: dict[str, Any] = {
+            kind: {name: len(ids) for name, ids in sorted(self._of(kind).items())}
+            for kind in _KINDS
         }
+        return counts | {"fingerprints": len(self._parts[_FINGERPRINTS])}
 
     def tobytes(self) -> bytes:
         """The content of ``trained_on.bin``."""
-        parts = [table[name] for table in (self.articles, self.posts) for name in sorted(table)]
-        return b"".join(part.astype(_STORED).tobytes() for part in (*parts, self.fingerprints))
+        parts = [self._parts[part] for part in _counts(self.plain())]
+        return b"".join(part.astype(_STORED).tobytes() for part in parts)
+
+    def _of(self, kind: str) -> dict[str, Hashes]:
+        self._read()
+        return {name: ids for (own, name), ids in self._parts.items() if own == kind}
+
+    def _has(self, part: tuple[str, str], hashes: Iterable[int]) -> NDArray[np.bool_]:
+        self._read()
+        return np.isin(np.array(list(hashes), np.uint64), self._parts.get(part, _NONE))
+
+    def _add(self, part: tuple[str, str], hashes: Iterable[int]) -> None:
+        self._read()
+        new = np.array(list(hashes), np.uint64)
+        self._parts[part] = np.union1d(self._parts.get(part, _NONE), new)
 
     def _read(self) -> None:
         if self._unread is None:
@@ -150,41 +147,20 @@ class TrainingRecord:
         path, plain = self._unread
         with reading(path):
             hashes = np.frombuffer(path.read_bytes(), _STORED).astype(np.uint64)
-        if len(hashes) != sum(count for _, _, count in _parts(plain)):
+        counts = _counts(plain)
+        if len(hashes) != sum(counts.values()):
             raise InputError(f"{path}: was changed since the model was loaded; load it again")
         self._unread = None
-        start = 0
-        for kind, name, count in _parts(plain):
-            part, start = hashes[start : start + count], start + count
-            if kind == "articles":
-                self._articles[name] = part
-            elif kind == "posts":
-                self._posts[name] = part
-            else:
-                self._fingerprints = part
+        ends = np.cumsum([*counts.values()])
+        self._parts |= dict(zip(counts, np.split(hashes, ends[:-1]), strict=True))
 
 
-def _parts(plain: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-    """(kind, collection, how many) in the order of the file."""
-    parts = [(kind, name, count) for kind in _KINDS for name, count in plain[kind].items()]
-    return [*parts, ("fingerprints", "", plain["fingerprints"])]
-
-
-def _hashed(ids: Iterable[str]) -> Hashes:
-    return np.unique(np.array([_hash(one) for one in ids], np.uint64))
+def _counts(plain: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """How many hashes each part has, in the order of the file."""
+    counts = {(kind, name): count for kind in _KINDS for name, count in plain[kind].items()}
+    return counts | {_FINGERPRINTS: plain["fingerprints"]}
 
 
 def _hash(id: str) -> int:
     data = id.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-
-
-def _from_hex(fingerprints: Iterable[str]) -> Hashes:
-    return np.unique(np.array([int(one, 16) for one in fingerprints], np.uint64))
-
-
-def _among(ids: Iterable[str], known: Hashes | None) -> NDArray[np.bool_]:
-    hashes = np.array([_hash(one) for one in ids], np.uint64)
-    if known is None:
-        return np.zeros(len(hashes), np.bool_)
-    return np.isin(hashes, known)

@@ -10,13 +10,13 @@ const problem = (message) => {
   if (message) place.scrollIntoView({ block: "nearest" });
 };
 
-// Every answer is JSON; one that says what is wrong is shown, and thrown.
+// Every answer is JSON; an error is shown and thrown.
 const ask = async (address, options = {}) => {
   let answer;
   try {
     answer = await fetch(address, options);
   } catch {
-    const error = new Error("The page's server does not answer. Start siamese-news desk again, with the same project: every label that was confirmed is on the disk.");
+    const error = new Error("The server of this page does not answer. Start siamese-news desk again with the same project: every confirmed label is saved.");
     error.lost = true;
     problem(error.message);
     throw error;
@@ -24,7 +24,7 @@ const ask = async (address, options = {}) => {
   let content = {};
   try { content = await answer.json(); } catch { /* a refusal in plain text */ }
   if (!answer.ok) {
-    const error = new Error(content.error || `The server refused (${answer.status}). Open the page with the address that siamese-news desk printed.`);
+    const error = new Error(content.error || `The server refused the request (${answer.status}). Open the page with the address that siamese-news desk printed.`);
     Object.assign(error, { status: answer.status, content });
     if (answer.status !== 409) problem(error.message);
     throw error;
@@ -39,7 +39,7 @@ const later = (work, wait) => {
   return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
 };
 
-// A list that a certificate speaks about is handed over together with it.
+// A certified list is handed over together with its certificate.
 for (const button of all("button[data-threshold]")) {
   button.addEventListener("click", async () => {
     await send("/api/certify", {});

@@ -7,14 +7,14 @@ if (whose) {
     const file = one("#labelled").files[0];
     const query = new URLSearchParams({ name: file.name, annotator: whose.value });
     const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
-    one("#taken").value = `${count(found.taken)} taken, ${count(found.already)} were there, ${count(found.unknown)} of other posts`;
+    one("#taken").value = `${count(found.taken)} imported, ${count(found.already)} existed already, ${count(found.unknown)} for posts that are not in the results`;
   });
   one("#by").addEventListener("change", async () => {
     problem("");
     await send("/api/settings", { by: one("#by").value });
     location.reload();
   });
-  // A file is made when it is asked for; what is in the way is shown here and not as a page of its own.
+  // A file is made when requested; a problem is shown here and not as a page of its own.
   for (const link of all(".offers a")) {
     link.addEventListener("click", async (event) => {
       event.preventDefault();

@@ -1,11 +1,11 @@
 const card = one("#card");
 if (card) {
-  // Posts that were shown, with where one stands among them; what comes next is fetched ahead.
+  // The posts shown so far and the position among them; the next ones are fetched ahead.
   let shown = [];
   let at = -1;
   let busy = false;
   let fetching = null;
-  let turn = 0; // of the queue: what was asked for before another one was chosen comes too late
+  let turn = 0; // of the queue: answers for an earlier one come too late
   const kind = one("#kind");
   const wanted = new URLSearchParams(location.search).get("kind");
   if (wanted && one(`option[value="${CSS.escape(wanted)}"]`, kind)) kind.value = wanted;
@@ -48,14 +48,14 @@ if (card) {
     if (!entry) {
       empty.innerHTML = "";
       empty.textContent = {
-        rank: "Every post of the list has your label.",
-        learned: "Every post of the list has your label.",
+        rank: "You have labelled every post of the list.",
+        learned: "You have labelled every post of the list.",
         teach: "Every text of the list has a label.",
         threshold: "Every post of the list has a label.",
-        second: "You have labelled every post that others did.",
-        conflict: "There is no post with a label of yours on which you disagree with others.",
+        second: "You have labelled every post that others have labelled.",
+        conflict: "There is no post on which you disagree with others.",
         unsure: "There is no post that you were unsure about.",
-      }[kind.value] ?? "No further label is needed: the plan is done, or its budget is spent. Decide says what was shown.";
+      }[kind.value] ?? "No more labels are needed: the plan is complete, or its budget is spent. Decide shows the result.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");
       entry.item.focus({ preventScroll: true });
@@ -63,7 +63,7 @@ if (card) {
   };
   const forward = async () => {
     const mine = turn;
-    // Never past a post that waits for its label, unless one walks back and forth.
+    // Never past a post that waits for its label, unless the user moves back and forth.
     if (at + 1 >= shown.length) await ahead();
     if (mine !== turn) return;
     if (at + 1 < shown.length) at += 1;
@@ -93,7 +93,7 @@ if (card) {
         const given = await giveLabel(entry.item, label, { note: note.value, together: one("#together").checked });
         if (!given || mine !== turn) return;
         if (given.copies) {
-          // Near-duplicates that were fetched ahead have their label now, and need not come.
+          // Near-duplicates that were fetched ahead have their label now: they are left out.
           await fetching;
           shown.splice(at + 1);
         }
@@ -138,7 +138,7 @@ if (card) {
   annotator.addEventListener("change", restart);
   one("#criteria").addEventListener("input", later(async () => {
     await send("/api/settings", { criteria: one("#criteria").value });
-    one("#kept").textContent = "Kept.";
+    one("#kept").textContent = "Saved.";
   }, 400));
   restart();
 }

@@ -1,4 +1,4 @@
-// What labels have in common wherever they are given: the annotator, sending, showing.
+// Labels in every view: the annotator, sending, showing.
 const SAID = { yes: "✓ relevant", no: "✗ not relevant", skip: "? unsure", "": "" };
 const KEYS = { y: "yes", n: "no", "?": "skip" };
 
@@ -11,7 +11,7 @@ if (annotator) {
   });
 }
 
-// An id may hold what neither HTML nor the eye keeps apart, so it travels through the page encoded.
+// Ids are encoded in the page: they may contain signs that HTML would change.
 const postOf = (item) => decodeURIComponent(item.dataset.post);
 
 const showLabel = (item, label, number) => {
@@ -20,7 +20,7 @@ const showLabel = (item, label, number) => {
   one("[data-said]", item).textContent = SAID[label];
 };
 
-// Returns what the server wrote to the disk; nothing where it did not.
+// Returns the label that the server wrote to the disk, or null.
 const giveLabel = async (item, label, more = {}) => {
   const row = {
     post: postOf(item), label, annotator: annotator.value, seen: Number(item.dataset.seen), ...more,
@@ -34,7 +34,7 @@ const giveLabel = async (item, label, more = {}) => {
     if (error.status !== 409) return null;
     const there = error.content.current;
     showLabel(item, there ? there.label : "", there ? there.n : 0);
-    problem("This post was labelled in another tab in the meantime; that label is shown now. Give yours again to replace it.");
+    problem("This post was labelled in another tab in the meantime; that label is shown now. Label it again to replace it.");
     return null;
   }
 };

@@ -82,7 +82,7 @@ if (list) {
     else list.innerHTML = found.html;
     next = found.next;
     more.hidden = next === null;
-    // The posts come first; how many there are may take a moment.
+    // The posts come first; counting them may take a moment.
     if (found.found === null && !after) {
       one("#found").value = "counting…";
       Object.assign(found, await ask(`/api/count?${query}`));
@@ -168,7 +168,7 @@ if (list) {
     await ask("/api/verdicts", { method: "DELETE" });
     location.reload();
   });
-  // Buttons whose work takes a while; the page then shows what came of it.
+  // Buttons whose work takes a while; the page then shows the result.
   for (const [button, output, address, doing] of [
     ["#learn", "#learning", "/api/learn", "Learning…"],
     ["#find-threads", "#finding", "/api/threads", "Reading the posts…"],

@@ -9,8 +9,8 @@ const uploads = (kind, share) => {
   if (share !== null) bar.value = share;
 };
 
-// Files that were refused, each with its reason; they stay, also when one comes back from another
-// view, until they are dismissed or a file of that name is taken.
+// Refused files, each with its reason. They stay, even after a visit to another view, until they
+// are dismissed or a file of that name is accepted.
 let refused = JSON.parse(sessionStorage.getItem("refused") || "[]");
 const showRefused = () => {
   sessionStorage.setItem("refused", JSON.stringify(refused));
@@ -30,7 +30,7 @@ const showRefused = () => {
 };
 showRefused();
 
-// XMLHttpRequest, because fetch does not tell how much of an upload is done. Returns what is wrong.
+// XMLHttpRequest, because fetch does not report the progress of an upload. Returns the problem.
 const upload = (kind, file) =>
   new Promise((resolve) => {
     const request = new XMLHttpRequest();
@@ -40,7 +40,7 @@ const upload = (kind, file) =>
     request.addEventListener("loadend", () => {
       uploads(kind, null);
       if (request.status === 200) one(`#${kind}-files`).innerHTML = request.response.html;
-      resolve(request.status === 200 ? "" : request.response?.error || `${file.name}: could not be uploaded; a folder cannot, its files can`);
+      resolve(request.status === 200 ? "" : request.response?.error || `${file.name}: could not be uploaded. Upload the files of a folder, not the folder itself.`);
     });
     request.send(file);
   });
@@ -50,7 +50,7 @@ const take = async (kind, files) => {
   const mark = {};
   uploading.add(mark);
   for (const file of files) {
-    // The server has the same cap, but a browser does not hear what it says before all is sent.
+    // The server has the same cap, but a browser reads its answer only when everything is sent.
     const cap = Number(one(`.drop[data-kind=${kind}]`).dataset.cap);
     const message = file.size > cap ? `${file.name}: is larger than ${count(cap)} bytes; name it on the command line` : await upload(kind, file);
     refused = refused.filter((entry) => entry.kind !== kind || entry.name !== file.name);
@@ -146,7 +146,7 @@ const show = (status) => {
   else if (status.posts) {
     const turn = status.turn > 1 ? `Pass ${status.turn}: ` : "";
     text = `${turn}${count(status.posts)} posts`;
-    text += status.share === null ? ", working out what they give …" : `, ${Math.floor(status.share * 100)}%`;
+    text += status.share === null ? ", preparing the results …" : `, ${Math.floor(status.share * 100)}%`;
     if (status.seconds !== null) text += `, about ${time(status.seconds)} left of this pass`;
   }
   one("#how-far").textContent = text;
@@ -155,7 +155,7 @@ const show = (status) => {
   state.hidden = status.state === "none";
   if (status.state === "failed") columnsOf();
   state.textContent = status.state === "stopped"
-    ? "The search was interrupted. What it found is kept: it goes on from there."
+    ? "The search was interrupted. Its partial results are kept; Resume continues it."
     : status.message;
   one("#onward").hidden = status.state !== "done";
   one("#start").textContent = { stopped: "Resume", done: "Search again" }[status.state] || "Search";
@@ -173,7 +173,7 @@ const watch = () => {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   problem("");
-  if (uploading.size) { problem("Files are still coming in; wait for the upload."); return; }
+  if (uploading.size) { problem("Files are still being uploaded; wait until they are complete."); return; }
   const row = Object.fromEntries(new FormData(form));
   for (const box of all("input[type=checkbox]", form)) row[box.name] = box.checked;
   state.hidden = true;
