@@ -37,7 +37,7 @@ from siamese_news.decide import learning
 from siamese_news.decide.asking import MIX, next_posts
 from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
 from siamese_news.decide.plan.design import Order
-from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.simulation.replays import optimum, random_positives
 from siamese_news.decide.stopping.learned import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from siamese_news.decide.plan.design import Order
-from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.simulation.replays import optimum, random_positives
 from siamese_news.decide.stopping.learned import LearnThenRandom
 from siamese_news.decide.stopping.rules import (
     Find,
