@@ -18,16 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.plan import design
 from siamese_news.decide.plan.design import first_set, nested_sets
-from siamese_news.decide.simulation.pools import LabelledPool, read_pool
-from siamese_news.decide.simulation.precision import (
-    generator_of,
-    interval,
-    random_order,
-    replay,
-    tables_of,
-)
+from siamese_news.decide.simulation.pools import LabeledPool, read_pool
+from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
 
 _CELLS = [(target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)]
 _ERROR = 0.05
@@ -56,7 +51,7 @@ _OTHERS = [
 ]
 
 
-def pools(run: Path) -> list[LabelledPool]:
+def pools(run: Path) -> list[LabeledPool]:
     """One for each article, by the qrels."""
     folder = Path(os.environ["SIAMESE_NEWS_DATA"]) / "events-dev"
     relevant: dict[str, set[str]] = {}
@@ -73,7 +68,7 @@ def pools(run: Path) -> list[LabelledPool]:
     for article, rows in sorted(lists.items()):
         rows.sort(reverse=True)
         truth = np.array([post in relevant[article] for _, post in rows])
-        found.append(LabelledPool(article, np.array([score for score, _ in rows]), truth))
+        found.append(LabeledPool(article, np.array([score for score, _ in rows]), truth))
     return found
 
 
@@ -95,7 +90,7 @@ def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
     return found
 
 
-def row(name: str, group: Sequence[LabelledPool], precision, budget, rule, runs) -> str | None:
+def row(name: str, group: Sequence[LabeledPool], precision, budget, rule, runs) -> str | None:
     """Of a table; None where no pool has enough posts at the target."""
     target = Fraction(precision)
     able = [pool for pool in group if pool.oracle(target) >= (100 if len(group) > 1 else 1)]

@@ -14,20 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.plan.design import first_set, nested_sets
-from siamese_news.decide.simulation.pools import LabelledPool, read_pool
-from siamese_news.decide.simulation.precision import (
-    generator_of,
-    interval,
-    random_order,
-    replay,
-    tables_of,
-)
+from siamese_news.decide.simulation.pools import LabeledPool, read_pool
+from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
 
 _REGION = 1.5
 _ERROR = 0.05
 
-Peer = Callable[[LabelledPool, Fraction, int, int, np.random.Generator], np.ndarray]
+Peer = Callable[[LabeledPool, Fraction, int, int, np.random.Generator], np.ndarray]
 
 
 def ours(pool, target, region, budget, generator):
@@ -35,13 +30,13 @@ def ours(pool, target, region, budget, generator):
     tables = tables_of(sizes, target, budget, _ERROR)
     order = random_order(sizes, generator, budget)
     found = replay(tables, order, pool.relevant, target=target, budget=budget)
-    wrong = found.labelled[~pool.relevant[found.labelled]]
+    wrong = found.labeled[~pool.relevant[found.labeled]]
     return np.union1d(np.setdiff1d(np.arange(found.size), wrong), _below(pool, found))
 
 
 def _below(pool, found):
     """Labelled relevant posts from further down; none where nothing is handed over."""
-    right = found.labelled[pool.relevant[found.labelled]]
+    right = found.labeled[pool.relevant[found.labeled]]
     return right[right >= found.size] if found.size else right[:0]
 
 

@@ -36,8 +36,7 @@ from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.decide import learning
 from siamese_news.decide.asking import MIX, next_posts
 from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
-from siamese_news.decide.plan.design import Order
-from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.simulation.replays import optimum, random_positives
 from siamese_news.decide.stopping.learned import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 
@@ -362,8 +361,8 @@ def recalling(lists: Path) -> None:
                     found[pool.group, recall, f"random-first, {count}"].append(
                         (labels / best, short)
                     )
-                drawn = Order(np.array([size]), lambda a, b, keys=keys: keys[a:b])
-                rule = LearnThenRandom(recall, 0.05, drawn, size, learner)
+                drawn = np.argsort(keys, kind="stable")
+                rule = LearnThenRandom(recall, 0.05, drawn, learner)
                 assert not rule.next(truth)
                 short = sum(rule.asked.values()) < recall * total
                 found[pool.group, recall, "learn-first"].append((len(rule.asked) / best, short))

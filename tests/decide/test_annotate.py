@@ -227,7 +227,7 @@ def test_the_goal_cannot_be_changed_after_the_first_label(pool):
     folder, _ = pool
     assert run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code == 0
     done = run_with_input(folder, "y", "--recall", ".6", "--positives", "10")
-    assert done.exit_code == 2 and "another plan stands there" in done.stderr
+    assert done.exit_code == 2 and "this file has another plan" in done.stderr
 
 
 def test_a_certificate_and_other_goals_from_the_same_labels(pool):
@@ -275,7 +275,7 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
     assert len(best) == found["claims"][0]["posts"] > 150
     # The other goals are fixed as well.
     again = run_with_plan(folder, "--recall", ".7", "--positives", "30")
-    assert again.exit_code == 2 and "another plan stands there" in again.stderr
+    assert again.exit_code == 2 and "this file has another plan" in again.stderr
 
 
 def run_with_plan(folder, *more):

@@ -10,6 +10,7 @@ from sheet_commands import fill, rows_of, run, save, scored
 
 from siamese_news.decide.agreement import agreement
 from siamese_news.decide.bounds.hypergeometric import (
+    interval,
     labels_for_recall,
     lower_bound,
     recall_bound,
@@ -25,7 +26,7 @@ from siamese_news.decide.bounds.label_noise import (
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import least_errors, nested_sets
 from siamese_news.decide.simulation.pools import border
-from siamese_news.decide.simulation.precision import interval, random_order, replay
+from siamese_news.decide.simulation.replays import random_order, replay
 
 
 def tail(size, relevant, drawn, seen):

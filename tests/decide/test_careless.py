@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.certification import Certification, Settings
 from siamese_news.decide.simulation.pools import border
-from siamese_news.decide.simulation.precision import interval
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Label, Labels, SampledPost
 

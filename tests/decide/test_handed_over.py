@@ -11,6 +11,7 @@ from test_descent import Answers
 from test_tables import crossing
 
 from siamese_news.decide.bounds.descent import descend, handed_over
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
     Order,
@@ -21,13 +22,7 @@ from siamese_news.decide.plan.design import (
     planned_nulls,
 )
 from siamese_news.decide.simulation.pools import border
-from siamese_news.decide.simulation.precision import (
-    generator_of,
-    interval,
-    random_order,
-    replay,
-    tables_of,
-)
+from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
 
 
 def is_false(relevant, errors, step, target):

@@ -7,20 +7,29 @@ import numpy as np
 import pytest
 from sheet_commands import run, scored
 
+from siamese_news.decide.bounds.hypergeometric import interval
+from siamese_news.decide.certification import Settings
 from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
-from siamese_news.decide.simulation.pools import FAMILIES, LabelledPool, border
-from siamese_news.decide.simulation.precision import family_cell, generator_of, interval, pool_cell
-from siamese_news.decide.simulation.stopping import audits, find_labels, recalls
+from siamese_news.decide.simulation.pools import FAMILIES, LabeledPool, border
+from siamese_news.decide.simulation.replays import (
+    audits,
+    find_labels,
+    generator_of,
+    random_order,
+    recalls,
+    replay,
+    replay_cell,
+)
 
 
 def easy_pool(size=3000, cut=800):
     generator = np.random.default_rng(0)
     chance = 0.98 / (1 + np.exp((np.arange(size) - cut) / 100))
-    return LabelledPool("easy", -np.arange(size, dtype=float), generator.random(size) < chance)
+    return LabeledPool("easy", -np.arange(size, dtype=float), generator.random(size) < chance)
 
 
 def test_the_oracle_knows_the_largest_good_threshold():
-    pool = LabelledPool("x", np.array([3.0, 2, 2, 1]), np.array([True, True, False, True]))
+    pool = LabeledPool("x", np.array([3.0, 2, 2, 1]), np.array([True, True, False, True]))
     assert [pool.oracle(Fraction(t)) for t in (".9", ".75", ".6")] == [1, 4, 4]
     assert pool.misses(3, Fraction(".7")) and not pool.misses(3, Fraction(".6"))
     assert not pool.misses(0, Fraction(".9"))
@@ -62,8 +71,8 @@ def test_seeds_of_settings_are_disjoint():
 def test_cores_change_nothing():
     pool = easy_pool()
     options = {"error": 0.05, "seed": 1}
-    one = pool_cell(pool, ".9", 100, 6, cores=1, **options)
-    assert one == pool_cell(pool, ".9", 100, 6, cores=2, **options)
+    one = replay_cell(pool, ".9", 100, 6, cores=1, **options)
+    assert one == replay_cell(pool, ".9", 100, 6, cores=2, **options)
     assert 0.3 < one.share <= 1 and one.labels <= 100
 
 
@@ -85,16 +94,13 @@ def test_audits_and_recall_keep_their_promise():
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_family_is_certified_wrongly_too_often(family):
-    cell = family_cell(family, ".9", 300, 2000, error=0.05, seed=3, cores=1)
+    cell = replay_cell(family, ".9", 300, 2000, error=0.05, seed=3, cores=1)
     assert cell.low <= 0.05
 
 
 @pytest.mark.slow
 def test_lenient_annotators():
     """Every other error is called relevant: ignored, most lists are false; declared, at most 5%."""
-    from siamese_news.decide.certification import Settings
-    from siamese_news.decide.simulation.precision import random_order, replay
-
     wrong = {None: 0, 0.5: 0}
     target, sizes = Fraction(".9"), nested_sets(-np.arange(5000.0), first=first_set(300))
     for rate in wrong:

@@ -6,14 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from siamese_news.decide.plan.design import Order
-from siamese_news.decide.simulation.stopping import optimum, random_positives
+from siamese_news.decide.simulation.replays import optimum, random_positives
 from siamese_news.decide.stopping.learned import LearnThenRandom
 from siamese_news.decide.stopping.rules import (
     Find,
     RandomPositives,
     binomial_place,
-    not_relevant_in_a_row,
     prior_posterior,
 )
 from siamese_news.errors import InputError
@@ -35,7 +33,7 @@ def label_all(rule, relevant):
 
 
 def order_of(keys):
-    return Order(np.array([len(keys)]), lambda a, b: keys[a:b])
+    return np.argsort(keys, kind="stable")
 
 
 def test_find_stops_at_the_number():
@@ -49,7 +47,7 @@ def test_find_stops_at_the_number():
 @pytest.mark.parametrize("seed", range(3))
 def test_random_positives_one_at_a_time_and_all_at_once(seed):
     relevant, keys = pool(seed=seed)
-    rule = RandomPositives(0.8, 0.05, 50, order_of(keys), len(relevant))
+    rule = RandomPositives(0.8, 0.05, 50, order_of(keys))
     known = label_all(rule, relevant)
     labels, depth = random_positives(relevant, keys, 0.8, 0.05, 50)
     assert len(known) == labels
@@ -68,12 +66,12 @@ def truth_of(relevant):
 @pytest.mark.parametrize("seed", range(3))
 def test_learn_then_random_one_at_a_time_and_all_at_once(seed):
     relevant, keys = pool(size=700, cut=250, seed=seed)
-    rule = LearnThenRandom(0.8, 0.05, order_of(keys), len(relevant), down(700))
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), down(700))
     known = label_all(rule, relevant)
     assert len(known) < 700 and sum(known.values()) >= 0.8 * relevant.sum()
     assert list(known.items()) == list(rule.asked.items())
     assert rule.next(truth_of(relevant)) == []
-    again = LearnThenRandom(0.8, 0.05, order_of(keys), len(relevant), down(700))
+    again = LearnThenRandom(0.8, 0.05, order_of(keys), down(700))
     assert again.next(truth_of(relevant)) == [] and again.asked == known
 
 
@@ -85,7 +83,7 @@ def test_learn_then_random_learns_in_batches_and_starts_anew_where_a_label_chang
         seen.append(dict(known))
         return np.argsort(np.random.default_rng(len(known)).random(700))
 
-    rule = LearnThenRandom(0.8, 0.05, order_of(keys), 700, learner)
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), learner)
     known = {}
     for _ in range(120):
         rank = rule.next(known)[0]
@@ -108,7 +106,7 @@ def test_learn_then_random_begins_again_where_much_is_missing():
             near[max(rank - 20, 0) : rank + 20] += label
         return np.argsort(-near, kind="stable")
 
-    rule = LearnThenRandom(0.8, 0.05, order_of(keys), 3000, learner)
+    rule = LearnThenRandom(0.8, 0.05, order_of(keys), learner)
     assert rule.next(truth_of(relevant)) == []
     assert sum(rule.asked.values()) >= 360 and len(rule.asked) < 1500
 
@@ -121,7 +119,7 @@ def test_places_as_published():
 def test_too_few_positives_are_refused():
     _, keys = pool()
     with pytest.raises(InputError, match="--positives 59"):
-        RandomPositives(0.95, 0.05, 50, order_of(keys), 1500)
+        RandomPositives(0.95, 0.05, 50, order_of(keys))
 
 
 def test_the_place_is_safe_for_finite_pools():
@@ -153,7 +151,7 @@ def test_promises_are_kept():
                 np.where(relevant & (np.arange(4000) % 8 == 0), 5000, 0) + np.arange(4000)
             )
             order = np.arange(4000) if place == 1 else worst
-            rule = LearnThenRandom(recall, 0.05, order_of(keys), 4000, lambda _, o=order: o)
+            rule = LearnThenRandom(recall, 0.05, order_of(keys), lambda _, o=order: o)
             assert rule.next(truth) == []
             broken[place] += sum(rule.asked.values()) < recall * total
     assert broken.max() <= 28  # 99.9% of binomial draws at .05 lie below
@@ -182,20 +180,17 @@ def test_prior_posterior_ratio_by_summing():
         assert ratio == pytest.approx(expected)
 
 
-def test_the_row_and_the_optimum():
-    assert not_relevant_in_a_row([1, 0, 1, 0, 0]) == 2
-    assert not_relevant_in_a_row([]) == 0
+def test_the_optimum():
     assert optimum(np.array([1, 0, 1, 1, 0], bool), 0.6) == 3
 
 
 def test_the_number_of_relevant_posts_is_told_by_random_ones_alone():
     generator = np.random.default_rng(4)
     relevant = generator.random(3000) < np.maximum(np.linspace(0.9, -1.2, 3000), 0.01)
-    order = Order(np.array([3000]), lambda a, b: keys[a:b])
-    keys = np.random.default_rng(5).integers(0, 2**63, 3000).astype(np.uint64)
+    order = np.random.default_rng(5).permutation(3000)
     for rule in (
-        RandomPositives(0.8, 0.05, 300, order, 3000),
-        LearnThenRandom(0.8, 0.05, order, 3000, down(3000)),
+        RandomPositives(0.8, 0.05, 300, order),
+        LearnThenRandom(0.8, 0.05, order, down(3000)),
     ):
         known = {}
         assert rule.relevant(known) is None

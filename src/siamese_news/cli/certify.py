@@ -94,14 +94,8 @@ def certify(
             typer.echo(sentence_of(content, claim))
         if write_lists(beside(path, "certificate.csv"), work, claims):
             typer.echo(f"{beside(path, 'certificate.csv')}: the certified posts", err=True)
-        batch = next_batch(
-            work,
-            said,
-            labels[0],
-            more=more,
-            at_least=at_least,
-            format=format.value if format else None,
-        )
+        chosen = format.value if format else None
+        batch = next_batch(work, said, labels[0], chosen, more=more, at_least=at_least)
         if batch.waiting:
             typer.echo(
                 f"{batch.waiting} needed posts of the sheets have no label yet; label them and run "

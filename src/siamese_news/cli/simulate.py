@@ -40,7 +40,7 @@ def simulate(
     with bad_input_exits():
         from siamese_news.decide.plan.design import share_of
         from siamese_news.decide.simulation.pools import read_pool
-        from siamese_news.decide.simulation.report import Simulation
+        from siamese_news.decide.simulation.report import simulate as replay
         from siamese_news.errors import InputError
 
         if len(results or []) != len(qrels or []):
@@ -51,8 +51,11 @@ def simulate(
         for target in targets:
             share_of(target, "--precision")
         error = float(1 - share_of(confidence, "--confidence"))
-        simulation = Simulation(
+        pools = zip(results or [], qrels or [], strict=True)
+        replay(
             out,
+            [read_pool(scored, labels) for scored, labels in pools],
+            families=families,
             targets=targets,
             budgets=budget or [100, 300, 1000],
             runs=runs,
@@ -61,9 +64,4 @@ def simulate(
             cores=cores or os.cpu_count() or 1,
             say=lambda line: typer.echo(line, err=True),
         )
-        for scored, labels in zip(results or [], qrels or [], strict=True):
-            simulation.pool(read_pool(scored, labels))
-        if families:
-            simulation.families(families)
-        simulation.write()
         typer.echo(f"{out}: simulation.md, simulation.json and pictures", err=True)

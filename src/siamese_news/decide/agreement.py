@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.simulation.precision import interval
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.labels.journal import LabelJournal
 from siamese_news.labels.machine import MachineVerdicts
 

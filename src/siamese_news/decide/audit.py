@@ -1,20 +1,19 @@
-"""An audit from its plan to its bounds: of a list, and of the recall at a threshold."""
+"""Audits: of the precision of a list, and of the recall at a threshold."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import partial
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from siamese_news.decide.bounds.hypergeometric import labels_for_recall, lower_bound, recall_bound
-from siamese_news.decide.plan.design import Keys, Order
+from siamese_news.decide.plan.design import keys_of
 from siamese_news.decide.plan.files import SEAL
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.labels.results import Unit
@@ -30,7 +29,7 @@ class Audit(SamplingPlan):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was fixed before the first label."""
+        """The user's choices, fixed before the first label."""
         return dict(self.plan["settings"])
 
     @classmethod
@@ -44,10 +43,7 @@ class Audit(SamplingPlan):
         seed: int,
         threshold: float | None = None,
         size: int | None = None,
-        posts: Sequence[Path] | None = None,
-        again: bool = False,
-        withdraw: Sequence[Path] = (),
-        criteria: str = "",
+        **options: Unpack[PlanOptions],
     ) -> Self:
         """Fix the sample and write its plan.
 
@@ -57,15 +53,12 @@ class Audit(SamplingPlan):
             budget: posts to draw.
             confidence: as typed.
             seed: of the random order.
-            threshold: for recall: the score whose recall is asked for.
-            size: for recall: the population, the best so many posts.
-            posts: files with the texts.
-            again: whether this may be a further plan over the same scores.
-            withdraw: earlier plans that this one replaces; see `ledger.register`.
-            criteria: what counts as relevant.
+            threshold: for recall: the score at which to estimate it.
+            size: for recall: the population, that is, the best `size` posts.
+            options: see `PlanOptions`.
 
         Raises:
-            InputError: for a recall of everything, and settings that cannot be.
+            InputError: for a recall without a population, and impossible settings.
         """
         population = Population(results)
         settings: dict[str, Any] = {
@@ -76,42 +69,31 @@ class Audit(SamplingPlan):
             "population": size,
         }
         if threshold is not None:
-            settings["above"] = _above(population, threshold, size, results)
+            settings["above"] = _above(population, threshold, size)
         if path.exists():
-            raise InputError(f"{path}: a plan stands there; name another --out")
-        return cls._fix(
-            path,
-            population,
-            settings,
-            error=1 - Fraction(confidence),
-            own={},
-            posts=posts,
-            again=again,
-            withdraw=withdraw,
-            criteria=criteria,
-        )
+            raise InputError(f"{path}: there is already a plan in this file; use another --out")
+        return cls._fix(path, population, settings, error=1 - Fraction(confidence), **options)
 
     @classmethod
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """See `SamplingPlan.resume`; the parts must be those of the scores as well."""
+        """See `SamplingPlan.resume`; the parts must also match the scores."""
         found = super().resume(path, results=results, posts=posts)
         chosen = found.settings
         if chosen["threshold"] is not None:
-            threshold, size = chosen["threshold"], chosen["population"]
-            above = _above(found.population, threshold, size, found.results)
+            above = _above(found.population, chosen["threshold"], chosen["population"])
             if chosen.get("above") != above:
-                raise InputError(f"{path}: its parts are not those of these scores; restore it")
+                raise InputError(f"{path}: its parts do not match these scores; restore the plan")
         return found
 
     @property
     def confidence(self) -> Fraction:
-        """What is left of it after earlier audits of the same list."""
+        """The confidence that is left after earlier audits of the same posts."""
         return max(Fraction(0), Fraction(self.settings["confidence"]) - self.earlier_error)
 
     def parts(self) -> dict[str, tuple[int, int, int]]:
-        """Of each part its name, first rank, end, and how many posts are drawn."""
+        """The parts by name: first rank, end, and number of posts to draw."""
         budget = self.settings["budget"]
         if self.settings["threshold"] is None:
             total = len(self.population)
@@ -121,13 +103,14 @@ class Audit(SamplingPlan):
         return {ABOVE: (0, above, first), BELOW: (above, size, min(size - above, budget - first))}
 
     def draw(self) -> list[tuple[str, Unit]]:
-        """The drawn posts, in the order to label them: parts are mixed, so none is recognised."""
-        found: list[tuple[int, str, int]] = []
-        keys = self.population.keys(self.settings["seed"], "audit")
+        """The keys and posts to label, in an order that mixes the parts, so it reveals neither."""
+        seed, found = self.settings["seed"], []
+        keys = self.population.keys(seed, "audit")
         for name, (start, end, count) in self.parts().items():
-            order = Order(np.array([end - start]), partial(_from, keys, start))
-            ranks = (order.first(0, count) + start).tolist()
-            found += [(int(k), name, r) for k, r in zip(self._keys(ranks), ranks, strict=True)]
+            ranks = (start + np.argsort(keys(start, end), kind="stable")[:count]).tolist()
+            if ranks:
+                mixed = keys_of(seed, self.population.names_at(ranks), purpose="mix").tolist()
+                found += zip(mixed, repeat(name), ranks, strict=False)
         found.sort()
         units = self.texts.units([rank for _, _, rank in found])
         return [
@@ -135,32 +118,26 @@ class Audit(SamplingPlan):
             for unit, (_, part, _) in zip(units, found, strict=True)
         ]
 
-    def _keys(self, ranks: Sequence[int]) -> list[int]:
-        from siamese_news.decide.plan.design import keys_of
-
-        names = self.population.names_at(ranks) if ranks else []
-        found: list[int] = keys_of(self.settings["seed"], names, purpose="mix").tolist()
-        return found
-
     def report(self, labels: Labels) -> dict[str, Any]:
-        """What the labels show.
+        """The findings, as they are written.
 
         Raises:
-            InputError: where a drawn post has no label: the bounds are for the whole sample.
+            InputError: for a drawn post without a label.
         """
         missing = [drawn for drawn in self.sampled.by_key.values() if drawn.name not in labels.of]
         if missing:
             raise InputError(
                 f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts have no "
-                f"label, the first is '{missing[0].post}' (key {missing[0].key}); the bound holds "
-                "for the whole sample: label all of it (skip where you cannot tell)"
+                f"label; the first is '{missing[0].post}' (key {missing[0].key}). The bound is "
+                "only valid for the whole sample: label all of it (skip posts that you cannot "
+                "judge)"
             )
         self.log.look(labels)
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
             said = [labels.of[drawn.name] for drawn in self.sampled.of_part(name)]
-            # Nothing said counts against us: not relevant above, relevant below.
+            # A skipped post counts against us: not relevant above, relevant below.
             hits = sum(s.relevant or (s.skipped and name == BELOW) for s in said)
             counts[name] = (end - start, count, hits)
         found: dict[str, Any] = {
@@ -200,47 +177,44 @@ class Audit(SamplingPlan):
 
 
 def sentence_of(found: dict[str, Any]) -> str:
-    """What an audit says, to quote."""
+    """The findings of an audit in words, to quote."""
     sure, changed = f"with confidence {found['confidence']:g}", changed_sentence(found["changed"])
     if "above" not in found:
         return (
-            f"Of {found['posts']:,} posts {found['labels']:,} were drawn at random and labelled: "
-            f"{found['relevant']:,} are relevant. At least {found['relevant_at_least']:,} of all "
-            f"are (a precision of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
+            f"Of {found['posts']:,} posts, {found['labels']:,} were drawn at random and labeled; "
+            f"{found['relevant']:,} of these are relevant. At least "
+            f"{found['relevant_at_least']:,} of all {found['posts']:,} are relevant (a precision "
+            f"of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
     size = found["settings"]["population"]
     return (
         f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
         f"{found['settings']['threshold']:g} is estimated at {found['recall']:.3f} and is at least "
-        f"{found['recall_at_least']:.3f} {sure}. It says nothing about posts that are not among "
-        f"those {size:,}.{changed}"
+        f"{found['recall_at_least']:.3f}, {sure}. This says nothing about posts outside these "
+        f"{size:,}.{changed}"
     )
 
 
-def _from(keys: Keys, rank: int, start: int, end: int) -> NDArray[np.uint64]:
-    """The keys of a part of the population that begins at a rank."""
-    return keys(rank + start, rank + end)
-
-
-def _above(population: Population, threshold: float, size: int | None, results: Path) -> int:
+def _above(population: Population, threshold: float, size: int | None) -> int:
+    """The number of posts at the threshold or above."""
     above = population.size_at(threshold)
     total = len(population)
     if not above:
         raise InputError(
-            f"{results}: no post has a score of {threshold:g} or more; the best has "
-            f"{population.scores[0]:g}"
+            f"{population.path}: no post has a score of {threshold:g} or more; the highest score "
+            f"is {population.scores[0]:g}"
         )
     if size is None:
         labels = labels_for_recall(Fraction(4, 5), above, total - above)
         raise InputError(
-            "recall needs a named population: say --population N for the best N posts. For all "
-            f"{total:,} a guaranteed recall of .8 would take about {labels:,} labels below the "
-            f"threshold even if all {above:,} posts above are relevant and none of the labelled "
-            "ones below is, so no number for everything would mean anything"
+            "recall needs a named population: give --population N for the best N posts. For all "
+            f"{total:,}, a guaranteed recall of .8 would take about {labels:,} labels below the "
+            f"threshold even if all {above:,} posts above it are relevant and none of the labeled "
+            "ones below it is, so a number for the whole pool would mean nothing"
         )
     if not above < size <= total:
         raise InputError(
             f"--population is {size:,}; expected more than the {above:,} posts at the threshold or "
-            f"above, and no more than the {total:,} that there are"
+            f"above, and at most the {total:,} posts of the results"
         )
     return above

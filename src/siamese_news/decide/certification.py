@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from siamese_news.decide.bounds.descent import (
     UNKNOWN,
     Outcome,
     Step,
+    Verdicts,
     descend,
     handed_over,
     likely_labels,
@@ -31,7 +33,7 @@ from siamese_news.decide.plan.design import (
 )
 from siamese_news.decide.plan.files import batch_name, misfit, sheets_of, whole
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
@@ -46,19 +48,19 @@ METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a user chooses before the first label.
+    """The user's choices, fixed before the first label.
 
     Attributes:
         targets: precisions, as typed.
         confidence: as typed.
-        budget: labels that are planned.
-        first: posts of the first set; None: `Certification.start` takes `first_set`.
-        ratio: of one set to the one before.
+        budget: planned labels.
+        first: posts of the first set; None for `first_set`.
+        ratio: of the size of each set to the one before.
         seed: of the random order.
         joint: whether all targets together hold at the confidence, or each by itself.
-        false_positive: share of not relevant posts that the annotator may call relevant; None where
-            the certificate is about the annotator's verdicts.
-        false_negative: share of relevant posts that the annotator calls not relevant at least.
+        false_positive: share of not relevant posts that the annotator may call relevant; None for a
+            certificate about the annotator's own verdicts.
+        false_negative: least share of relevant posts that the annotator calls not relevant.
     """
 
     targets: tuple[str, ...]
@@ -79,16 +81,12 @@ class Settings:
 
     @property
     def spent(self) -> Fraction:
-        """The chance that any of the targets is certified wrongly, at most."""
+        """The largest probability that any target is certified wrongly."""
         return min(Fraction(1), self.error * len(self.targets))
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {**asdict(self), "targets": list(self.targets)}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Settings":
-        """Out of what `plain` gave."""
+        """Read the settings of a plan."""
         known = {field.name: plain[field.name] for field in fields(cls)}
         return cls(**{**known, "targets": tuple(plain["targets"])})
 
@@ -98,9 +96,9 @@ class Settings:
         return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
     def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
-        """Of each target the fewest errors of each set that its test has to rule out.
+        """For each target, the smallest number of errors that the test of each set must rule out.
 
-        Where the annotator may err, labelled errors stay in the list, for some are none.
+        If the annotator may err, labeled errors stay in the list, because some are relevant.
         """
         found = []
         for target in map(Fraction, self.targets):
@@ -114,11 +112,7 @@ class Settings:
         return found
 
     def tables(self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]) -> list[Tables]:
-        """The tables of each target.
-
-        Raises:
-            InputError: where nothing of the confidence is left.
-        """
+        """The tables of each target."""
         error = self.error
         if self.false_positive is not None:
             error -= RESERVED
@@ -133,29 +127,30 @@ class Settings:
 
 
 def fingerprint(tables: Sequence[Tables], budget: int) -> list[str]:
-    """SHA-256 of the tables of each target up to the budget."""
+    """The hash of the tables of each target up to the budget."""
     return [table.fingerprint(budget) for table in tables]
 
 
-_PIECE = 1024  # posts whose labels are looked up first to see whether all have one
+_PIECE = 1024  # posts looked up first to check whether all have labels
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What can be said about one target precision.
+    """What the labels show for one target precision.
 
     Attributes:
         target: as typed.
-        size: posts at the threshold or above; 0 where nothing is certified.
-        threshold: the lowest score that is certified; None where none is.
-        taken_out: ranks of the posts above that are left out, for they were labelled not relevant.
-        put_in: ranks of the posts below that are part of the list, for they were labelled relevant.
+        size: posts at the threshold or above; 0 if nothing is certified.
+        threshold: the lowest certified score; None if nothing is certified.
+        taken_out: ranks of posts above the threshold that were labeled not relevant and are left
+            out of the list.
+        put_in: ranks of posts below the threshold that were labeled relevant and are in the list.
         outcome: of the descent.
-        step: the set that is handed over; None where there is none, or it is the whole pool.
-        exact: whether every post above was labelled, so that nothing is left to chance.
-        given: labels behind the verdicts of the certified set; the others were given to copies.
-        more: about how many more labels the next set needs if errors go on as they came; None where
-            there is no telling, or no next set.
+        step: the set behind the list; None if there is none, or if it is the whole pool.
+        exact: whether every post above was labeled, so that nothing is left to chance.
+        given: labels behind the verdicts of the certified set; the other verdicts are of copies.
+        more: about how many more labels the next set needs if errors continue at the present rate;
+            None if that cannot be estimated, or if there is no next set.
     """
 
     target: str
@@ -171,67 +166,49 @@ class Claim:
 
     @property
     def posts(self) -> int:
-        """In the list that is handed over."""
+        """Posts in the list."""
         return self.size - len(self.taken_out) + len(self.put_in)
 
 
 class Certification(SamplingPlan):
-    """A plan over a population, and where its labels have brought it; see `SamplingPlan`."""
+    """A plan to certify precision, and what its labels show; see `SamplingPlan`."""
 
     kind = "precision"
 
-    def __init__(
-        self,
-        plan: dict[str, Any],
-        path: Path,
-        population: Population,
-        posts: Sequence[Path] | None = None,
-    ) -> None:
-        super().__init__(plan, path, population, posts)
-        self.settings = Settings.of(plan["settings"])
-        self.sizes = np.array(plan["sets"], np.int64)
-        nulls = self._nulls()
-        self.tables = self.settings.tables(self.sizes, nulls)
-        self.order = Order(self.sizes, population.keys(self.settings.seed))
+    def _prepare(self) -> None:
+        self.settings = Settings.of(self.plan["settings"])
+        self.sizes = np.array(self.plan["sets"], np.int64)
+        self.tables = self.settings.tables(self.sizes, self._nulls())
+        self.order = Order(self.sizes, self.population.keys(self.settings.seed))
 
     @classmethod
     def start(
-        cls,
-        results: Path,
-        path: Path,
-        settings: Settings,
-        *,
-        posts: Sequence[Path] | None = None,
-        again: bool = False,
-        withdraw: Sequence[Path] = (),
-        criteria: str = "",
+        cls, results: Path, path: Path, settings: Settings, **options: Unpack[PlanOptions]
     ) -> Self:
-        """Fix everything, before the first label, and write it down.
+        """Fix everything before the first label and write the plan.
 
         Args:
-            results: scored posts.
-            path: of the plan, a new file, or one with the very same plan.
-            settings: what the user chose.
-            posts: files with the texts.
-            again: whether this may be a further plan over the same scores.
-            withdraw: earlier plans that this one replaces; see `ledger.register`.
-            criteria: what counts as relevant.
+            results: the scored posts.
+            path: of the plan, a new file, or one with this very plan.
+            settings: the user's choices.
+            options: see `PlanOptions`.
 
         Raises:
-            InputError: for settings that cannot be, and a plan that may not.
+            InputError: for impossible settings, and a plan that is not allowed.
         """
         population = Population(results)
         if settings.first is None:
             settings = replace(settings, first=first_set(settings.budget))
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
-        nulls = settings.nulls(sizes, Texts(population, posts).copies() if noisy else None)
+        texts = Texts(population, options.get("posts"))
+        nulls = settings.nulls(sizes, texts.copies() if noisy else None)
         if not any(of_target[0] for of_target in nulls):
             raise InputError(
                 f"{results}: with --false-positive-rate {settings.false_positive} no labels can "
-                f"certify the first set of {sizes[0]:,} posts: the annotator may have called as "
-                "many relevant by mistake as it takes to miss the target (copies share one "
-                "verdict); expected a lower rate, a lower --precision or a larger --first"
+                f"certify the first set of {sizes[0]:,} posts: the annotator may call enough posts "
+                "relevant by mistake to miss the target (copies share one verdict); expected a "
+                "lower rate, a lower --precision or a larger --first"
             )
         own = {
             "method": METHOD,
@@ -240,33 +217,24 @@ class Certification(SamplingPlan):
             "nulls": nulls,
             "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
         }
-        return cls._fix(
-            path,
-            population,
-            settings.plain(),
-            error=settings.spent,
-            own=own,
-            posts=posts,
-            again=again,
-            withdraw=withdraw,
-            criteria=criteria,
-        )
+        plain = {**asdict(settings), "targets": list(settings.targets)}
+        return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
 
     @classmethod
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """See `SamplingPlan.resume`; method, sets and tables must be those of the plan as well."""
+        """See `SamplingPlan.resume`; method, sets and tables must also be those of the plan."""
         found = super().resume(path, results=results, posts=posts)
         if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
             raise InputError(
-                f"{path}: its sets are not those of these scores; restore it, or plan anew with "
-                "sample --again"
+                f"{path}: its sets do not match these scores; restore the plan, or make a new one "
+                "with sample --again"
             )
         if fingerprint(found.tables, found.settings.budget) != found.plan["tables"]:
             raise InputError(
-                f"{path}: this version of the program computes other tables than the plan has; "
-                "finish with the version that made it"
+                f"{path}: this version of the program computes different tables than the plan "
+                "has; finish with the version that made it"
             )
         return found
 
@@ -274,26 +242,26 @@ class Certification(SamplingPlan):
         if self.plan["method"] != METHOD:
             raise InputError(
                 f"{self.path}: another version of the program made this plan, with another test; "
-                "finish with the version that made it, or plan anew with sample --again"
+                "finish with that version, or make a new plan with sample --again"
             )
         nulls: Any = self.plan.get("nulls")
         rows = len(self.settings.targets), len(self.sizes)
         if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
             raise InputError(
-                f"{self.path}: its 'nulls' are missing or damaged; restore the file, or plan anew "
-                "with sample --again"
+                f"{self.path}: its 'nulls' are missing or damaged; restore the file, or make a new "
+                "plan with sample --again"
             )
         found: list[list[int]] = nulls
         return found
 
     @property
     def error(self) -> Fraction:
-        """The chance of a wrong certificate, earlier plans over the same scores included."""
+        """The largest probability of a wrong certificate, including earlier plans."""
         return min(Fraction(1), self.earlier_error + self.settings.error)
 
     @property
     def joint_error(self) -> Fraction:
-        """The chance that any target is certified wrongly, earlier plans included."""
+        """The same for any of the targets."""
         return min(Fraction(1), self.error - self.settings.error + self.settings.spent)
 
     def verdicts(self, labels: Labels) -> KnownVerdicts:
@@ -301,9 +269,9 @@ class Certification(SamplingPlan):
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
 
     def claims(self, labels: Labels) -> list[Claim]:
-        """What the labels show, target by target."""
+        """What the labels show for each target."""
         verdicts = self.verdicts(labels)
-        sure = self.settings.false_positive is None  # that a label says what is true
+        sure = self.settings.false_positive is None  # labels count as the truth
         whole = self._whole_pool(verdicts) if len(labels.of) else None
         found = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
@@ -330,15 +298,15 @@ class Certification(SamplingPlan):
         return found
 
     def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:
-        """Ranks of the posts to label next; none where the budget would not change anything.
+        """Ranks of the posts to label next; none if the budget cannot change the result.
 
-        With several targets each has an equal share of the budget, and what those before it leave.
+        With several targets, each has an equal share of the budget and what earlier ones leave.
 
         Args:
-            labels: that there are.
-            more: labels allowed beyond those that there are, whatever the budget.
-            at_least: fill the batch up to so many posts with those that come next if all of it are
-                relevant; some of them may turn out not to be needed.
+            labels: all labels so far.
+            more: labels to allow beyond these, whatever the budget.
+            at_least: fill the batch up to this size with the posts that follow if the whole batch
+                turns out relevant; some of them may not be needed.
         """
         verdicts = self.verdicts(labels)
         used, total = len(labels.of), len(self.population)
@@ -346,11 +314,11 @@ class Certification(SamplingPlan):
         if budget >= total:
             ranks = self.order.first(len(self.sizes) - 1, total)
             return self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist())
-        count = len(self.tables)
+        shares = len(self.tables)
         for place, (target, tables) in enumerate(
             zip(self.settings.targets, self.tables, strict=True), 1
         ):
-            allowed = budget * place // count - used
+            allowed = budget * place // shares - used
             outcome = descend(tables, self.order, verdicts)
             passed = outcome.certified
             missing = self._missing(passed, target, tables, verdicts) if passed else 0
@@ -367,32 +335,32 @@ class Certification(SamplingPlan):
                 more_of_them = len(assumed) + wanted - len(needed)
                 while len(assumed) < more_of_them and hoped.needed:
                     start = hoped.steps[-1].number
-                    hoped = descend(tables, self.order, _Hoping(verdicts, assumed), start=start)
+                    hoped = descend(tables, self.order, _hoping(verdicts, assumed), start=start)
                     assumed += hoped.needed
                 needed = self._distinct(assumed)[:wanted]
             return needed
         return []
 
     def ask(self, labels: Labels) -> Unit | None:
-        """The next post; None when the budget is spent or nothing more can be shown."""
+        """The next post to label; None if the budget is spent or cannot show more."""
         ranks = self.next_posts(labels)
         return self.units(ranks[:1])[0] if ranks else None
 
     def status(self, labels: Labels) -> str:
-        """How far the labeling is, without what would give rank or score away."""
+        """The progress, without anything that would reveal ranks or scores."""
         relevant = sum(label.relevant for label in labels.of.values())
         planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
         return f"{planned}, {relevant:,} relevant"
 
     def _missing(self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts) -> int:
-        """How many errors of a set are due and not known."""
+        """How many errors of a set must still be found before it can be returned."""
         if self.settings.false_positive is not None:
             return 0
         due = errors_due(self.sizes, tables.nulls, Fraction(target))[step.number]
         return max(0, int(due) - len(verdicts.not_relevant(step.size)))
 
     def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
-        """The last posts of a set that have no label."""
+        """The last posts of a set without labels."""
         found: list[int] = []
         end = size
         while end and len(found) < count:
@@ -405,7 +373,7 @@ class Certification(SamplingPlan):
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []
 
-    def _more(self, outcome: Outcome, tables: Any, verdicts: KnownVerdicts) -> int | None:
+    def _more(self, outcome: Outcome, tables: Tables, verdicts: KnownVerdicts) -> int | None:
         step = outcome.steps[-1]
         likely = likely_labels(tables, step, budget=self.settings.budget)
         if likely is None:
@@ -414,12 +382,12 @@ class Certification(SamplingPlan):
         return int((verdicts(ranks) == UNKNOWN).sum())
 
     def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
-        """The labels by rank where every post has one."""
+        """The labels by rank, if every post of the pool has one."""
         if len(verdicts.ranks) < min(len(self.population), self.settings.budget):
             return None
         pieces: list[NDArray[np.int8]] = []
         start, end, total = 0, _PIECE, len(self.population)
-        while start < total:  # piece by piece, for nearly always the first one has a gap
+        while start < total:  # piece by piece, because usually the first one has a gap
             pieces.append(verdicts(np.arange(start, min(end, total))))
             if (pieces[-1] == UNKNOWN).any():
                 return None
@@ -427,27 +395,25 @@ class Certification(SamplingPlan):
         return np.concatenate(pieces)
 
 
-class _Hoping:
-    """Verdicts as if posts that are not labelled yet were relevant."""
+def _hoping(verdicts: KnownVerdicts, assumed: Sequence[int]) -> Verdicts:
+    """The verdicts as if the posts at the assumed ranks were relevant."""
 
-    def __init__(self, verdicts: KnownVerdicts, ranks: Sequence[int]) -> None:
-        self._verdicts = verdicts
-        self._ranks = np.array(ranks, np.int64)
-
-    def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
-        found = self._verdicts(ranks)
-        found[(found == UNKNOWN) & np.isin(ranks, self._ranks)] = 1
+    def hoping(ranks: NDArray[np.int64]) -> NDArray[np.int8]:
+        found = verdicts(ranks)
+        found[(found == UNKNOWN) & np.isin(ranks, assumed)] = 1
         return found
+
+    return hoping
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is to be done next.
+    """The next posts to label.
 
     Attributes:
-        sheet: the new sheet; None where none was needed.
+        sheet: the new sheet; None if none was needed.
         posts: in the new sheet.
-        waiting: posts of earlier sheets that have no label yet and are needed.
+        waiting: needed posts of earlier sheets that have no label yet.
     """
 
     sheet: Path | None
@@ -456,49 +422,33 @@ class Batch:
 
 
 def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
-    """Refuse to go on without one of the sheets of a plan.
-
-    Raises:
-        InputError: names it.
-    """
+    """Refuse to continue without all the sheets of a plan."""
     given = {sheet.resolve() for sheet in sheets}
     left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in given]
     if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
         raise InputError(
-            f"{left_out[0]}: is a sheet of this plan too; name all of them: "
+            f"{left_out[0]}: is also a sheet of this plan; name all of them: "
             + " ".join(f"--labels {sheet}" for sheet in [*sheets, *left_out])
         )
 
 
 def next_batch(
-    work: Certification,
-    labels: Labels,
-    sheet: Path,
-    *,
-    more: int = 0,
-    at_least: int = 1,
-    format: str | None = None,
+    work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
 ) -> Batch:
-    """Draw the posts that are needed next and write those that no sheet has yet.
+    """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`.
 
     Args:
         work: the plan and its population.
-        labels: that there are.
-        sheet: any sheet of the plan; the new one is called after it.
-        more: labels beyond those that there are, whatever the budget.
-        at_least: posts of the batch, though fewer may turn out to do.
-        format: of the new sheet; else by its ending.
+        labels: all labels so far.
+        sheet: any sheet of the plan.
+        format: of the new sheet; by default that of its ending.
+        how: see `Certification.next_posts`.
     """
-    ranks = work.next_posts(labels, more=more, at_least=at_least)
-    units = work.units(ranks)
-    before = set(work.sampled.by_name)
-    new = [unit for unit in units if unit.name not in before]
+    units = work.units(work.next_posts(labels, **how))
+    new = [unit for unit in units if unit.name not in work.sampled.by_name]
     if not new:
         return Batch(None, 0, len(units))
-    number = len(sheets_of(work.path)) + 1
-    path = batch_name(sheet, number)
-    while path.exists():
-        number += 1
-        path = batch_name(sheet, number)
+    numbers = count(len(sheets_of(work.path)) + 1)
+    path = next(path for number in numbers if not (path := batch_name(sheet, number)).exists())
     write_sheet(path, work.sampled.keyed(new), format_of(path, format))
     return Batch(path, len(new), len(units) - len(new))

@@ -1,7 +1,7 @@
-"""Exact bounds on how many posts of a list are relevant, from a random sample without replacement.
+"""Exact bounds on the number of relevant posts in a list, from a random sample without replacement.
 
-For a number of labels that was fixed beforehand. For looks on the way a sequential certificate over
-one set is the right tool (`tables`).
+They hold for a sample size that was fixed beforehand; to look at the labels earlier, use the
+sequential tests of `tables`. `error` is always the largest probability that a bound is wrong.
 """
 
 import math
@@ -9,16 +9,10 @@ from fractions import Fraction
 
 
 def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
-    """The fewest relevant posts of a list that are not ruled out.
+    """The smallest number of relevant posts among `size` that the sample does not rule out.
 
-    The smallest M for which at least as many relevant posts among the drawn ones are likelier than
-    `error` when M of all are relevant (hypergeometric tail).
-
-    Args:
-        size: posts of the list.
-        drawn: how many of them were labelled.
-        relevant: how many of those are relevant.
-        error: the chance of a bound that is too high, at most.
+    It is the smallest M for which a sample of `drawn` posts has at least `relevant` relevant ones
+    with a probability above `error` when M of all posts are relevant (hypergeometric tail).
     """
     from scipy.stats import hypergeom
 
@@ -33,7 +27,7 @@ def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
 
 
 def upper_bound(size: int, drawn: int, relevant: int, error: float) -> int:
-    """The most relevant posts of a list that are not ruled out; see `lower_bound`."""
+    """The largest number of relevant posts that is not ruled out; see `lower_bound`."""
     return size - lower_bound(size, drawn, drawn - relevant, error)
 
 
@@ -42,11 +36,8 @@ def recall_bound(
 ) -> tuple[float, float]:
     """Recall at a threshold within a population: a point estimate and a lower bound.
 
-    Args:
-        above: posts at the threshold or above, how many of them were labelled, how many of those
-            are relevant.
-        below: the same for the rest of the population.
-        error: the chance of a bound that is too high, at most; each part has half of it.
+    Above and below the threshold: number of posts, of labels, and of relevant posts among the
+    labeled ones. Each part uses half of the error.
     """
     found = lower_bound(*above, error / 2)
     missed = upper_bound(*below, error / 2)
@@ -57,13 +48,18 @@ def recall_bound(
 
 
 def labels_for_recall(recall: Fraction, hits: int, below: int) -> int:
-    """About how many labels below the threshold a guaranteed recall takes if none is a hit.
+    """About how many labels below the threshold guarantee a recall if none of them is relevant.
 
-    Posts below that were not labelled may be relevant: with no hit in m labels about 3/m of them.
-
-    Args:
-        recall: the bound that is wanted.
-        hits: relevant posts above.
-        below: posts below.
+    With no relevant post among m labels, about 3/m of the `below` posts may still be relevant.
     """
     return math.ceil(3 * float(recall) * below / (float(1 - recall) * max(hits, 1)))
+
+
+def interval(hits: int, runs: int, level: float = 0.99) -> tuple[float, float]:
+    """The exact interval of a binomial proportion (Clopper and Pearson)."""
+    from scipy.stats import beta
+
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, hits, runs - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1, runs - hits)) if hits < runs else 1.0
+    return low, high

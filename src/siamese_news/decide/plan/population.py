@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,15 @@ class Population:
         look better than they are.
         """
         scores = hashlib.blake2b(self.scores.tobytes(), digest_size=16).hexdigest()
-        made: list[NDArray[np.uint64]] = []
+
+        @cache
+        def made() -> NDArray[np.uint64]:
+            """Of all posts at once, in the order of the file."""
+            purposed = f"{purpose}:{scores}"
+            return np.concatenate([keys_of(seed, n, purpose=purposed) for n in self._pieces()])
 
         def keys(start: int, end: int) -> NDArray[np.uint64]:
-            if not made:  # of all posts at once, in the order of the file
-                made.append(
-                    np.concatenate(
-                        [keys_of(seed, n, purpose=f"{purpose}:{scores}") for n in self._pieces()]
-                    )
-                )
-            return made[0][self._rows[start:end]]
+            return made()[self._rows[start:end]]
 
         return keys
 

@@ -1,10 +1,10 @@
-"""What every plan has in common: scores, model and corpus it rests on, and what it drew."""
+"""What every kind of plan shares: the scores, model and corpus it rests on, and the drawn posts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from siamese_news.decide.plan import ledger
 from siamese_news.decide.plan.files import SEAL, beside, read_sealed, write_sealed
@@ -17,17 +17,33 @@ from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
-"""How posts get their places in the random order; a plan of another order cannot go on."""
+"""How the random order is drawn; a plan with another order cannot be resumed."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """Options of every kind of plan.
+
+    Attributes:
+        posts: files with the texts, if the results have none.
+        again: allow a further plan over the same posts.
+        withdraw: earlier plans that this one replaces; their sheets are refused from then on.
+        criteria: what counts as relevant.
+    """
+
+    posts: Sequence[Path] | None
+    again: bool
+    withdraw: Sequence[Path]
+    criteria: str
 
 
 class SamplingPlan:
-    """A plan over a population.
+    """A plan over a population of scored posts.
 
     Args:
         plan: the content of its file.
         path: of that file.
         population: the scored posts.
-        posts: files with the texts, where the results have none.
+        posts: files with the texts, if the results have none.
     """
 
     kind: ClassVar[str]
@@ -46,6 +62,10 @@ class SamplingPlan:
         self.texts = Texts(population, posts)
         self.sampled = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
         self.log = VerdictLog(beside(path, "verdicts.jsonl"))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Read the settings; each kind of plan has its own."""
 
     @classmethod
     def _fix(
@@ -55,43 +75,38 @@ class SamplingPlan:
         settings: Mapping[str, Any],
         *,
         error: Fraction,
-        own: Mapping[str, Any],
-        posts: Sequence[Path] | None,
-        again: bool,
-        criteria: str,
-        withdraw: Sequence[Path] = (),
+        own: Mapping[str, Any] | None = None,
+        **options: Unpack[PlanOptions],
     ) -> Self:
         """Register a plan and write its file.
 
         Args:
-            path: of the plan: a new file, or one with the very same plan.
+            path: a new file, or one with this very plan.
             population: the scored posts.
-            settings: what the user chose.
-            error: the chance that it says something wrong, at most.
-            own: what only this kind of plan fixes.
-            posts: files with the texts.
-            again: whether this may be a further plan over the same scores.
-            criteria: what counts as relevant.
-            withdraw: earlier plans that this one replaces; their sheets are refused from now on.
+            settings: the user's choices.
+            error: the largest probability that the plan leads to a wrong statement.
+            own: fields of the file that only this kind of plan has.
+            options: see `PlanOptions`.
 
         Raises:
-            InputError: for a plan that may not be.
+            InputError: for a plan that is not allowed.
         """
-        results = population.path
+        results, posts = population.path, options.get("posts")
+        criteria = options.get("criteria", "")
         scores = file_sha256(results)
         entry = ledger.entry_of(cls.kind, scores, settings)
         if path.exists():
             old = read_sealed(path, "plan")
             if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
-                raise InputError(f"{path}: another plan stands there; name another --out")
+                raise InputError(f"{path}: this file has another plan; use another --out")
         earlier = ledger.register(
             population,
             entry,
             error=error,
             plan=path,
             criteria=criteria,
-            again=again,
-            withdraw=withdraw,
+            again=options.get("again", False),
+            withdraw=options.get("withdraw", ()),
         )
         plan = {
             "format": "siamese_news plan 1",
@@ -112,7 +127,7 @@ class SamplingPlan:
             "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
             "earlier": earlier,
             "criteria": criteria,
-            **own,
+            **(own or {}),
         }
         if not path.exists():
             write_sealed(path, plan)
@@ -122,45 +137,46 @@ class SamplingPlan:
     def resume(
         cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
     ) -> Self:
-        """Take a plan up again, if nothing it rests on has changed.
+        """Continue a plan if nothing that it rests on has changed.
 
         Args:
             path: of the plan.
-            results: the scored posts, where they do not lie beside the plan.
-            posts: files with the texts, where they have moved.
+            results: the scored posts, if they are not next to the plan.
+            posts: files with the texts, if they have moved.
 
         Raises:
-            InputError: where the plan, the scores, the model or the corpus changed: says what.
+            InputError: the plan, the scores, the model or the corpus changed, or the plan was
+                withdrawn.
         """
         plan = read_sealed(path, "plan")
         if plan.get("kind") != cls.kind:
             raise InputError(
-                f"{path}: a plan of kind {plan.get('kind')!r}, expected {cls.kind!r}; sheets of "
-                "sample are for certify, those of audit for audit"
+                f"{path}: a plan of kind {plan.get('kind')!r}, expected {cls.kind!r}; use certify "
+                "for sheets of sample, and audit for sheets of audit"
             )
         if plan.get("order") != ORDER:
             raise InputError(
                 f"{path}: another version of the program made this plan, with another random "
-                "order; finish with the version that made it"
+                "order; finish with that version"
             )
         given = results or path.with_name(plan["population"]["file"])
         corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-        population = check_unchanged(plan, given, corpus)
+        population = _unchanged(plan, given, corpus)
         ledger.refuse_withdrawn(path, plan, given)
         return cls(plan, path, population, corpus)
 
     def units(self, ranks: Sequence[int]) -> list[Unit]:
-        """The posts at these ranks, with texts."""
+        """The posts at these ranks, with their texts."""
         return self.texts.units(ranks)
 
     @property
     def earlier_error(self) -> Fraction:
-        """The chance that one of the earlier plans over the same scores says something wrong."""
+        """The probability that an earlier plan over the same posts led to a wrong statement."""
         return sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
 
 
 def model_of(results: Path) -> dict[str, str] | None:
-    """Which model scored the posts, if that stands beside them."""
+    """The model that scored the posts, if the file next to the results names it."""
     try:
         model = result_meta(results)["provenance"]["model"]
         return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
@@ -168,16 +184,11 @@ def model_of(results: Path) -> dict[str, str] | None:
         return None
 
 
-def check_unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
-    """The population of a plan, if scores, model and corpus are what they were.
-
-    Raises:
-        InputError: says what changed.
-    """
+def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
+    """The population of a plan; an error names the scores, model or corpus if they changed."""
     if not results.exists():
         raise InputError(f"{results}: no such file; name the scored posts with --results")
-    digest = file_sha256(results)
-    if digest != plan["population"]["sha256"]:
+    if file_sha256(results) != plan["population"]["sha256"]:
         raise InputError(f"{results}: {_changes(plan, results)}. {_NEW}")
     model = model_of(results)
     if plan["model"] and model and model["sha256"] != plan["model"]["sha256"]:
@@ -189,13 +200,13 @@ def check_unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path])
         if not now.exists():
             raise InputError(f"{now}: no such file; name the corpus with --posts")
         if file_sha256(now) != was["sha256"]:
-            raise InputError(f"{now}: the corpus changed since the plan was made. {_NEW}")
+            raise InputError(f"{now}: the corpus changed after the plan was made. {_NEW}")
     return Population(results)
 
 
 _NEW = (
-    "A certificate holds for the scores it was planned for; go back to them, or plan anew with "
-    "sample --again"
+    "A certificate is only valid for the scores that were planned for; restore them, or make a new "
+    "plan with sample --again"
 )
 
 
@@ -203,9 +214,9 @@ def _changes(plan: dict[str, Any], results: Path) -> str:
     population = Population(results)
     before, now = plan["population"]["posts"], len(population)
     if before != now:
-        return f"the scores changed since the plan was made: {before:,} posts then, {now:,} now"
+        return f"the scores changed after the plan was made: {before:,} posts then, {now:,} now"
     for size, cut in zip(plan["sets"], plan["cuts"], strict=True):
         score = float(population.scores[size - 1])
         if score != cut:
             return f"the scores changed: that of post {size:,} from the top was {cut}, is {score}"
-    return "the file changed since the plan was made (rows, ids or texts, or how they are packed)"
+    return "the file changed after the plan was made (its rows, ids or texts, or its compression)"

@@ -1,8 +1,9 @@
-"""Labelled pools to replay on: scored posts of which the truth is known, real or made."""
+"""Labeled pools for simulations: scored posts whose labels are known, real or generated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,38 +22,32 @@ from siamese_news.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPool:
-    """Scored posts and the truth about them.
-
-    Attributes:
-        name: of the pool.
-        scores: (N,) descending.
-        relevant: (N,) by rank.
-    """
+class LabeledPool:
+    """A pool: scores (N,) in descending order, and whether each post is relevant (N,)."""
 
     name: str
     scores: NDArray[np.float64]
     relevant: NDArray[np.bool_]
 
     def oracle(self, target: Fraction) -> int:
-        """The most posts a threshold can return with the target precision; it knows every label."""
+        """The most posts that a threshold can return at the target precision."""
         return largest_precise(self.scores, self.relevant, target)
 
     def misses(self, size: int, target: Fraction) -> bool:
-        """Whether the best `size` posts truly have less than the target precision."""
+        """Whether the precision of the best `size` posts is below the target."""
         return size > 0 and int((~self.relevant[:size]).sum()) >= least_errors(size, target)
 
 
-def read_pool(results: Path, qrels: Path) -> LabelledPool:
-    """Scored posts with the truth out of qrels.
+def read_pool(results: Path, qrels: Path) -> LabeledPool:
+    """Read the results of `rank` for a whole pool, and their qrels.
 
     Args:
-        results: what `rank` wrote for the whole pool.
-        qrels: ``query-id, corpus-id, score`` with tabs, as in a BEIR folder; where the results are
-            one list over all articles a post is relevant if it is for any of them.
+        results: the scored posts.
+        qrels: ``query-id, corpus-id, score`` with tabs, as in a BEIR folder. Where the results are
+            one list for all articles, a post is relevant if it is relevant to any of them.
 
     Raises:
-        InputError: for files that do not fit.
+        InputError: for a damaged line, and for qrels of another pool.
     """
     population = Population(results)
     relevant: set[str] = set()
@@ -73,20 +68,16 @@ def read_pool(results: Path, qrels: Path) -> LabelledPool:
     if not found.any():
         raise InputError(f"{qrels}: none of its posts is in {results}; expected qrels of that pool")
     name = qrels.parent.parent.name if qrels.parent.name == "qrels" else results.stem
-    return LabelledPool(name, population.scores, found)
+    return LabeledPool(name, population.scores, found)
 
 
-Family = Callable[[np.random.Generator, Fraction, int], LabelledPool]
+def border(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabeledPool:
+    """The least favorable case: every set has the errors that its test must rule out.
 
-
-def border(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """The least favourable case: every set has the errors that its test has to rule out.
-
-    Hardly one more, that is, for a larger set has no fewer errors. Without a budget every set
-    misses the target by one post.
+    A set may have slightly more, because a larger set cannot have fewer errors than a smaller one.
+    Without a budget every set misses the target by one post.
     """
-    size = int(generator.integers(2_000, 20_001))
-    sizes = nested_sets(-np.arange(size, dtype=np.float64), first=first_set(budget))
+    sizes = nested_sets(-_ranks(generator).astype(np.float64), first=first_set(budget))
     errors = np.maximum.accumulate(planned_nulls(sizes, target, budget))
     relevant = np.ones(int(sizes[-1]), bool)
     relevant[: errors[0]] = False
@@ -96,67 +87,68 @@ def border(generator: np.random.Generator, target: Fraction, budget: int = 0) ->
     return _pool("border", relevant)
 
 
-def non_monotone(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """Precision rises and falls with rank, about the target."""
-    ranks = np.arange(int(generator.integers(2_000, 20_001)))
+_Chance = Callable[[np.random.Generator, float, NDArray[np.int64]], NDArray[np.float64]]
+"""Generator, target and ranks -> the probability that the post at each rank is relevant."""
+
+
+def _drawn(
+    name: str, chance: _Chance, generator: np.random.Generator, target: Fraction, budget: int = 0
+) -> LabeledPool:
+    probability = chance(generator, float(target), _ranks(generator))
+    return _pool(name, generator.random(len(probability)) < probability)
+
+
+def _waves(
+    generator: np.random.Generator, target: float, ranks: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Precision rises and falls with rank, around the target."""
     waves = np.sin(np.log1p(ranks) * generator.uniform(2, 5) + generator.uniform(0, 6))
-    chance = float(target) + 0.08 * waves - ranks / len(ranks) * 0.5
-    return _drawn("non-monotone", generator, chance)
+    return np.asarray(target + 0.08 * waves - ranks / len(ranks) * 0.5)
 
 
-def easy(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """Nearly all of the top is relevant, then nearly none."""
-    ranks = np.arange(int(generator.integers(2_000, 20_001)))
+def _falling(
+    generator: np.random.Generator, ranks: NDArray[np.int64], top: float, steepness: int
+) -> NDArray[np.float64]:
+    """The share `top` is relevant at the head, almost nothing in the tail."""
     cut = len(ranks) * generator.uniform(0.1, 0.3)
-    return _drawn("easy", generator, 0.99 / (1 + np.exp((ranks - cut) / (cut / 10))))
+    return np.asarray(top / (1 + np.exp((ranks - cut) / (cut / steepness))))
 
 
-def hard(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """The top is hardly better than the target."""
-    ranks = np.arange(int(generator.integers(2_000, 20_001)))
-    top = float(target) + generator.uniform(-0.02, 0.03)
-    cut = len(ranks) * generator.uniform(0.1, 0.3)
-    return _drawn("hard", generator, top / (1 + np.exp((ranks - cut) / (cut / 4))))
+_easy = partial(_drawn, "easy", lambda g, target, ranks: _falling(g, ranks, 0.99, 10))
 
 
-def bimodal(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """Two groups of scores, the upper one nearly all relevant."""
-    size = int(generator.integers(2_000, 20_001))
-    upper = int(size * generator.uniform(0.05, 0.2))
-    chance = np.where(np.arange(size) < upper, 0.97, 0.02)
-    return _drawn("bimodal", generator, chance)
-
-
-def few(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """So few relevant posts that no set of the descent reaches the target."""
-    size = int(generator.integers(2_000, 20_001))
-    chance = np.where(np.arange(size) < 60, 0.7, 0.002)
-    return _drawn("few positives", generator, chance)
-
-
-def ties(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabelledPool:
-    """As easy, with scores in coarse steps."""
-    pool = easy(generator, target)
+def _ties(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabeledPool:
+    """The easy family with coarse scores."""
+    relevant = _easy(generator, target).relevant
     width = int(generator.integers(50, 300))
-    scores = -(np.arange(len(pool.scores)) // width).astype(np.float64)
-    return LabelledPool("ties", scores, pool.relevant)
+    return LabeledPool("ties", -(np.arange(len(relevant)) // width).astype(float), relevant)
 
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, Callable[[np.random.Generator, Fraction, int], LabeledPool]] = {
     "border": border,
-    "non-monotone": non_monotone,
-    "easy": easy,
-    "hard": hard,
-    "bimodal": bimodal,
-    "few positives": few,
-    "ties": ties,
+    "non-monotone": partial(_drawn, "non-monotone", _waves),
+    "easy": _easy,
+    "hard": partial(  # the head is hardly better than the target
+        _drawn,
+        "hard",
+        lambda g, target, ranks: _falling(g, ranks, target + g.uniform(-0.02, 0.03), 4),
+    ),
+    "bimodal": partial(  # two groups of scores; almost all of the upper one is relevant
+        _drawn,
+        "bimodal",
+        lambda g, _, ranks: np.where(ranks < int(len(ranks) * g.uniform(0.05, 0.2)), 0.97, 0.02),
+    ),
+    "few positives": partial(  # no set reaches the target
+        _drawn, "few positives", lambda _g, _t, ranks: np.where(ranks < 60, 0.7, 0.002)
+    ),
+    "ties": _ties,
 }
-"""Corpora of 2,000 to 20,000 posts by name, for a target and a number of planned labels."""
+"""Generated pools of 2,000 to 20,000 posts, by name, for a target and a number of labels."""
 
 
-def _drawn(name: str, generator: np.random.Generator, chance: NDArray[np.float64]) -> LabelledPool:
-    return _pool(name, generator.random(len(chance)) < chance)
+def _ranks(generator: np.random.Generator) -> NDArray[np.int64]:
+    return np.arange(int(generator.integers(2_000, 20_001)))
 
 
-def _pool(name: str, relevant: NDArray[np.bool_]) -> LabelledPool:
-    return LabelledPool(name, -np.arange(len(relevant), dtype=np.float64), relevant)
+def _pool(name: str, relevant: NDArray[np.bool_]) -> LabeledPool:
+    return LabeledPool(name, -np.arange(len(relevant), dtype=np.float64), relevant)

@@ -1,22 +1,20 @@
-"""What a person labels for: so many posts, recall, a certified precision, or several of them."""
+"""The goals of labeling: a number of posts, recall, a certified precision, or several of them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, Unpack
 
 import numpy as np
 
 from siamese_news.decide.certification import Certification
-from siamese_news.decide.plan.design import Order
 from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import Texts
-from siamese_news.decide.stopping.learned import LearnThenRandom, WordLearner
-from siamese_news.decide.stopping.rules import Find, RandomPositives, Rule, not_relevant_in_a_row
+from siamese_news.decide.stopping.learned import LearnThenRandom, word_learner
+from siamese_news.decide.stopping.rules import Find, RandomPositives, Rule
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
@@ -26,13 +24,13 @@ RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What was chosen before the first label.
+    """The user's choices, fixed before the first label.
 
     Attributes:
-        find: so many relevant posts, or None.
-        recall: this share of all relevant posts, as typed, or None.
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, as typed, or None.
         rule: ``random-first`` or ``learn-first``.
-        positives: random relevant posts to wait for, with ``random-first``.
+        positives: with ``random-first``: random relevant posts to wait for.
         confidence: as typed.
         seed: of the random order.
     """
@@ -45,22 +43,23 @@ class Goal:
     seed: int
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
-        """The rules, in the order in which they ask.
+        """The rules, in the order in which they request labels.
 
         Raises:
             InputError: for a rule that cannot work here.
         """
         size = len(population)
-        order = Order(np.array([size]), population.keys(self.seed, "stopping"))
         error = float(1 - Fraction(self.confidence))
         found: list[Rule] = []
         if self.recall is not None:
             recall = float(Fraction(self.recall))
+            keys = population.keys(self.seed, "stopping")(0, size)
+            order = np.argsort(keys, kind="stable")
             if self.rule == RANDOM_FIRST:
-                found.append(RandomPositives(recall, error, self.positives, order, size))
+                found.append(RandomPositives(recall, error, self.positives, order))
             else:
-                learner = WordLearner(population.scores, texts)
-                found.append(LearnThenRandom(recall, error, order, size, learner))
+                learner = word_learner(population.scores, texts)
+                found.append(LearnThenRandom(recall, error, order, learner))
         if self.find is not None:
             found.append(Find(self.find, size))
         return found
@@ -68,13 +67,13 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Labels beside those of a random order.
+    """The number of labels compared with a random order.
 
     Attributes:
-        found: relevant posts among the labelled ones.
-        labels: that were given.
-        random: about how many labels a random order takes until it has found as many.
-        relevant: about how many relevant posts there are, by the random posts that were labelled.
+        found: relevant posts among the labeled ones.
+        labels: labels so far.
+        random: about how many labels a random order takes to find as many.
+        relevant: about how many relevant posts the pool has, estimated from its random posts.
     """
 
     found: int
@@ -83,79 +82,55 @@ class Saved:
     relevant: int
 
     def sentence(self) -> str:
-        """In words."""
+        """The comparison in words."""
         return (
-            f"{self.found:,} relevant posts of about {self.relevant:,} found with {self.labels:,} "
-            f"labels; a random order takes about {self.random:,} for as many"
+            f"{self.found:,} of about {self.relevant:,} relevant posts found with {self.labels:,} "
+            f"labels; a random order would take about {self.random:,}"
         )
 
 
 class Stopping(SamplingPlan):
-    """A plan for labelling down a ranking, and what it asks for next; see `SamplingPlan`."""
+    """A plan to label down a ranking, and the posts it needs next; see `SamplingPlan`."""
 
     kind = "stopping"
 
-    def __init__(
-        self,
-        plan: dict[str, Any],
-        path: Path,
-        population: Population,
-        posts: Sequence[Path] | None = None,
-    ) -> None:
-        super().__init__(plan, path, population, posts)
-        self.goal = Goal(**plan["settings"])
-        self.rules = self.goal.rules(population, self.texts)
+    def _prepare(self) -> None:
+        self.goal = Goal(**self.plan["settings"])
+        self.rules = self.goal.rules(self.population, self.texts)
 
     @classmethod
-    def start(
-        cls,
-        results: Path,
-        path: Path,
-        goal: Goal,
-        *,
-        posts: Sequence[Path] | None = None,
-        again: bool = False,
-        criteria: str = "",
-    ) -> Self:
-        """Fix the goal and write it down; go on with it where it stands there.
-
-        Raises:
-            InputError: where another goal stands there.
-        """
+    def start(cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]) -> Self:
+        """Fix the goal and write the plan; resume it if the file has the same goal."""
+        posts = options.get("posts")
         if path.exists():
             plan = read_sealed(path, "plan")
             if plan.get("kind") != cls.kind or plan["settings"] != asdict(goal):
                 raise InputError(
-                    f"{path}: another plan stands there; what is fixed before the first label "
-                    "cannot be changed after it: repeat its options, or name other --labels"
+                    f"{path}: this file has another plan. What is fixed before the first label "
+                    "cannot be changed afterwards: repeat its options, or use another --labels"
                 )
             return cls.resume(path, results=results, posts=posts)
         population = Population(results)
         goal.rules(population, Texts(population, posts))
-        promised = goal.recall is not None
-        return cls._fix(
-            path,
-            population,
-            asdict(goal),
-            posts=posts,
-            again=again or not promised,
-            error=1 - Fraction(goal.confidence) if promised else Fraction(0),
-            own={},
-            criteria=criteria,
-        )
+        error = Fraction(0)
+        if goal.recall is None:
+            options["again"] = True  # without a guarantee, further plans cost nothing
+        else:
+            error = 1 - Fraction(goal.confidence)
+        return cls._fix(path, population, asdict(goal), error=error, **options)
 
     def ask(self, labels: Labels) -> Unit | None:
-        """The next post; None when every rule is satisfied."""
+        """The next post to label; None if every rule is satisfied."""
         ranks = self.needed(labels)
         return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
 
     def needed(self, labels: Labels) -> list[int]:
-        """The ranks of the posts to label next, the first one first; none when it is enough."""
+        """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
         known = self._known(labels)
         return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
 
-    def saved(self, labels: Labels) -> "Saved | None":
-        """What as many relevant posts would have cost in a random order."""
+    def saved(self, labels: Labels) -> Saved | None:
+        """The comparison with a random order; None before random posts allow an estimate."""
         known = self._known(labels)
         totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
         found = sum(known.values())
@@ -166,11 +141,11 @@ class Stopping(SamplingPlan):
         return Saved(found, len(known), round(random), round(total))
 
     def status(self, labels: Labels) -> str:
-        """Where it stands."""
+        """The progress in words."""
         known = self._known(labels)
         said = [label.relevant for label in labels.of.values()]
-        row = not_relevant_in_a_row([int(s) for s in said])
-        parts = [f"{len(said):,} labelled, {sum(said):,} relevant"]
+        row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
+        parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
         saved = self.saved(labels)
         parts += [saved.sentence()] if saved else []
@@ -186,14 +161,9 @@ class Stopping(SamplingPlan):
 class Several:
     """A precision certificate and other goals, all from the same labels.
 
-    First come the posts of the certificate, whose order gives nothing away; then those that the
-    other goals still need. A label counts for every goal: each rests on a random order of its own,
-    fixed beforehand, and its promise holds whichever posts are labelled besides, and whenever one
-    looks.
-
-    Args:
-        certification: the certificate.
-        stopping: the other goals over the same scores.
+    The posts of the certificate come first, because their order reveals nothing; then those that
+    the other goals still need. A label counts for every goal: each has its own random order, fixed
+    beforehand, and its guarantee holds whichever other posts are labeled, and at every look.
     """
 
     def __init__(self, certification: Certification, stopping: Stopping) -> None:
@@ -203,9 +173,9 @@ class Several:
         self.sampled = certification.sampled
 
     def ask(self, labels: Labels) -> Unit | None:
-        """The next post; None when nothing is left to do for any goal."""
+        """The next post to label; None if no goal needs more."""
         return self._certification.ask(labels) or self._stopping.ask(labels)
 
     def status(self, labels: Labels) -> str:
-        """Where the goals stand; while posts of the certificate come, without rank or score."""
+        """The progress of all goals."""
         return f"{self._certification.status(labels)}; {self._stopping.status(labels)}"

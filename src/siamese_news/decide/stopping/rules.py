@@ -1,42 +1,43 @@
-"""When to stop labelling down a ranking: rules that are exact, and one count that is none."""
+"""When to stop labeling down a ranking: rules with exact guarantees."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice, takewhile
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.plan.design import Order
 from siamese_news.errors import InputError
 
 Known = Mapping[int, int]
-"""Rank (from 0) to label: 1 relevant, 0 not relevant or skipped."""
-
+"""Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
 
 Values = float | NDArray[Any]
 
+_AHEAD = 500  # posts that a rule names at a time
+
 
 class Rule(Protocol):
-    """Something to label for."""
+    """A goal of labeling."""
 
     def next(self, known: Known) -> list[int]:
-        """The ranks to label next, the first one first; none when the rule is satisfied."""
+        """The ranks to label next, in order; empty if the rule is satisfied."""
 
     def status(self, known: Known) -> str:
-        """Where it stands, for a person."""
+        """The progress, for people."""
 
     def relevant(self, known: Known) -> float | None:
-        """About how many relevant posts there are, by the random ones among the labelled."""
+        """About how many relevant posts the pool has; None if random posts do not tell yet."""
+
+
+def unlabeled(ranks: Iterable[int], known: Known) -> list[int]:
+    """The first ranks without labels."""
+    return list(islice((rank for rank in map(int, ranks) if rank not in known), _AHEAD))
 
 
 class Find:
-    """Top down until so many relevant posts are found.
-
-    Args:
-        wanted: how many.
-        size: posts in all.
-    """
+    """From the top down until `wanted` relevant posts are found, among `size` posts."""
 
     def __init__(self, wanted: int, size: int) -> None:
         self._wanted = wanted
@@ -44,129 +45,101 @@ class Find:
 
     def next(self, known: Known) -> list[int]:
         """See `Rule`."""
-        if sum(known.values()) >= self._wanted:
-            return []
-        return _unlabelled(range(self._size), known)
+        return [] if sum(known.values()) >= self._wanted else unlabeled(range(self._size), known)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
         return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
 
     def relevant(self, known: Known) -> float | None:
-        """None: a list from the top tells nothing about the rest."""
+        """None: the top of a ranking says nothing about the rest."""
         return None
 
 
 class RandomPositives:
-    """Recall with confidence: random posts first, then down the ranking to a place they fix.
+    """Recall with confidence: random posts first, then down the ranking to a depth they determine.
 
-    Posts are labelled at random until `positives` relevant ones are known; they are a random sample
+    Posts are labeled at random until `positives` relevant ones are known, which are a random sample
     of all relevant posts. If the part of the ranking down to the j-th of them held less than the
-    wanted share, at least j of them would lie in it with a probability below `error` (QBCB, Lewis,
-    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which bounds the
-    hypergeometric one from above here).
+    wanted share, at least j of them would be in it with a probability below `error` (QBCB, Lewis,
+    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
+    of the hypergeometric one here).
 
     Args:
         recall: the wanted share.
         error: 1 - confidence.
-        positives: how many random relevant posts to wait for.
-        order: of one set, the whole pool.
-        size: posts in all.
+        positives: random relevant posts to wait for.
+        order: (N,) all ranks in a random order that was fixed before the first label.
 
     Raises:
-        InputError: where so few positives can show nothing.
+        InputError: for too few positives to show the recall.
     """
 
     def __init__(
-        self, recall: float, error: float, positives: int, order: Order, size: int
+        self, recall: float, error: float, positives: int, order: NDArray[np.int64]
     ) -> None:
         place = binomial_place(recall, error, positives)
         if place is None:
             least = math.ceil(math.log(error) / math.log(recall))
             raise InputError(
-                f"with {positives} random positives a recall of {recall:g} cannot be shown with "
-                f"confidence {1 - error:g}; expected at least --positives {least}"
+                f"{positives} random positives cannot show a recall of {recall:g} with confidence "
+                f"{1 - error:g}; expected at least --positives {least}"
             )
         self.place = place
         self._recall = recall
         self._positives = positives
         self._order = order
-        self._size = size
 
     def next(self, known: Known) -> list[int]:
         """See `Rule`."""
-        found = self._random(known)
-        if isinstance(found, list):
-            return found
-        return _unlabelled(range(found + 1), known)
+        depth = self._depth(known)
+        return unlabeled(self._order if depth is None else range(depth + 1), known)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
-        found = self._random(known)
-        if isinstance(found, list):
-            hits = sum(self._drawn(known))
+        depth = self._depth(known)
+        if depth is None:
+            hits = sum(map(known.__getitem__, self._drawn(known)))
             return f"random posts: {hits} of {self._positives} relevant ones found"
-        left = sum(rank not in known for rank in range(found + 1))
-        return f"recall {self._recall:g}: down to post {found + 1:,}, {left:,} to label"
+        left = sum(rank not in known for rank in range(depth + 1))
+        return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
 
     def relevant(self, known: Known) -> float | None:
         """See `Rule`."""
         drawn = self._drawn(known)
-        return self._size * sum(drawn) / len(drawn) if drawn else None
+        hits = sum(map(known.__getitem__, drawn))
+        return len(self._order) * hits / len(drawn) if drawn else None
 
     def _drawn(self, known: Known) -> list[int]:
-        """The labels of the random posts, as far as they have no gap."""
-        found: list[int] = []
-        for rank in self._walk():
-            if rank not in known:
-                break
-            found.append(known[rank])
-        return found
+        """The labeled posts of the random order, up to the first gap."""
+        return list(takewhile(known.__contains__, map(int, self._order)))
 
-    def _random(self, known: Known) -> list[int] | int:
-        """Ranks to label at random, or the rank down to which everything is labelled."""
-        found: list[int] = []
-        for place, rank in enumerate(self._walk()):
-            if rank not in known:
-                return [
-                    r for r in self._order.first(0, place + 500)[place:].tolist() if r not in known
-                ]
-            if known[rank]:
-                found.append(rank)
-                if len(found) == self._positives:
-                    return sorted(found)[self.place - 1]
-        return self._size - 1  # fewer relevant posts than positives: everything is labelled
-
-    def _walk(self) -> Sequence[int]:
-        return _Walk(self._order, self._size)
+    def _depth(self, known: Known) -> int | None:
+        """The rank down to which to label everything; None while random posts are needed."""
+        drawn = self._drawn(known)
+        hits = [rank for rank in drawn if known[rank]][: self._positives]
+        if len(hits) == self._positives:
+            return sorted(hits)[self.place - 1]
+        # With fewer relevant posts in the whole pool, everything has been labeled.
+        return len(self._order) - 1 if len(drawn) == len(self._order) else None
 
 
 def recall_shown(
     top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
 ) -> NDArray[np.bool_]:
-    """Whether every number of relevant posts that would break a recall is ruled out.
+    """Whether every number of relevant posts that would break a recall is ruled out, (n,).
 
-    With x of m random ones relevant, a number K of the rest is ruled out when its prior-posterior
-    ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347), which holds
-    whenever one looks; the prior is beta-binomial with parameters 1 and 2u/K0 for u posts of the
-    rest, K0 = F (1 - recall) / recall, F the relevant posts found before.
-
-    Args:
-        top: relevant posts found before, F.
-        hits: (n,) relevant ones among the random posts of the rest.
-        drawn: (n,) how many those are.
-        rest: posts of the rest.
-        recall: the wanted share.
-        error: 1 - confidence.
-
-    Returns:
-        (n,)
+    With x (`hits`, (n,)) of m (`drawn`, (n,)) random posts of the rest relevant, a number K is
+    ruled out when its prior-posterior ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020,
+    arXiv 2006.04347), which is valid at every look. The prior is beta-binomial with parameters 1
+    and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
+    found before.
     """
     hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
-    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the fewest that break it
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the smallest number that breaks it
     second = 2 * rest / max(top * (1 - recall) / recall, 1e-9)
     ratio = prior_posterior(bad, hits, drawn, rest, 1.0, second)
-    # Beyond the most likely number, more are the less likely the more they are.
+    # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
     likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
     return (bad > rest - (drawn - hits)) | likely
 
@@ -174,15 +147,10 @@ def recall_shown(
 def prior_posterior(
     relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
 ) -> NDArray[np.float64]:
-    """Logarithm of the prior-posterior ratio of a number of relevant posts, element by element.
+    """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
 
-    Args:
-        relevant: the number.
-        hits: relevant ones among the drawn.
-        drawn: without replacement.
-        size: posts in all.
-        first: of the beta-binomial prior.
-        second: likewise.
+    `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
+    the parameters of the beta-binomial prior.
     """
     from scipy.special import betaln, gammaln
 
@@ -201,52 +169,10 @@ def prior_posterior(
     return np.where(impossible, np.inf, marginal - likelihood)
 
 
-def not_relevant_in_a_row(labels: Sequence[int]) -> int:
-    """How many of the last labels are not relevant; no guarantee rests on it."""
-    count = 0
-    for label in reversed(labels):
-        if label:
-            break
-        count += 1
-    return count
-
-
-def _unlabelled(ranks: range, known: Known) -> list[int]:
-    found: list[int] = []
-    for rank in ranks:
-        if rank not in known:
-            found.append(rank)
-            if len(found) == 500:
-                break
-    return found
-
-
-class _Walk(Sequence[int]):
-    """The random order of a pool, a stretch at a time."""
-
-    def __init__(self, order: Order, size: int) -> None:
-        self._order = order
-        self._size = size
-        self._found: list[int] = []
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, place):  # type: ignore[no-untyped-def]
-        if place >= self._size:
-            raise IndexError
-        if place >= len(self._found):
-            self._found = self._order.first(0, 2 * place + 1024).tolist()
-        return self._found[place]
-
-
 def binomial_place(recall: float, error: float, positives: int) -> int | None:
-    """The smallest j with at most `error` chance of j or more of the positives; None if none has.
+    """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
 
-    Args:
-        recall: the chance of each of them to lie in the part.
-        error: the largest chance.
-        positives: how many there are.
+    Each of them is in the part with probability `recall`.
     """
     from scipy.stats import binom
 
