@@ -18,8 +18,7 @@ from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run
 from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
-from siamese_news.training.rerank.interpolation import SCALES
-from siamese_news.training.rerank.results import SUFFIXES, combine
+from siamese_news.training.rerank.results import SCALES, SUFFIXES, combine
 from siamese_news.utils.markdown import markdown_table
 
 Run = Mapping[str, Mapping[str, float]]

@@ -70,7 +70,8 @@ def test_every_encoder_builds_and_is_in_the_table(option):
 def test_the_table_equals_conf():
     for group, table in (("encoder", ENCODERS), ("sparsity", SPARSITIES)):
         targets = {
-            OmegaConf.load(CONF / group / f"{option}.yaml")["_target_"] for option in options(group)
+            compose("train", overrides=[f"{group}={option}"])[group]["_target_"]
+            for option in options(group)
         }
         assert {get_class(target) for target in targets} == set(table.values())
         assert {target.rpartition(".")[2] for target in targets} == set(table)

@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import siamese_news
@@ -148,7 +148,7 @@ def read_board(path: Path, models: Path, sweep: Path) -> Board:
     Raises:
         InputError: for an unknown kind, or a mixture of rows that are not there.
     """
-    table = _plain(path.read_text(encoding="utf-8"))
+    table: Any = OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")))
     tests = tuple(table["tests"])
     rows = {}
     for name, values in table["rows"].items():
@@ -189,12 +189,8 @@ def option(group: str, value: str | dict[str, Any]) -> dict[str, Any]:
     """An option of conf/ by its name, as plain values; plain values are returned unchanged."""
     if not isinstance(value, str):
         return value
-    file = resources.files("siamese_news.conf") / group / f"{value}.yaml"
-    return _plain(file.read_text(encoding="utf-8"))
-
-
-def _plain(text: str) -> dict[str, Any]:
-    values: Any = OmegaConf.to_container(OmegaConf.create(text))
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        values: Any = OmegaConf.to_container(compose(f"{group}/{value}")[group])
     return dict(values)
 
 

@@ -10,6 +10,7 @@ from siamese_news.data.collate import GroupDataset, collate, pad
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.errors import InputError
 from siamese_news.training.linking.datamodule import check_options, training_set
+from tests.composed import option
 
 CONF = Path(siamese_news.__file__).parents[2] / "conf" / "data"
 FILES = sorted(CONF.glob("*.yaml"))
@@ -74,7 +75,7 @@ def test_collate_by_hand():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_configuration_is_complete_and_has_no_path(path):
-    data = OmegaConf.to_container(OmegaConf.load(path))
+    data = option("data", path.stem)
     check_options(data)
     assert data["name"] == path.stem
     assert "/home" not in path.read_text()

@@ -7,12 +7,14 @@ import siamese_news.conf
 import torch
 from omegaconf import OmegaConf
 
+from tests.composed import option
+
 CONF = Path(siamese_news.conf.__file__).parent
 
 
 def small(name: str, sparsity: str, input_dim: int) -> dict:
     """The plain values of one conf/encoder file, with sizes fit for a test."""
-    options = OmegaConf.to_container(OmegaConf.load(CONF / f"encoder/{name}.yaml"), resolve=False)
+    options = option("encoder", name)
     inner = OmegaConf.to_container(OmegaConf.load(CONF / f"sparsity/{sparsity}.yaml"))
     inner.pop("_partial_")
     inner["class"] = inner.pop("_target_").split(".")[-1]

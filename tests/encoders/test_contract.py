@@ -12,9 +12,12 @@ from omegaconf import OmegaConf
 from siamese_news.encoders import ENCODERS, PRESETS, StarEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.sparsity import SPARSITIES
+from tests.composed import option
 
 CONF = Path(siamese_news.conf.__file__).parent
-FILES = {path.stem: OmegaConf.load(path) for path in sorted((CONF / "encoder").glob("*.yaml"))}
+FILES = {
+    path.stem: option("encoder", path.stem) for path in sorted((CONF / "encoder").glob("*.yaml"))
+}
 KINDS = sorted(path.stem for path in (CONF / "sparsity").glob("*.yaml"))
 ZOO = [
     (name, kind)

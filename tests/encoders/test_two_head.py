@@ -36,7 +36,7 @@ def encoder(name, kind, fresh):
 @cells
 def test_every_factor_starts_at_exactly_one(name, kind, fresh, texts):
     embeddings, mask, weights = texts([7, 1, 0, 4], extra=2, garbage=9.0)
-    factors = fresh(name, kind).factors(embeddings, mask, weights)
+    factors = fresh(name, kind).heads(embeddings, mask, weights)[1]
     assert torch.equal(factors, mask.double())
 
 
@@ -56,15 +56,15 @@ def test_the_heads_are_those_of_forward(encoder, texts):
     inputs = texts([7, 1, 0, 4])
     vectors, factors = encoder.heads(*inputs)
     assert torch.equal(vectors, encoder(*inputs))
-    assert torch.equal(factors, encoder.factors(*inputs))
+    assert torch.equal(factors, encoder.heads(*inputs)[1])
     assert factors.shape == inputs[1].shape
     assert (factors >= 0).all()
 
 
 @cells
 def test_padding_changes_no_factor(encoder, texts):
-    short = encoder.factors(*texts([7, 1, 0, 4]))
-    padded = encoder.factors(*texts([7, 1, 0, 4], extra=5, garbage=3.0))
+    short = encoder.heads(*texts([7, 1, 0, 4]))[1]
+    padded = encoder.heads(*texts([7, 1, 0, 4], extra=5, garbage=3.0))[1]
     torch.testing.assert_close(padded[:, :7], short, rtol=0, atol=1e-12)
     assert (padded[:, 7:] == 0).all()
 
@@ -72,12 +72,12 @@ def test_padding_changes_no_factor(encoder, texts):
 @cells
 def test_other_texts_change_no_factor(encoder, texts):
     embeddings, mask, weights = texts([7, 1, 0, 4])
-    together = encoder.factors(embeddings, mask, weights)
+    together = encoder.heads(embeddings, mask, weights)[1]
     for row, length in enumerate([7, 1, 0, 4]):
         cut = slice(0, max(length, 1))
-        alone = encoder.factors(
+        alone = encoder.heads(
             embeddings[row : row + 1, cut], mask[row : row + 1, cut], weights[row : row + 1, cut]
-        )
+        )[1]
         torch.testing.assert_close(together[row, cut], alone[0], rtol=1e-11, atol=1e-12)
 
 
@@ -92,7 +92,7 @@ def test_gradcheck_of_the_factors(name, kind, fresh, texts):
         *(item for item in encoder.named_parameters() if not item[0].startswith("context")),
         strict=True,
     )
-    assert (encoder.factors(embeddings, mask, weights)[mask] > 0.05).all()
+    assert (encoder.heads(embeddings, mask, weights)[1][mask] > 0.05).all()
 
     def factors(inputs, *parameters):
         return torch.func.functional_call(
@@ -109,7 +109,7 @@ def test_a_bag_drops_words_exactly_where_the_formula_says(kind, alpha, fresh, te
     with torch.no_grad():
         encoder.query.copy_(torch.tensor([2.0 * 6**0.5, 0, 0, 0, 0, 0]))
     embeddings, mask, weights = texts([40, 9])
-    factors = encoder.factors(embeddings, mask, weights)
+    factors = encoder.heads(embeddings, mask, weights)[1]
     scores = 2 * embeddings[:, :, 0]
     dropped = (scores <= -1 / (alpha - 1)) & mask
     assert dropped.any()
@@ -124,7 +124,7 @@ def test_softmax_is_the_exponential_and_drops_nothing(fresh, texts):
     with torch.no_grad():
         encoder.query.normal_()
     embeddings, mask, weights = texts([40])
-    factors = encoder.factors(embeddings, mask, weights)
+    factors = encoder.heads(embeddings, mask, weights)[1]
     torch.testing.assert_close(factors, (embeddings @ encoder.query / 6**0.5).exp())
 
 
@@ -133,7 +133,7 @@ def test_a_dropped_word_comes_to_no_nan_in_the_gradient(fresh, texts):
     with torch.no_grad():
         encoder.query.fill_(-50.0)
     embeddings, mask, weights = texts([9])
-    factors = encoder.factors(embeddings.abs(), mask, weights)
+    factors = encoder.heads(embeddings.abs(), mask, weights)[1]
     assert (factors == 0).all()
     factors.sum().backward()
     for parameter in (encoder.query, encoder.sparsity.pre_alpha):
@@ -150,7 +150,7 @@ def test_a_factor_reads_the_other_words_unless_it_is_by_word(config, texts):
         with torch.no_grad():
             for parameter in encoder.parameters():
                 parameter.normal_(std=0.5)
-        before, after = (encoder.factors(some, mask, weights)[0] for some in (embeddings, changed))
+        before, after = (encoder.heads(some, mask, weights)[1][0] for some in (embeddings, changed))
         others = torch.arange(7) != 3
         assert torch.equal(before[others], after[others]) == encoder.by_word
         assert encoder.by_word == (name == "two_head_bag")

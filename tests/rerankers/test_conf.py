@@ -4,23 +4,23 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-import yaml
 
 import siamese_news.rerankers
 from siamese_news.rerankers import RANKERS, build_ranker
+from tests.composed import option
 
 OPTIONS = sorted(Path(str(files("siamese_news.conf"))).glob("ranker/*.yaml"))
 
 
 def test_the_table_equals_conf():
-    targets = {yaml.safe_load(path.read_text())["_target_"] for path in OPTIONS}
+    targets = {option("ranker", path.stem)["_target_"] for path in OPTIONS}
     assert targets == {f"siamese_news.rerankers.{name}" for name in RANKERS}
     assert all(hasattr(siamese_news.rerankers, name) for name in RANKERS)
 
 
 @pytest.mark.parametrize("path", OPTIONS, ids=lambda path: path.stem)
 def test_every_option_builds_and_has_its_line_of_explanation(path):
-    options = yaml.safe_load(path.read_text())
+    options = option("ranker", path.stem)
     name = options.pop("_target_").rpartition(".")[2]
     assert type(build_ranker({"class": name, "input_dim": 8, **options})) is RANKERS[name]
     assert path.read_text().startswith("# ")

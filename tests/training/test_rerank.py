@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from benchmarks.rerank_table import averaged, full_table, peers, saved
 from siamese_news.data.records import Post
@@ -24,6 +23,7 @@ from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
 from siamese_news.training.sweep import summarise
+from tests.composed import option
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]
@@ -72,7 +72,6 @@ def folder(tmp_path, monkeypatch):
 
 
 def configuration(folder, ranker="patt", **task):
-    conf = folder_of_conf()
     small = {
         "filters": 6,
         "hidden": 5,
@@ -83,14 +82,11 @@ def configuration(folder, ranker="patt", **task):
         "max_query_trigrams": 12,
         "buckets": 64,
     }
-    options = yaml.safe_load((conf / "ranker" / f"{ranker}.yaml").read_text())
+    options = option("ranker", ranker)
     if ranker == "mphcnn":
         small["hidden"] = [6, 3]
     options = {key: small.get(key, value) for key, value in options.items()}
-    settings = yaml.safe_load((conf / "task" / "rerank.yaml").read_text())
-    (chosen,) = (entry for entry in settings.pop("defaults") if entry != "_self_")
-    optimizer = conf / "task" / "optimizer" / f"{chosen['optimizer']}.yaml"
-    settings["optimizer"] = yaml.safe_load(optimizer.read_text())
+    settings = option("task", "rerank")
     settings |= {"collection": "small", "epochs": 2, "batch_size": 32, **task}
     return {
         "task": settings,
@@ -124,13 +120,6 @@ def configuration(folder, ranker="patt", **task):
         "seed": 0,
         "resume": None,
     }
-
-
-def folder_of_conf():
-    from importlib.resources import files
-    from pathlib import Path
-
-    return Path(str(files("siamese_news.conf")))
 
 
 def test_several_devices_are_refused(folder, tmp_path):

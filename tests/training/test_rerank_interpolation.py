@@ -6,12 +6,7 @@ import pytest
 from benchmarks.rerank_table import average
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank.interpolation import (
-    interpolate,
-    log_odds,
-    probabilities,
-    tune_weight,
-)
+from siamese_news.training.rerank.results import SCALES, interpolate, tune_weight
 
 
 def random_runs(seed):
@@ -52,6 +47,7 @@ def test_missing_posts_and_topics():
 
 
 def test_probabilities_and_average():
+    (probabilities, _), (log_odds, _) = SCALES["probability"], SCALES["log-odds"]
     assert probabilities({"1": {"a": 0.0}}) == {"1": {"a": 1.0}}
     odds = log_odds({"1": {"a": float(np.log(0.8)), "b": 0.0, "c": -50.0}})["1"]
     assert odds["a"] == pytest.approx(np.log(4)) and np.isfinite(odds["b"])

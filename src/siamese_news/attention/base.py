@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.sparsity.maps import Sparsity
+from siamese_news.utils.choices import check_choice
 
 AttentionBackend = Literal["fast", "reference"]
 """How attention is computed: ``reference`` is the plain loop that ``fast`` is tested against."""
@@ -68,10 +69,8 @@ class Attention(nn.Module):
         output_projection: bool = True,
     ) -> None:
         super().__init__()
-        if similarity not in ("dot", "cosine"):
-            raise ValueError(f"attention got similarity={similarity!r}; expected 'dot' or 'cosine'")
-        if backend not in ("fast", "reference"):
-            raise ValueError(f"attention got backend={backend!r}; expected 'fast' or 'reference'")
+        check_choice("similarity", similarity, Similarity)
+        check_choice("backend", backend, AttentionBackend)
         if min(dim, heads, head_dim) < 1:
             raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
         if scale is not None and scale <= 0:

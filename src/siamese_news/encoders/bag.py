@@ -5,6 +5,9 @@ from typing import Literal
 from torch import Tensor, nn
 
 from siamese_news.encoders.base import Encoder, weighted_mean
+from siamese_news.utils.choices import check_choice
+
+Weighting = Literal["mean", "idf"]
 
 
 class BagEncoder(Encoder):
@@ -35,13 +38,12 @@ class BagEncoder(Encoder):
         self,
         *,
         input_dim: int,
-        weighting: Literal["mean", "idf"] = "mean",
+        weighting: Weighting = "mean",
         output_dim: int | None = None,
         lead: float | None = None,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
-        if weighting not in ("mean", "idf"):
-            raise ValueError(f"BagEncoder got weighting={weighting!r}; expected 'mean' or 'idf'")
+        check_choice("weighting", weighting, Weighting)
         if lead is not None and lead <= 0:
             raise ValueError(f"BagEncoder got lead={lead}; expected a position above 0, or None")
         self.uses_weights = weighting == "idf"

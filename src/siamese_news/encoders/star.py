@@ -11,15 +11,15 @@ from siamese_news.attention import AttentionBackend, RingAttention, Similarity, 
 from siamese_news.attention.word_projections import Columns, Words
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
+from siamese_news.utils.choices import check_choice
 
-
-def _unchanged(states: Tensor) -> Tensor:
-    return states
-
-
+Activation = Literal["none", "relu", "leaky_relu", "gelu"]
+Kind = Literal["none", "add", "zero_init"]
+Positions = Literal["none", "sinusoidal"]
+Pooling = Literal["max_relay", "mean_relay", "idf_relay"]
 # Functions with names: an encoder is pickled for processes that are spawned.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": _unchanged,
+    "none": torch.positive,
     "relu": F.relu,
     "leaky_relu": F.leaky_relu,
     "gelu": F.gelu,
@@ -99,18 +99,18 @@ class StarEncoder(Encoder):
         bias: bool = True,
         output_projection: bool = True,
         layer_norm: bool = False,
-        activation: Literal["none", "relu", "leaky_relu", "gelu"] = "none",
-        residual: Literal["none", "add", "zero_init"] = "zero_init",
-        positions: Literal["none", "sinusoidal"] = "none",
-        pooling: Literal["max_relay", "mean_relay", "idf_relay"] = "idf_relay",
+        activation: Activation = "none",
+        residual: Kind = "zero_init",
+        positions: Positions = "none",
+        pooling: Pooling = "idf_relay",
         dropout: float = 0.0,
         backend: AttentionBackend = "fast",
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=input_dim)
-        _check("activation", activation, tuple(ACTIVATIONS))
-        _check("residual", residual, ("none", "add", "zero_init"))
-        _check("positions", positions, ("none", "sinusoidal"))
-        _check("pooling", pooling, ("max_relay", "mean_relay", "idf_relay"))
+        check_choice("activation", activation, Activation)
+        check_choice("residual", residual, Kind)
+        check_choice("positions", positions, Positions)
+        check_choice("pooling", pooling, Pooling)
         if cycles < 1:
             raise ValueError(f"StarEncoder got cycles={cycles}; expected at least 1")
         heads, head_dim = _heads(input_dim, heads, head_dim)
@@ -200,7 +200,7 @@ class Residual(nn.Module):
         kind: see `StarEncoder`.
     """
 
-    def __init__(self, dim: int, kind: Literal["none", "add", "zero_init"]) -> None:
+    def __init__(self, dim: int, kind: Kind) -> None:
         super().__init__()
         self.kind = kind
         self.factor = nn.Parameter(torch.zeros(dim)) if kind == "zero_init" else None
@@ -224,8 +224,3 @@ def _heads(width: int, heads: int | None, head_dim: int | None) -> tuple[int, in
             "heads * head_dim need not be input_dim"
         )
     return heads, width // heads
-
-
-def _check(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"StarEncoder got {name}={value!r}; expected one of {', '.join(choices)}")

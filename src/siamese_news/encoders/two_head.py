@@ -94,8 +94,10 @@ class TwoHeadEncoder(Encoder):
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`."""
         if self.context is None:
-            return self._mapped(weighted_mean(embeddings, mask, weights, self.lead), mask)
-        return self._mapped(self.context(embeddings, mask, weights), mask)
+            pooled = weighted_mean(embeddings, mask, weights, self.lead)
+        else:
+            pooled = self.context(embeddings, mask, weights)
+        return self._mapped(pooled, mask)
 
     def heads(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
@@ -110,23 +112,16 @@ class TwoHeadEncoder(Encoder):
         query = self.query.expand(len(mask), -1)
         if self.relay_query is not None:
             query = query + self.relay_query(relay)
-        return self._mapped(pooled, mask), self._factors(nodes, mask, query)
+        # States at padding are undefined and get no gradient.
+        nodes = nodes.masked_fill(~mask[:, :, None], 0.0)
+        scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
+        factors = self.sparsity.exponential(scores[:, None])[:, 0] * mask
+        return self._mapped(pooled, mask), factors
 
     @property
     def by_word(self) -> bool:
         """Whether a factor depends on the word alone."""
         return self.is_bag and self.relay_query is None
-
-    def factors(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """The factors alone: (B, S), 0 at padding."""
-        return self.heads(embeddings, mask, weights)[1]
-
-    def _factors(self, nodes: Tensor, mask: Tensor, query: Tensor) -> Tensor:
-        nodes = nodes.masked_fill(
-            ~mask[:, :, None], 0.0
-        )  # states at padding are undefined and get no gradient
-        scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
-        return self.sparsity.exponential(scores[:, None])[:, 0] * mask
 
     def _mapped(self, pooled: Tensor, mask: Tensor) -> Tensor:
         # Two texts without a token are not similar to each other.

@@ -1,6 +1,6 @@
 """Every number of the lexical head."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -194,75 +194,16 @@ class TermOptions:
     passages: Passages = field(default_factory=Passages)
 
     def __post_init__(self) -> None:
-        _check_numbers(self, "terms: ")
-        if self.power < 0 or self.lead_half_life <= 0 or self.article_tokens < 1:
-            raise InputError(
-                f"terms: power={self.power}, lead_half_life={self.lead_half_life}, article_tokens="
-                f"{self.article_tokens}; expected power >= 0, lead_half_life > 0 and "
-                "article_tokens >= 1"
-            )
-        shares = {
-            "pivot": self.pivot,
-            "bigram_weight": self.bigram_weight,
-            "dense": self.dense,
-            "dense + excess.weight": self.dense + self.excess.weight,
-            "excess.weight": self.excess.weight,
-            "excess.quantile": self.excess.quantile,
-            "focused_pool.pool": self.focused_pool.pool,
-            "focused_pool.headline_weight": self.focused_pool.headline_weight,
-            "smoothing.dense": self.smoothing.dense,
-            "smoothing.weight": self.smoothing.weight,
-        }
-        for name, share in shares.items():
-            if not 0 <= share <= 1:
-                raise InputError(f"terms: {name}={share}; expected a number from 0 to 1")
-        if self.excess.weak >= self.excess.strong or self.excess.strong_weight < 0:
-            raise InputError(
-                f"terms: excess.weak={self.excess.weak}, excess.strong={self.excess.strong}, "
-                f"excess.strong_weight={self.excess.strong_weight}; expected weak < strong and a "
-                "weight from 0"
-            )
-        if not 0 <= self.focused_pool.share < self.focused_pool.full:
-            raise InputError(
-                f"terms: focused_pool.share={self.focused_pool.share}, focused_pool.full="
-                f"{self.focused_pool.full}; expected 0 <= share < full"
-            )
-        smooth = self.smoothing
-        if min(smooth.posts, smooth.neighbors) < 1 or smooth.prior <= 0 or smooth.least < 0:
-            raise InputError(
-                f"terms: smoothing.posts={smooth.posts}, smoothing.neighbors={smooth.neighbors}, "
-                f"smoothing.prior={smooth.prior}, smoothing.least={smooth.least}; expected posts "
-                "and neighbors >= 1, prior > 0 and least >= 0"
-            )
-        over = self.surface
-        positive = min(over.weight, over.unknown) >= 0 and over.characters >= 1 and over.near > 0
-        if not positive or not 0 <= over.background <= 1:
-            raise InputError(
-                f"terms: surface.weight={over.weight}, surface.unknown={over.unknown}, "
-                f"surface.characters={over.characters}, surface.near={over.near}, "
-                f"surface.background={over.background}; expected weight and unknown >= 0, "
-                "characters >= 1, near > 0 and background from 0 to 1"
-            )
-        near = self.passages
-        if near.weight < 0 or min(near.words, near.rank, near.posts) < 1:
-            raise InputError(
-                f"terms: passages.weight={near.weight}, passages.words={near.words}, "
-                f"passages.rank={near.rank}, passages.posts={near.posts}; expected weight >= 0 and "
-                "the others >= 1"
-            )
-        back = self.feedback
-        most = min(back.posts, back.focused_posts)
-        if min(back.foreign_posts, back.foreign_least - 1) < 0:
-            raise InputError(
-                f"terms: feedback.foreign_posts={back.foreign_posts}, feedback.foreign_least="
-                f"{back.foreign_least}; expected foreign_posts >= 0 and foreign_least >= 1"
-            )
-        if not 0 <= back.weight <= 1 or not 1 <= back.least <= most:
-            raise InputError(
-                f"terms: feedback.weight={back.weight}, feedback.least={back.least}, "
-                f"feedback.posts={back.posts}, feedback.focused_posts={back.focused_posts}; "
-                "expected a weight from 0 to 1 and 1 <= least <= both numbers of posts"
-            )
+        values = dict(_checked_numbers(self, ""))
+        for names, expected, fits in _RANGES:
+            for name in names.split():
+                if not fits(values[name]):
+                    raise InputError(f"terms: {name}={values[name]}; expected {expected}")
+        for names, expected, fits in _RELATIONS:
+            given = {name: values[name] for name in names.split()}
+            if not fits(*given.values()):
+                shown = ", ".join(f"{name}={value}" for name, value in given.items())
+                raise InputError(f"terms: {shown}; expected {expected}")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
@@ -281,14 +222,52 @@ class TermOptions:
         return asdict(self)
 
 
-def _check_numbers(options: Any, where: str) -> None:
-    """Refuse what is not a number, and for a count what is not whole (NaN is neither)."""
+_RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
+    (
+        "pivot bigram_weight dense excess.weight excess.quantile focused_pool.pool "
+        "focused_pool.headline_weight smoothing.dense smoothing.weight surface.background "
+        "feedback.weight",
+        "a number from 0 to 1",
+        lambda value: 0 <= value <= 1,
+    ),
+    (
+        "power excess.strong_weight focused_pool.share smoothing.least surface.weight "
+        "surface.unknown passages.weight feedback.foreign_posts",
+        "0 or more",
+        lambda value: value >= 0,
+    ),
+    ("lead_half_life smoothing.prior surface.near", "a number above 0", lambda value: value > 0),
+    (
+        "article_tokens smoothing.posts smoothing.neighbors surface.characters passages.words "
+        "passages.rank passages.posts feedback.least feedback.foreign_least",
+        "1 or more",
+        lambda value: value >= 1,
+    ),
+)
+"""Options, the values they take in words, and the check of one value."""
+
+_RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
+    ("dense excess.weight", "a sum of at most 1", lambda dense, excess: dense + excess <= 1),
+    ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
+    ("focused_pool.share focused_pool.full", "share < full", lambda share, full: share < full),
+    (
+        "feedback.least feedback.posts feedback.focused_posts",
+        "least to be at most either number of posts",
+        lambda least, posts, focused: least <= min(posts, focused),
+    ),
+)
+"""The same for options that depend on each other."""
+
+
+def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Dotted names and values, all of the right type and finite."""
     for option in fields(options):
-        value, name = getattr(options, option.name), f"{where}{option.name}"
+        value, name = getattr(options, option.name), f"{prefix}{option.name}"
         if is_dataclass(value):
-            _check_numbers(value, f"{name}.")
-        elif option.type is int:
-            if type(value) is not int or not abs(value) <= _MOST:
-                raise InputError(f"{name}={value!r}; expected a whole number up to {_MOST:,}")
-        elif type(value) not in (int, float) or not abs(value) <= _MOST:
-            raise InputError(f"{name}={value!r}; expected a number up to {_MOST:,}")
+            yield from _checked_numbers(value, f"{name}.")
+            continue
+        kinds = (int,) if option.type is int else (int, float)
+        if type(value) not in kinds or not abs(value) <= _MOST:  # NaN is not <= either
+            number = "a whole number" if option.type is int else "a number"
+            raise InputError(f"terms: {name}={value!r}; expected {number} up to {_MOST:,}")
+        yield name, value

@@ -12,11 +12,7 @@ from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt, SamCNN
 from siamese_news.utils.plugins import find_class
 
 RANKERS: dict[str, type[nn.Module]] = {
-    "BiCNN": BiCNN,
-    "QAtt": QAtt,
-    "PAtt": PAtt,
-    "Combined": Combined,
-    "MPHCNN": MPHCNN,
+    cls.__name__: cls for cls in (BiCNN, QAtt, PAtt, Combined, MPHCNN)
 }
 """Our rankers by class name; a test checks that conf/ has them. Installed packages add others."""
 

@@ -7,18 +7,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from siamese_news.utils.choices import check_choice
+
+Padding = Literal["full", "none"]
+
 
 def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
     """Which windows may win the maximum.
 
-    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them.
+    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them. `full`
+    counts every window with a real token, the text being zero padded by width - 1 on both ends;
+    otherwise only windows inside the text count, and in a shorter text the one that starts at its
+    first token.
 
     Args:
         mask: (N, S) bool, True = real token; the real tokens of a row are contiguous.
         width: tokens per window.
-        full: True counts every window with a real token, the text being zero padded by
-            width - 1 on both ends. False counts the windows that lie inside the text; a text
-            shorter than a window counts the one that starts at its first token.
+        full: see above.
 
     Returns:
         (N, T) bool.
@@ -84,13 +89,8 @@ class _WindowMax(torch.autograd.Function):
         step = rows if projected.is_cuda else max(1, _SLAB // max(1, row_bytes))
         for start in range(0, rows, step):
             part = slice(start, start + step)
-            _scan(
-                projected[part],
-                weights[part],
-                valid[part],
-                best[part],
-                None if winner is None else winner[part],
-            )
+            winners = None if winner is None else winner[part]
+            _scan(projected[part], weights[part], valid[part], best[part], winners)
         empty = ~valid.any(dim=1)
         if bool(empty.any()):
             best[empty] = 0
@@ -137,16 +137,13 @@ def _scan(
     for window in range(tokens + width - 1):
         if not anywhere[window]:
             continue
-        started = False
-        for j in range(width):
+        first = max(0, width - 1 - window)  # the rows of the kernel that meet a token
+        for j in range(first, min(width, tokens + width - 1 - window)):
             token = window - (width - 1) + j
-            if not 0 <= token < tokens:
-                continue
-            if started:
-                value.addcmul_(columns[:, token], projected[:, token, None, j])
-            else:
+            if j == first:
                 torch.mul(columns[:, token], projected[:, token, None, j], out=value)
-            started = True
+            else:
+                value.addcmul_(columns[:, token], projected[:, token, None, j])
         if not everywhere[window]:
             value.masked_fill_(~valid[:, window, None, None], -torch.inf)
         if winner is not None and window:
@@ -157,9 +154,6 @@ def _scan(
         torch.maximum(best, value, out=best)
 
 
-Padding = Literal["full", "none"]
-
-
 class ConvEncoder(nn.Module):
     """Convolution -> ReLU -> maximum over time -> dropout -> linear (samCNN, section 2.1).
 
@@ -168,6 +162,18 @@ class ConvEncoder(nn.Module):
     paper reports as no better).
 
     Shapes: N texts, Q rescalings, S tokens, E embedding size, D output size.
+
+    Args:
+        input_dim: E.
+        output_dim: D.
+        filters: filters per width.
+        widths: tokens per window, one convolution each.
+        padding: "full" zero pads width - 1 tokens on both ends (the released code), "none" keeps
+            the windows inside the text.
+        dropout: probability, on the pooled features.
+
+    Raises:
+        ValueError: no width, or a width below 1, or an unknown padding.
     """
 
     def __init__(
@@ -180,25 +186,10 @@ class ConvEncoder(nn.Module):
         padding: Padding,
         dropout: float,
     ) -> None:
-        """Build the encoder.
-
-        Args:
-            input_dim: E.
-            output_dim: D.
-            filters: filters per width.
-            widths: tokens per window, one convolution each.
-            padding: "full" zero pads width - 1 tokens on both ends (the released code), "none"
-                keeps the windows inside the text.
-            dropout: probability, on the pooled features.
-
-        Raises:
-            ValueError: no width, or a width below 1, or an unknown padding.
-        """
         super().__init__()
         if not widths or min(widths) < 1:
             raise ValueError(f"widths is {list(widths)}; expected one or more numbers >= 1")
-        if padding not in ("full", "none"):
-            raise ValueError(f"padding is {padding!r}; expected 'full' or 'none'")
+        check_choice("padding", padding, Padding)
         self.widths = list(widths)
         self.filters = filters
         self.full = padding == "full"

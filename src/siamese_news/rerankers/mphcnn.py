@@ -5,7 +5,7 @@ section 3. The strongest earlier neural model next to samCNN, built for the same
 """
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +37,15 @@ class Perspective(nn.Module):
     dot products): the query tokens, and empty places, whose dot product is 0 and which take the
     attention of tokens that match nothing. A query token keeps the maximum and the mean over the
     text. (In the released code the empty places are the padding of its queries.)
+
+    Args:
+        input_dim: E of the token vectors.
+        filters: filters per convolution.
+        width: tokens per window.
+        levels: number of convolutions; the embeddings are one more level.
+        max_query: query tokens that have features; later ones are ignored.
+        weighted_levels: the first levels, whose matches are weighted by IDF.
+        dropout: probability, on embeddings (whole dimensions) and convolution outputs.
     """
 
     def __init__(
@@ -50,17 +59,6 @@ class Perspective(nn.Module):
         weighted_levels: int,
         dropout: float,
     ) -> None:
-        """Build the convolutions.
-
-        Args:
-            input_dim: E of the token vectors.
-            filters: filters per convolution.
-            width: tokens per window.
-            levels: number of convolutions; the embeddings are one more level.
-            max_query: query tokens that have features; later ones are ignored.
-            weighted_levels: the first levels, whose matches are weighted by IDF.
-            dropout: probability, on embeddings (whole dimensions) and convolution outputs.
-        """
         super().__init__()
         self.max_query, self.weighted_levels = max_query, weighted_levels
         self.dropout = dropout
@@ -131,6 +129,22 @@ class MPHCNN(nn.Module):
     """Word, character and (optionally) URL perspectives, then two dense layers.
 
     Shapes: B posts, G queries, Q query words, S post words, E embedding size.
+
+    Args:
+        input_dim: E of the word vectors.
+        levels: convolutions per perspective.
+        filters: filters per convolution.
+        word_width: words per window.
+        trigram_width: trigrams per window.
+        trigram_dim: size of a trigram's trained vector.
+        buckets: rows of the trigram table.
+        max_query_words: query words with features.
+        max_query_trigrams: query trigrams with features.
+        weighted_levels: the first levels, whose matches are weighted by IDF.
+        url: whether the URL of the post is a third perspective.
+        dropout: probability on embeddings and convolution outputs.
+        hidden: sizes of the dense layers.
+        features: extra features in addition to the matches.
     """
 
     def __init__(
@@ -151,45 +165,23 @@ class MPHCNN(nn.Module):
         hidden: Sequence[int],
         features: int = 0,
     ) -> None:
-        """Build the perspectives and the dense layers.
-
-        Args:
-            input_dim: E of the word vectors.
-            levels: convolutions per perspective.
-            filters: filters per convolution.
-            word_width: words per window.
-            trigram_width: trigrams per window.
-            trigram_dim: size of a trigram's trained vector.
-            buckets: rows of the trigram table.
-            max_query_words: query words with features.
-            max_query_trigrams: query trigrams with features.
-            weighted_levels: the first levels, whose matches are weighted by IDF.
-            url: whether the URL of the post is a third perspective.
-            dropout: probability on embeddings and convolution outputs.
-            hidden: sizes of the dense layers.
-            features: extra features in addition to the matches.
-        """
         super().__init__()
         self.buckets, self.features = buckets, features
-        shared: dict[str, Any] = {
-            "filters": filters,
-            "levels": levels,
-            "weighted_levels": weighted_levels,
-            "dropout": dropout,
-        }
-        self.words = Perspective(
-            input_dim=input_dim, width=word_width, max_query=max_query_words, **shared
+        perspective = partial(
+            Perspective,
+            filters=filters,
+            levels=levels,
+            weighted_levels=weighted_levels,
+            dropout=dropout,
         )
+        self.words = perspective(input_dim=input_dim, width=word_width, max_query=max_query_words)
         self.trigrams = nn.Embedding(buckets, trigram_dim)
         nn.init.uniform_(self.trigrams.weight, -0.05, 0.05)
-        characters: dict[str, Any] = {
-            "input_dim": trigram_dim,
-            "width": trigram_width,
-            "max_query": max_query_trigrams,
-            **shared,
-        }
-        self.characters = Perspective(**characters)
-        self.url = Perspective(**characters) if url else None
+        of_characters = partial(
+            perspective, input_dim=trigram_dim, width=trigram_width, max_query=max_query_trigrams
+        )
+        self.characters = of_characters()
+        self.url = of_characters() if url else None
         parts = [self.words, self.characters] + ([self.url] if self.url else [])
         size = sum(part.output_dim for part in parts) + features
         layers: list[nn.Module] = []
@@ -231,7 +223,7 @@ class MPHCNN(nn.Module):
 
     def _lookup(self, ids: Tensor | None, name: str) -> tuple[Tensor, Tensor]:
         if ids is None:
-            raise ValueError(f"MP-HCNN needs {name} (N, C) in the pair; see trigrams.py")
+            raise ValueError(f"MP-HCNN needs {name} (N, C) in the pair; see `text_trigrams`")
         mask = ids >= 0
         ids, mask = trim(ids, mask)
         return zero_padding(self.trigrams(ids.clamp(min=0)), mask), mask

@@ -5,6 +5,7 @@ sections 2.1 (general encoder, QAtt and PAtt), 2.2 (aggregation over the query t
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -13,35 +14,30 @@ from torch.nn.functional import normalize
 
 from siamese_news.rerankers.conv import ConvEncoder, Padding
 from siamese_news.rerankers.pair import Pair, trim, zero_padding
+from siamese_news.utils.choices import check_choice
 
 Order = Literal["relu-norm", "norm-tanh"]
+Aggregation = Literal["mean", "learned", "weights"]
+Similarity = Literal["cosine", "clamped", "dot"]
 
 
 class PredictionHead(nn.Module):
     """A hidden layer, its normalisation and a two-way log-softmax (samCNN, section 2.3).
 
-    The paper has ReLU, then batch normalisation; the released code has batch normalisation, tanh
-    and dropout.
+    Args:
+        input_dim: size of the encoded pair.
+        hidden: size of the hidden layer.
+        order: "relu-norm" is ReLU, then batch normalisation (the paper); "norm-tanh" is batch
+            normalisation, then tanh (the released code).
+        dropout: probability, on the hidden layer.
+        features: number of extra features, joined to the hidden layer.
     """
 
     def __init__(
         self, *, input_dim: int, hidden: int, order: Order, dropout: float, features: int = 0
     ) -> None:
-        """Build the head.
-
-        Args:
-            input_dim: size of the encoded pair.
-            hidden: size of the hidden layer.
-            order: "relu-norm" (the paper) or "norm-tanh" (the released code).
-            dropout: probability, on the hidden layer.
-            features: number of extra features, joined to the hidden layer.
-
-        Raises:
-            ValueError: for another order.
-        """
         super().__init__()
-        if order not in ("relu-norm", "norm-tanh"):
-            raise ValueError(f"order is {order!r}; expected 'relu-norm' or 'norm-tanh'")
+        check_choice("head_order", order, Order)
         self.features = features
         self.hidden = nn.Linear(input_dim, hidden)
         self.norm = nn.BatchNorm1d(hidden)
@@ -50,28 +46,17 @@ class PredictionHead(nn.Module):
         self.output = nn.Linear(hidden + features, 2)
 
     def hidden_layer(self, encoded: Tensor) -> Tensor:
-        """The hidden layer o, (B, hidden).
-
-        In the paper's order it is the output of ReLU, before its normalisation; in that of the
-        released code, the output of tanh.
-
-        Args:
-            encoded: (B, input_dim).
-        """
+        """The hidden layer o, (B, hidden): the output of ReLU or tanh."""
         hidden = self.hidden(encoded)
         if self.order == "relu-norm":
             return torch.relu(hidden)
         return torch.tanh(self.norm(hidden))
 
     def forward(self, encoded: Tensor, features: Tensor | None = None) -> Tensor:
-        """Log-probabilities (B, 2) of (not relevant, relevant).
-
-        Args:
-            encoded: (B, input_dim).
-            features: (B, N), exactly where the head was built for N > 0.
+        """Log-probabilities (B, 2) from (B, input_dim) and (B, features).
 
         Raises:
-            ValueError: features missing, or more or fewer than the head was built for.
+            ValueError: more or fewer features than the head was built for.
         """
         got = 0 if features is None else features.shape[1]
         if got != self.features:
@@ -85,26 +70,19 @@ class PredictionHead(nn.Module):
         return torch.log_softmax(self.output(hidden), dim=1)
 
 
-Aggregation = Literal["mean", "learned", "weights"]
-
-
 class Aggregate(nn.Module):
     """Weights of the query tokens, summing to one over the real ones.
 
-    "mean" is the paper's (samCNN, section 2.2); "learned" is a softmax over a linear map of the
-    token's embedding, the default of the released code; "weights" takes the pair's query weights
-    (IDF).
+    Args:
+        kind: "mean" (samCNN, section 2.2); "learned", a softmax over a linear map of the token's
+            embedding, the default of the released code; or "weights", the pair's query weights
+            (IDF).
+        input_dim: E.
     """
 
     def __init__(self, *, kind: Aggregation, input_dim: int) -> None:
-        """Build it for embeddings of size `input_dim`.
-
-        Raises:
-            ValueError: for another kind.
-        """
         super().__init__()
-        if kind not in ("mean", "learned", "weights"):
-            raise ValueError(f"aggregation is {kind!r}; expected 'mean', 'learned' or 'weights'")
+        check_choice("aggregation", kind, Aggregation)
         self.kind = kind
         self.gate = nn.Linear(input_dim, 1) if kind == "learned" else None
 
@@ -128,13 +106,22 @@ class Aggregate(nn.Module):
         return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
-Similarity = Literal["cosine", "clamped", "dot"]
-
-
 class SamCNN(nn.Module):
     """Base class of the samCNN rankers: encode query and post, add attention vectors, predict.
 
     Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
+
+    Args:
+        input_dim: E.
+        filters: filters per window width.
+        widths: window widths in tokens.
+        padding: "full" or "none", see `ConvEncoder`.
+        dropout: probability on pooled features.
+        hidden: D, size of every encoded text.
+        head_hidden: size of the head's hidden layer.
+        head_order: "relu-norm" (paper) or "norm-tanh" (released code).
+        head_dropout: probability on the head's hidden layer.
+        features: extra features that the head takes.
     """
 
     #: How many context vectors the subclass adds to those of query and post.
@@ -154,22 +141,9 @@ class SamCNN(nn.Module):
         head_dropout: float,
         features: int = 0,
     ) -> None:
-        """Build the general encoder and the head.
-
-        Args:
-            input_dim: E.
-            filters: filters per window width.
-            widths: window widths in tokens.
-            padding: "full" or "none", see `ConvEncoder`.
-            dropout: probability on pooled features.
-            hidden: D, size of every encoded text.
-            head_hidden: size of the head's hidden layer.
-            head_order: "relu-norm" (paper) or "norm-tanh" (released code).
-            head_dropout: probability on the head's hidden layer.
-            features: extra features that the head takes.
-        """
         super().__init__()
-        self.encoder = ConvEncoder(
+        self._convolution = partial(
+            ConvEncoder,
             input_dim=input_dim,
             output_dim=hidden,
             filters=filters,
@@ -177,6 +151,7 @@ class SamCNN(nn.Module):
             padding=padding,
             dropout=dropout,
         )
+        self.encoder = self._convolution()
         self.head = PredictionHead(
             input_dim=hidden * (2 + self.contexts),
             hidden=head_hidden,
@@ -186,7 +161,7 @@ class SamCNN(nn.Module):
         )
 
     def encode(self, pair: Pair) -> Tensor:
-        """What the head reads: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
+        """The input of the head: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
         query, query_mask = trim(pair.query, pair.query_mask)
         g_query = self.encoder(zero_padding(query, query_mask), query_mask)
         post, post_mask = trim(pair.post, pair.post_mask)
@@ -214,9 +189,17 @@ class BiCNN(SamCNN):
 
 
 class _Attentive(SamCNN):
-    """The shared parts of QAtt and PAtt: a second convolution and the sum over query tokens."""
+    """Adds one vector for each attention, with a convolution of its own and the sum over the query.
 
-    contexts = 1
+    Args:
+        aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
+        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
+            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
+        general: the arguments of `SamCNN`.
+    """
+
+    #: Whether the subclass attends to the query (Eq. 1) and to positions of the post (Eq. 2-4).
+    query_attention = post_attention = False
 
     def __init__(
         self,
@@ -225,36 +208,26 @@ class _Attentive(SamCNN):
         similarity: Similarity = "cosine",
         **general: Any,
     ) -> None:
-        """Build it.
-
-        Args:
-            aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
-            similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
-                "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
-            general: the arguments of `SamCNN`.
-
-        Raises:
-            ValueError: for another similarity.
-        """
+        self.contexts = self.query_attention + self.post_attention
         super().__init__(**general)
-        if similarity not in ("cosine", "clamped", "dot"):
-            raise ValueError(f"similarity is {similarity!r}; expected 'cosine', 'clamped' or 'dot'")
+        check_choice("similarity", similarity, Similarity)
         self.similarity = similarity
         self.aggregate = Aggregate(kind=aggregation, input_dim=general["input_dim"])
+        if self.query_attention:
+            self.query_context = self._convolution()
+        if self.post_attention:
+            self.post_context = self._convolution()
 
-    def _context_encoder(self) -> ConvEncoder:
-        """A convolution of the general encoder's shape, shared over the query tokens."""
-        general = self.encoder
-        first = general.kernels[0]
-        assert isinstance(first, nn.Linear)
-        return ConvEncoder(
-            input_dim=first.in_features,
-            output_dim=general.output_dim,
-            filters=general.filters,
-            widths=general.widths,
-            padding="full" if general.full else "none",
-            dropout=general.dropout.p,
-        )
+    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+        """The vector v of section 2.2 of each attention, over the kernels of Eq. 1 or 4."""
+        vectors = []
+        if self.query_attention:
+            pooled = self._query_attention(pair, post, post_mask)
+            vectors.append(self._sum(self.query_context, pair, pooled))
+        if self.post_attention:
+            pooled = self._post_attention(pair, post, post_mask)
+            vectors.append(self._sum(self.post_context, pair, pooled))
+        return vectors
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""
@@ -262,22 +235,18 @@ class _Attentive(SamCNN):
         context: Tensor = encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
         return context
 
-    def _query_attention(
-        self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
-    ) -> Tensor:
-        """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p."""
+    def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
+        """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
         query = pair.per_post(pair.query)
         rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
         products = query[rows, tokens][:, None] * post[rows]
         mask = post_mask[rows]
-        features = encoder.pooled(products, mask, mask[:, None].to(post)).squeeze(1)
+        features = self.query_context.pooled(products, mask, mask[:, None].to(post)).squeeze(1)
         pooled = features.new_zeros(*query.shape[:2], features.shape[-1])
-        return self._sum(encoder, pair, pooled.index_put((rows, tokens), features))
+        return pooled.index_put((rows, tokens), features)
 
-    def _post_attention(
-        self, encoder: ConvEncoder, pair: Pair, post: Tensor, post_mask: Tensor
-    ) -> Tensor:
-        """Eq. 2-4: kernels W_j cos(q, p_j), so a convolution over posts weighted by cosine."""
+    def _post_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
+        """Eq. 2-4: kernels W_j cos(q, p_j): a convolution over posts weighted by cosine."""
         query = zero_padding(pair.query, pair.query_mask)
         if self.similarity == "dot":
             weights = pair.per_post(query) @ post.transpose(1, 2)
@@ -286,46 +255,22 @@ class _Attentive(SamCNN):
             weights = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
             if self.similarity == "clamped":
                 weights = weights.clamp(min=0)
-        return self._sum(encoder, pair, encoder.pooled(post, post_mask, weights))
+        return self.post_context.pooled(post, post_mask, weights)
 
 
 class QAtt(_Attentive):
     """Query-aware attention (samCNN, section 2.1): kernels rescaled by each query token."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.query_context = self._context_encoder()
-
-    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The one vector v of section 2.2, over the kernels of Eq. 1."""
-        return [self._query_attention(self.query_context, pair, post, post_mask)]
+    query_attention = True
 
 
 class PAtt(_Attentive):
     """Position-aware attention (samCNN, section 2.1): kernels rescaled by token similarity."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.post_context = self._context_encoder()
-
-    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The one vector v of section 2.2, over the kernels of Eq. 4."""
-        return [self._post_attention(self.post_context, pair, post, post_mask)]
+    post_attention = True
 
 
 class Combined(_Attentive):
     """Both attentions, each with a convolution of its own: [g_q, g_p, v_QAtt, v_PAtt]."""
 
-    contexts = 2
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.query_context = self._context_encoder()
-        self.post_context = self._context_encoder()
-
-    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The vectors of both attentions."""
-        return [
-            self._query_attention(self.query_context, pair, post, post_mask),
-            self._post_attention(self.post_context, pair, post, post_mask),
-        ]
+    query_attention = post_attention = True

@@ -34,12 +34,7 @@ log = logging.getLogger(__name__)
 def build_text(
     vectors: Mapping[str, Any], tokenizer: Mapping[str, Any]
 ) -> tuple[Tokenizer, Vocabulary, np.ndarray]:
-    """The text side of a model: tokeniser, vocabulary and word matrix (V, E).
-
-    Args:
-        vectors: an option of ``conf/vectors``.
-        tokenizer: keyword arguments of `Tokenizer`.
-    """
+    """Tokeniser, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
     loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
     # A copy: the cache is mapped read-only, and loading a checkpoint writes into the table.
     words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)
@@ -65,19 +60,11 @@ def idf_weights(
     Returns:
         (V,) weights and the weight of a word outside the vocabulary; all 1 without texts.
     """
-    counted = 0
-
-    def tokens() -> Iterable[list[str]]:
-        nonlocal counted
-        for text in texts:
-            counted += 1
-            yield tokenizer(text)
-
-    frequencies = vocabulary.document_frequencies(tokens())
-    if counted == 0:
+    every = list(texts)
+    if not every:
         return torch.ones(len(vocabulary)), 1.0
-    weights = smoothed_idf(frequencies, counted)
-    return torch.from_numpy(weights.astype(np.float32)), float(smoothed_idf(0.0, counted))
+    weights = smoothed_idf(vocabulary.document_frequencies(map(tokenizer, every)), len(every))
+    return torch.from_numpy(weights.astype(np.float32)), float(smoothed_idf(0.0, len(every)))
 
 
 def build_model(
@@ -89,7 +76,7 @@ def build_model(
 
     Args:
         config: the resolved configuration (``vectors``, ``encoder``, ``data.limits``).
-        text: what `build_text` gave.
+        text: the result of `build_text`.
         idf_texts: the texts whose document frequencies weigh the words.
     """
     tokenizer, vocabulary, matrix = text
@@ -116,11 +103,11 @@ def build_model(
 
 
 def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
-    """Make what an option describes by its ``_target_``.
+    """Make the object that an option describes by its ``_target_``.
 
     Args:
-        option: an option, plain values.
-        key: what it is called in the configuration, for the message.
+        option: plain values.
+        key: the option's name in the configuration, for the message.
         arguments: further arguments of the class.
 
     Raises:
@@ -135,11 +122,7 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
 
 
 def class_of(option: Mapping[str, Any], key: str) -> Any:
-    """What the ``_target_`` of an option names; hydra imports it.
-
-    Raises:
-        InputError: see `make`.
-    """
+    """The class or function that the ``_target_`` of an option names; Hydra imports it."""
     path = {"_target_": "hydra.utils.get_object", "path": str(option["_target_"])}
     return make(path, f"{key}._target_")
 
@@ -172,8 +155,8 @@ def add_terms(
     Args:
         model: the model, which is changed in place.
         options: an option of ``conf/terms``.
-        articles: training articles, whose document frequencies weigh the words.
-        posts: training posts, which count in the same way.
+        articles: training articles; they and the posts give the document frequencies.
+        posts: training posts.
     """
     if model.limits["keep"] == "last":
         raise InputError(

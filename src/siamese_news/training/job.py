@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from siamese_news.training.launch import is_first_process
 from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
+_ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # What changes no result: names, what is shown and logged, and which device computes it.
 _SAME_RESULT = (
     "labels",
@@ -61,18 +63,8 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     if is_first_process():
         with atomic_write(out / "config.yaml") as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    if plain["task"]["name"] == "rerank":
-        from siamese_news.training.rerank import run as rerank
-
-        row = rerank.run(plain, out)
-    elif plain["task"]["name"] == "distil":
-        from siamese_news.training.distill import run as distil
-
-        row = distil.run(plain, out)
-    else:
-        from siamese_news.training.linking import run as link
-
-        row = link.run(plain, out)
+    room = _ROOMS[plain["task"]["name"]]
+    row = import_module(f"siamese_news.training.{room}.run").run(plain, out)
     if row is not None:
         write_json(out / ROW, {**row, "overrides": overrides, "config": plain})
     return row

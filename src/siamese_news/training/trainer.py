@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,52 @@ def begin(config: Mapping[str, Any]) -> None:
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if options["threads"]:
         torch.set_num_threads(options["threads"])
+
+
+def checkpointing(
+    folder: Path, monitor: str | None, patience: int | None, *, every_epoch: bool
+) -> tuple[ModelCheckpoint, list[Callback]]:
+    """What keeps the best and the newest checkpoint and stops training that gains nothing.
+
+    Args:
+        folder: of the checkpoints ``best.ckpt`` and ``last.ckpt``.
+        monitor: the figure that selects; None takes the newest.
+        patience: validations without a gain before training stops; None for never.
+        every_epoch: select once an epoch, and keep where an exception interrupts it; False selects
+            after each validation.
+
+    Returns:
+        The callback that knows the best one, and all callbacks.
+    """
+    by_epoch = True if every_epoch else None
+    kept = partial(ModelCheckpoint, dirpath=folder, enable_version_counter=False)
+    best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
+    # A separate callback, because `save_last` of the other one would only follow the best.
+    newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
+    callbacks: list[Callback] = [best, newest]
+    if monitor and patience:
+        callbacks.append(
+            Patience(monitor, mode="max", patience=patience, check_on_train_epoch_end=by_epoch)
+        )
+    return best, callbacks
+
+
+def checked_resume(resume: str | None, folder: Path) -> str | None:
+    """The checkpoint to continue from, which must be in this folder, as is the best one so far.
+
+    Raises:
+        InputError: it does not exist or belongs to another run.
+    """
+    if not resume:
+        return None
+    if not Path(resume).is_file():
+        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    if Path(resume).resolve().parent != folder.resolve():
+        raise InputError(
+            f"resume={resume} belongs to another run folder; continue in that one: add "
+            f"hydra.run.dir={Path(resume).parent.parent}"
+        )
+    return resume
 
 
 def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:

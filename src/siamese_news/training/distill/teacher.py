@@ -36,28 +36,24 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
     Raises:
         InputError: sentence-transformers is not installed, or the source does not exist.
     """
-    keys = np.array([_key(text) for text in texts], np.uint64)
+    keys = [_key(text) for text in texts]
     model_folder = _find(source)
     name = f"{Path(source).name}-{_content(model_folder)}{'-bf16' if bf16 else ''}"
     folder = cache_folder() / "teacher" / name
     known = _read(folder)
-    first = {int(key): row for row, key in reversed(list(enumerate(keys)))}
-    missing = sorted((row for key, row in first.items() if key not in known), key=lambda r: keys[r])
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if missing:
         model = load_teacher(model_folder)
         # By length, so that little padding is computed.
-        missing.sort(key=lambda row: len(texts[row]))
-        for start in range(0, len(missing), CHUNK):
-            rows = missing[start : start + CHUNK]
-            log.info("teacher: %d of %d texts", start, len(missing))
-            vectors = encode(model, [texts[row] for row in rows], bf16=bf16)
-            _write(folder, keys[rows], vectors)
+        order = sorted(missing, key=lambda key: (len(missing[key]), key))
+        for start in range(0, len(order), CHUNK):
+            part = order[start : start + CHUNK]
+            log.info("teacher: %d of %d texts", start, len(order))
+            vectors = encode(model, [missing[key] for key in part], bf16=bf16)
+            _write(folder, np.array(part, np.uint64), vectors)
         known = _read(folder)
     size = len(next(iter(known.values()))) if known else 1
-    vectors_of_texts = np.zeros((len(texts), size), np.float16)
-    for row, key in enumerate(keys):
-        vectors_of_texts[row] = known[int(key)]
-    return vectors_of_texts
+    return np.array([known[key] for key in keys], np.float16).reshape(len(keys), size)
 
 
 def taught(

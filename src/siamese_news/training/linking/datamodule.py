@@ -1,10 +1,9 @@
 """The data of a configuration: option checks, training batches and evaluation sets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Collection as Names
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -18,6 +17,7 @@ from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
 from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
 from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit, same_text_key
 from siamese_news.errors import InputError
+from siamese_news.text import Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
 
 
@@ -75,17 +75,16 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     return joined
 
 
-_KEYS: dict[str, Names[str]] = {
-    "data": ("name", "train", "dev", "test", "split", "batching", "limits"),
-    "data.train": ("folder", "split"),
-    "data.dev": ("folder", "split", "pool", "one_story"),
-    "data.test": ("folder", "split", "pool", "one_story"),
-    "data.split": ("by", "fractions", "seed"),
-    "data.batching": tuple(
-        "kind articles_per_batch posts_per_article chunks_per_epoch pairs_per_batch".split()
-    ),
-    "data.limits": ("article_tokens", "post_tokens", "keep"),
+_KEYS = {
+    "data": "name train dev test split batching limits",
+    "data.train": "folder split",
+    "data.dev": "folder split pool one_story",
+    "data.test": "folder split pool one_story",
+    "data.split": "by fractions seed",
+    "data.batching": "kind articles_per_batch posts_per_article chunks_per_epoch pairs_per_batch",
+    "data.limits": "article_tokens post_tokens keep",
 }
+_OPTIONAL = {"pool", "one_story"}
 
 
 def check_options(data: Mapping[str, Any]) -> None:
@@ -99,7 +98,7 @@ def check_options(data: Mapping[str, Any]) -> None:
         _keys("data.train", entry)
     for side in ("dev", "test"):
         if data[side] is not None:
-            _keys(f"data.{side}", data[side], optional=("pool", "one_story"))
+            _keys(f"data.{side}", data[side])
     for group in ("split", "batching", "limits"):
         _keys(f"data.{group}", data[group])
     kind = data["batching"]["kind"]
@@ -108,21 +107,15 @@ def check_options(data: Mapping[str, Any]) -> None:
     check_limits(data["limits"], "data.limits")
 
 
-def _keys(where: str, options: Mapping[str, Any], optional: Names[str] = ()) -> None:
-    expected = _KEYS[where]
-    unknown = sorted(set(options) - set(expected))
-    missing = sorted(set(expected) - set(options) - set(optional))
-    if unknown or missing:
-        parts = [f"unknown: {', '.join(unknown)}"] * bool(unknown)
-        parts += [f"missing: {', '.join(missing)}"] * bool(missing)
+def _keys(where: str, options: Mapping[str, Any]) -> None:
+    expected = _KEYS[where].split()
+    wrong = {
+        "unknown": sorted(set(options) - set(expected)),
+        "missing": sorted(set(expected) - set(options) - _OPTIONAL),
+    }
+    parts = [f"{kind}: {', '.join(names)}" for kind, names in wrong.items() if names]
+    if parts:
         raise InputError(f"{where} has {'; '.join(parts)}; expected: {', '.join(expected)}")
-
-
-class IdsOf(Protocol):
-    """The part of a vocabulary that the data module uses."""
-
-    def ids(self, tokens: list[str]) -> np.ndarray:
-        """Ids of the tokens, int64."""
 
 
 class LinkDataModule(pl.LightningDataModule):
@@ -213,11 +206,7 @@ class LinkDataModule(pl.LightningDataModule):
         folders = dict.fromkeys(entry["folder"] for entry in self.data["train"])
         return [evaluation_set(self.collection(folder), entry) for folder in folders]
 
-    @cached_property
-    def _text_groups(self) -> list[int]:
-        return self.train_set.text_groups()
-
-    def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: IdsOf) -> None:
+    def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary) -> None:
         """Turn every training text into token ids, once."""
 
         def ids(text: str, side: Side) -> np.ndarray:
@@ -240,13 +229,32 @@ class LinkDataModule(pl.LightningDataModule):
             RuntimeError: before `prepare`.
             InputError: a saved position belongs to other data.
         """
-        sampler = self._make_sampler()
+        batching, dataset = self.data["batching"], self._dataset
+        if dataset is None:
+            raise RuntimeError(
+                "LinkDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
+            )
+        common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
+        if self.trainer is not None:
+            common.update(rank=self.trainer.global_rank, world=self.trainer.world_size)
+        sampler: ArticleBatchSampler | PairBatchSampler
+        if batching["kind"] == "pairs":
+            sampler = PairBatchSampler(pairs_per_batch=batching["pairs_per_batch"], **common)
+        else:
+            sampler = ArticleBatchSampler(
+                lengths=[len(article) for article in dataset.articles],
+                articles_per_batch=batching["articles_per_batch"],
+                posts_per_article=batching["posts_per_article"],
+                chunks_per_epoch=batching["chunks_per_epoch"],
+                text_of=self.train_set.text_groups(),
+                **common,
+            )
         if self._saved is not None:
             sampler.load_state_dict(self._saved)
             self._saved = None
         self._sampler = sampler
         return DataLoader(
-            self._prepared(),  # type: ignore[arg-type]
+            dataset,  # type: ignore[arg-type]
             batch_sampler=sampler,
             collate_fn=collate,
             num_workers=self.num_workers,
@@ -299,13 +307,6 @@ class LinkDataModule(pl.LightningDataModule):
                 )
         self._saved = dict(state_dict) or None
 
-    def _prepared(self) -> GroupDataset:
-        if self._dataset is None:
-            raise RuntimeError(
-                "LinkDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
-            )
-        return self._dataset
-
     def _whole(self, ranked: EvaluationSet) -> DataLoader[EvaluationSet]:
         """A loader of one batch: the pool is ranked as a whole. It draws no random number."""
         generator = torch.Generator().manual_seed(self.seed)
@@ -314,19 +315,3 @@ class LinkDataModule(pl.LightningDataModule):
     def _evaluation(self, side: str) -> EvaluationSet | None:
         entry = self.data[side]
         return None if entry is None else evaluation_set(self.collection(entry["folder"]), entry)
-
-    def _make_sampler(self) -> ArticleBatchSampler | PairBatchSampler:
-        batching = self.data["batching"]
-        common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
-        if self.trainer is not None:
-            common.update(rank=self.trainer.global_rank, world=self.trainer.world_size)
-        if batching["kind"] == "pairs":
-            return PairBatchSampler(pairs_per_batch=batching["pairs_per_batch"], **common)
-        return ArticleBatchSampler(
-            lengths=[len(article) for article in self._prepared().articles],
-            articles_per_batch=batching["articles_per_batch"],
-            posts_per_article=batching["posts_per_article"],
-            chunks_per_epoch=batching["chunks_per_epoch"],
-            text_of=self._text_groups,
-            **common,
-        )

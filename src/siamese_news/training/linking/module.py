@@ -70,44 +70,26 @@ class LinkModule(pl.LightningModule):
         labels = batch["article_labels"], batch["post_labels"]
         first, row_of = first_rows(labels[0])
         ids = batch["article_ids"][first], batch["post_ids"]
-        if self.terms is None:
-            articles, posts = (self._encode(side, self._vectors)[0] for side in ids)
-            loss = self.objective(articles[row_of], posts, *labels)
-            mined = [self.objective.mined]
-        else:
-            (articles, factors), (posts, post_factors) = (
-                self._encode(side, partial(heads, self.model, side=name))
-                for side, name in zip(ids, SIDES, strict=True)
-            )
-            loss = self.objective(articles[row_of], posts, *labels)
-            mined = [self.objective.mined]
-            articles, posts = self.terms(*ids, factors, post_factors)
-            loss = loss + self.objective(articles[row_of], posts, *labels)
-            mined.append(self.objective.mined)
-        average_over_ranks = not self.objective.gather_across_devices
-        self.log(
-            "train/loss",
-            loss.detach(),
-            prog_bar=True,
-            batch_size=len(posts),
-            sync_dist=average_over_ranks,
+        (articles, *factors), (posts, *post_factors) = (
+            self._encode(side, partial(self._outputs, name))
+            for side, name in zip(ids, SIDES, strict=True)
         )
-        self._log_mined(mined)
+        spaces = [(articles, posts)]
+        if self.terms is not None:
+            spaces.append(self.terms(*ids, *factors, *post_factors))
+        losses, mined = [], []
+        for articles, posts in spaces:
+            losses.append(self.objective(articles[row_of], posts, *labels))
+            if self.objective.mined is not None:
+                mined.append(self.objective.mined)
+        loss: Tensor = sum(losses[1:], losses[0])
+        log = partial(self.log, sync_dist=not self.objective.gather_across_devices)
+        log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts))
+        # Pairs and triplets that the miner kept, summed over the heads and the epoch.
+        summed = partial(log, on_step=False, on_epoch=True, reduce_fx="sum", batch_size=1)
+        for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
+            summed(f"mined/{name}", torch.stack(counts).sum().float())
         return loss * self.objective.backward_scale()
-
-    def _log_mined(self, mined: Iterable[Mined | None]) -> None:
-        """Pairs and triplets that the miner kept, summed over the heads and the epoch."""
-        counts_by_head = [counts for counts in mined if counts is not None]
-        for name, counts in zip(Mined._fields, zip(*counts_by_head, strict=True), strict=False):
-            self.log(
-                f"mined/{name}",
-                torch.stack(counts).sum().float(),
-                on_step=False,
-                on_epoch=True,
-                reduce_fx="sum",
-                sync_dist=not self.objective.gather_across_devices,
-                batch_size=1,
-            )
 
     def on_train_epoch_end(self) -> None:
         """Log the alpha of every head whose sparsity is learned."""
@@ -121,7 +103,7 @@ class LinkModule(pl.LightningModule):
         self._evaluate("dev", batch)
 
     def test_step(self, batch: EvaluationSet, batch_idx: int) -> None:
-        """Rank the test set and log test/map, test/micro_ap and test/auc."""
+        """The same for the test set."""
         self._evaluate("test", batch)
 
     def _evaluate(self, name: str, ranked: EvaluationSet) -> None:
@@ -134,8 +116,9 @@ class LinkModule(pl.LightningModule):
             sync_dist=True,
         )
 
-    def _vectors(self, ids: Tensor) -> tuple[Tensor]:
-        return (self.model(ids),)
+    def _outputs(self, side: Side, ids: Tensor) -> tuple[Tensor, ...]:
+        """The vectors of a batch and, for a lexical head, the factors of its words."""
+        return (self.model(ids),) if self.terms is None else heads(self.model, ids, side=side)
 
     def _encode(
         self, ids: Tensor, encode: Callable[[Tensor], tuple[Tensor, ...]]

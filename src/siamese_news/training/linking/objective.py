@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from siamese_news.lexical_head import TermHead, TermWeights, bigram_ids
 from siamese_news.text import PAD
 from siamese_news.training.distributed import gather_rows, world_size
+from siamese_news.utils.choices import check_choice
 
 Anchors = Literal["articles", "posts", "both"]
 
@@ -70,8 +71,7 @@ class SiameseObjective(nn.Module):
         cache: bool = False,
     ) -> None:
         super().__init__()
-        if anchors not in ("articles", "posts", "both"):
-            raise ValueError(f"anchors is {anchors!r}; expected 'articles', 'posts' or 'both'")
+        check_choice("anchors", anchors, Anchors)
         self.loss = loss
         self.miner = miner
         self.anchors = anchors

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning.callbacks import Callback, ModelCheckpoint
+from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import BagEncoder, build_encoder
-from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
 from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
@@ -30,7 +29,14 @@ from siamese_news.training.distributed import (
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import LinkModule, ranking_figures
-from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
+from siamese_news.training.trainer import (
+    begin,
+    checked_resume,
+    checkpointing,
+    fit,
+    take_best,
+    trainer_of,
+)
 
 log = logging.getLogger(__name__)
 # Hide messages about devices, tips and life cycles; warnings are shown.
@@ -142,33 +148,11 @@ def _fit(
         callbacks.append(RequeueOnSignal())
     validated = data.dev is not None and config["trainer"]["limit_val_batches"]
     monitor = task["monitor"] if validated else None
-    if monitor:
-        if task["patience"]:
-            callbacks.append(
-                Patience(
-                    monitor, mode="max", patience=task["patience"], check_on_train_epoch_end=True
-                )
-            )
     folder = out / "checkpoints"
-    best = ModelCheckpoint(
-        dirpath=folder,
-        filename="best",
-        monitor=monitor,
-        mode="max",
-        save_on_train_epoch_end=True,
-        enable_version_counter=False,
-    )
-    # A separate callback, because `save_last` of the other one would only follow the best.
-    last = ModelCheckpoint(
-        dirpath=folder,
-        filename="last",
-        save_on_train_epoch_end=True,
-        save_on_exception=True,
-        enable_version_counter=False,
-    )
-    callbacks += [best, last]
+    best, keeping = checkpointing(folder, monitor, task["patience"], every_epoch=True)
+    callbacks += keeping
     trainer = trainer_of(config, out, callbacks)
-    resume = _checked_resume(config["resume"], folder)
+    resume = checked_resume(config["resume"], folder)
     if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
         resume = str(folder / "last.ckpt")
         log.info("the job was restarted; continuing from %s", resume)
@@ -187,20 +171,6 @@ def _fit(
     # Under ddp_spawn the trainer of this process has counted no epoch.
     newest = torch.load(folder / "last.ckpt", weights_only=True, map_location="cpu")
     return int(newest["epoch"]) + 1
-
-
-def _checked_resume(resume: str | None, folder: Path) -> str | None:
-    """The checkpoint to continue from, which must be in this folder, as is the best one so far."""
-    if not resume:
-        return None
-    if not Path(resume).is_file():
-        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
-    if Path(resume).resolve().parent != folder.resolve():
-        raise InputError(
-            f"resume={resume} belongs to another run folder; continue in that one: add "
-            f"hydra.run.dir={Path(resume).parent.parent}"
-        )
-    return resume
 
 
 def remember_training(model: Model, data: LinkDataModule) -> None:

@@ -1,22 +1,22 @@
-"""Batches of (query, post) pairs and the LightningDataModule that serves them."""
+"""Batches of (query, post) pairs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import IterableDataset
 
 from siamese_news.model.reranker import IdBatch, TextRanker, rows_of
 from siamese_news.text.patterns import link_matches
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.training.rerank.data import Fold, RerankCollection
+from siamese_news.training.rerank.data import RerankCollection, Run
+
+Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedPosts:
+class EncodedPosts(NamedTuple):
     """Queries and posts of a collection as ids; trigrams and links only for rankers that read them.
 
     `links` holds the known words of every query and the link of every post.
@@ -28,35 +28,34 @@ class EncodedPosts:
     post_trigrams: TokenIds | None
     url_trigrams: TokenIds | None
     links: tuple[list[list[str]], list[str]] | None
-    query_rows: dict[str, int]
-    post_rows: dict[str, int]
 
 
 def encode_collection(collection: RerankCollection, model: TextRanker) -> EncodedPosts:
     """Turn the texts, which are tokenised already, into ids once."""
-    queries, query_trigrams = model.encode([text.split() for text in collection.queries.values()])
+    query_words = [text.split() for text in collection.queries.values()]
+    queries, query_trigrams = model.encode(query_words)
     posts, post_trigrams = model.encode([text.split() for text in collection.posts.values()])
     urls = list(collection.urls.values())
-    links = None
-    if model.link_match:
-        links = ([model.known(text.split()) for text in collection.queries.values()], urls)
+    links = ([model.known(words) for words in query_words], urls) if model.link_match else None
     return EncodedPosts(
-        queries,
-        posts,
-        query_trigrams,
-        post_trigrams,
-        model.encode_links(urls),
-        links,
-        {query: row for row, query in enumerate(collection.queries)},
-        {post: row for row, post in enumerate(collection.posts)},
+        queries, posts, query_trigrams, post_trigrams, model.encode_links(urls), links
     )
 
 
 class Pairs(IterableDataset[IdBatch]):
-    """The pairs of some topics, in batches of similar query and post length.
+    """The pairs of some topics and their candidates, in batches of similar query and post length.
 
     Length buckets keep the padding small; within them the order is drawn again every epoch from
     (seed, epoch), so a resumed run gets the batches it would have got.
+
+    Args:
+        collection: the collection.
+        encoded: its texts.
+        topics: whose candidates are paired.
+        batch_size: pairs per batch.
+        shuffle: False serves every pair once, shortest queries and posts first.
+        negatives: irrelevant pairs per relevant one, drawn every epoch; None takes all.
+        seed: of the order and of the drawn pairs.
     """
 
     def __init__(
@@ -65,28 +64,19 @@ class Pairs(IterableDataset[IdBatch]):
         encoded: EncodedPosts,
         topics: Sequence[str],
         *,
-        batch_size: int,
-        shuffle: bool,
+        batch_size: int = 256,
+        shuffle: bool = False,
         negatives: float | None = None,
         seed: int = 0,
     ) -> None:
-        """Collect the pairs of the topics.
-
-        Args:
-            collection: the collection.
-            encoded: its texts.
-            topics: whose candidates are paired.
-            batch_size: pairs per batch.
-            shuffle: False serves every pair once, shortest queries and posts first.
-            negatives: irrelevant pairs per relevant one, drawn every epoch; None takes all.
-            seed: seed of the order and of the drawn pairs.
-        """
         self.encoded, self.batch_size = encoded, batch_size
         self.shuffle, self.negatives, self.seed = shuffle, negatives, seed
         self.epoch = 0
         self.names = [(q, p) for q in topics for p in collection.candidates[q]]
-        self.query = np.array([encoded.query_rows[q] for q, _ in self.names], np.int64)
-        self.post = np.array([encoded.post_rows[p] for _, p in self.names], np.int64)
+        query_rows = {query: row for row, query in enumerate(collection.queries)}
+        post_rows = {post: row for row, post in enumerate(collection.posts)}
+        self.query = np.array([query_rows[q] for q, _ in self.names], np.int64)
+        self.post = np.array([post_rows[p] for _, p in self.names], np.int64)
         grades = [collection.qrels.get(q, {}).get(p, 0) for q, p in self.names]
         self.labels = (np.array(grades, np.int64) >= 1).astype(np.int64)
         self.query_lengths = encoded.queries.lengths[self.query]
@@ -100,13 +90,10 @@ class Pairs(IterableDataset[IdBatch]):
         return -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[IdBatch]:
-        for rows in self._plan():
-            yield self._batch(rows)
-
-    def _plan(self) -> list[NDArray[np.int64]]:
         if not self.shuffle:
             order = np.lexsort((self.post_lengths, self.query_lengths))
-            return self._cut(order)
+            yield from map(self._batch, self._cut(order, self.batch_size))
+            return
         generator = np.random.default_rng([self.seed, self.epoch])
         rows = np.arange(len(self.labels))
         if self.negatives is not None:
@@ -117,29 +104,24 @@ class Pairs(IterableDataset[IdBatch]):
         # Sorted by query length; inside runs of 16 batches by post length. Both sorts are stable,
         # so ties keep the drawn order.
         rows = rows[np.argsort(self.query_lengths[rows], kind="stable")]
-        pool = 16 * self.batch_size
-        rows = np.concatenate(
-            [
-                part[np.argsort(self.post_lengths[part], kind="stable")]
-                for part in (rows[i : i + pool] for i in range(0, len(rows), pool))
-            ]
-        )
-        batches = self._cut(rows)
-        return [batches[i] for i in generator.permutation(len(batches))]
-
-    def _cut(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        size = self.batch_size
-        batches = [rows[i : i + size] for i in range(0, len(rows), size)]
-        if self.shuffle and len(batches) > 1 and len(batches[-1]) == 1:
+        sorted_runs = [
+            run[np.argsort(self.post_lengths[run], kind="stable")]
+            for run in self._cut(rows, 16 * self.batch_size)
+        ]
+        batches = self._cut(np.concatenate([rows[:0], *sorted_runs]), self.batch_size)
+        if len(batches) > 1 and len(batches[-1]) == 1:
             # Batch normalisation needs two rows.
-            last = batches.pop()
-            batches[-1] = np.concatenate([batches[-1], last])
-        return batches
+            batches[-2:] = [np.concatenate(batches[-2:])]
+        for number in generator.permutation(len(batches)):
+            yield self._batch(batches[number])
 
-    def _batch(self, rows: NDArray[np.int64]) -> IdBatch:
+    @staticmethod
+    def _cut(rows: Rows, size: int) -> list[Rows]:
+        return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+    def _batch(self, rows: Rows) -> IdBatch:
         queries, group = np.unique(self.query[rows], return_inverse=True)
         posts, encoded = self.post[rows], self.encoded
-
         links = None
         if encoded.links is not None:
             words, urls = encoded.links
@@ -157,49 +139,9 @@ class Pairs(IterableDataset[IdBatch]):
             rows=torch.from_numpy(rows),
         )
 
-    def as_run(self, scores: NDArray[np.float32]) -> dict[str, dict[str, float]]:
+    def as_run(self, scores: NDArray[np.float32]) -> Run:
         """Scores (pairs,) as a run."""
-        run: dict[str, dict[str, float]] = {}
+        run: Run = {}
         for (query, post), score in zip(self.names, scores.tolist(), strict=True):
             run.setdefault(query, {})[post] = score
         return run
-
-
-class RerankDataModule(pl.LightningDataModule):
-    """Training and validation pairs of a fold; the test pairs are made on demand."""
-
-    def __init__(
-        self,
-        *,
-        collection: RerankCollection,
-        encoded: EncodedPosts,
-        fold: Fold,
-        batch_size: int,
-        negatives: float | None,
-        seed: int,
-    ) -> None:
-        """Make the pairs; see `Pairs`."""
-        super().__init__()
-        self.collection, self.encoded, self.fold = collection, encoded, fold
-        self.train = Pairs(
-            collection,
-            encoded,
-            fold.train,
-            batch_size=batch_size,
-            shuffle=True,
-            negatives=negatives,
-            seed=seed,
-        )
-        self.dev = Pairs(collection, encoded, fold.dev, batch_size=256, shuffle=False)
-
-    def test_pairs(self) -> Pairs:
-        """The candidates of the test year."""
-        return Pairs(self.collection, self.encoded, self.fold.test, batch_size=256, shuffle=False)
-
-    def train_dataloader(self) -> DataLoader[IdBatch]:
-        """Batches of one epoch; `RerankModule` tells the pairs which epoch it is."""
-        return DataLoader(self.train, batch_size=None)
-
-    def val_dataloader(self) -> DataLoader[IdBatch]:
-        """The validation pairs, each once."""
-        return DataLoader(self.dev, batch_size=None)

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,10 @@ class RerankCollection:
     def of_year(self, year: int) -> list[str]:
         """Topics of a year, in their order."""
         return [query for query in self.queries if self.years[query] == year]
+
+    def judged(self, topics: Iterable[str]) -> Qrels:
+        """The judgements of some topics, empty for one without any."""
+        return {query: self.qrels.get(query, {}) for query in topics}
 
     def peer(self, name: str, years: Iterable[int]) -> Run:
         """A peer's run over some years.
@@ -129,11 +133,9 @@ def read_reranking(name: str) -> RerankCollection:
 def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     """Texts and years of the topics: topic id -> text, topic id -> year.
 
-    Args:
-        folder: holds ``queries.jsonl.gz`` (with ``metadata.year``).
-
     Raises:
-        InputError: the file is missing or malformed, or a topic has no year.
+        InputError: ``queries.jsonl.gz`` is missing or malformed, or a topic has no
+            ``metadata.year``.
     """
     queries, years = {}, {}
     path = folder / "queries.jsonl.gz"
@@ -165,31 +167,23 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
         raise InputError(f"fold={year}: no such year in '{collection.name}'; it has {years}")
     train: list[str] = []
     dev: list[str] = []
-    for other in years:
-        if other == year:
-            continue
+    for other in sorted({*years} - {year}):
         topics = collection.of_year(other)
         held = set(random.Random(f"{seed}-{other}").sample(topics, round(share * len(topics))))
         dev += [query for query in topics if query in held]
         train += [query for query in topics if query not in held]
     for role, topics in (("training", train), ("validation", dev)):
-        if not has_relevant(topics, collection.candidates, collection.qrels):
+        relevant = (
+            grade >= 1 and post in collection.candidates[query]
+            for query, grades in collection.judged(topics).items()
+            for post, grade in grades.items()
+        )
+        if not any(relevant):
             raise InputError(
                 f"fold={year}: the {len(topics)} {role} topics have no relevant candidate; "
                 "expected at least one (grade >= 1 in the qrels)"
             )
     return Fold(year, train, dev, collection.of_year(year))
-
-
-def has_relevant(
-    topics: Iterable[str], run: Mapping[str, Mapping[str, float]], qrels: Qrels
-) -> bool:
-    """Whether any topic has a relevant post in the run."""
-    return any(
-        grade >= 1 and post in run[query]
-        for query in topics
-        for post, grade in qrels.get(query, {}).items()
-    )
 
 
 def words_of_collection(
@@ -216,16 +210,14 @@ def words_of_collection(
     Returns:
         The vocabulary of W words, most frequent first, and their vectors (W, E).
     """
-    counts: Counter[str] = Counter()
-    for texts in (collection.queries, collection.posts):
-        for text in texts.values():
-            counts.update(text.split())
+    texts = (*collection.queries.values(), *collection.posts.values())
+    counts = Counter(word for text in texts for word in text.split())
     words = [word for word, count in counts.most_common() if count >= least]
-    rows = dict(zip(vocabulary.words, range(len(vocabulary)), strict=True))
-    unknown = [word for word in words if word not in rows]
-    ids = torch.tensor([len(words) + stable_hash(word) for word in unknown], dtype=torch.int64)
-    table = np.empty((len(words), matrix.shape[1]), np.float32)
+    rows = {word: row for row, word in enumerate(vocabulary.words)}
     has_vector = np.array([word in rows for word in words], dtype=bool)
+    unknown = [len(words) + stable_hash(word) for word in words if word not in rows]
+    table = np.empty((len(words), matrix.shape[1]), np.float32)
     table[has_vector] = matrix[[rows[word] for word in words if word in rows]]
+    ids = torch.tensor(unknown, dtype=torch.int64)
     table[~has_vector] = unknown_vectors(ids, matrix.shape[1], unknown_range).numpy()
     return Vocabulary(words, unknown=vocabulary.unknown), table

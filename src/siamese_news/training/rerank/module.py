@@ -1,6 +1,6 @@
 """The LightningModule of the reranking task."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,40 +12,39 @@ from torch.nn.functional import nll_loss
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import IdBatch, TextRanker
 from siamese_news.training.rerank.batches import Pairs
+from siamese_news.training.rerank.data import Qrels, Run
 
 #: Figure to select by -> name in `evaluate_run`.
 SELECT = {"ap": "AP", "p30": "P@30"}
 
 
 class RerankModule(pl.LightningModule):
-    """Negative log-likelihood of the two classes; validation ranks and measures AP and P30."""
+    """Negative log-likelihood of the two classes; validation ranks and measures AP and P30.
+
+    Args:
+        model: the reranker that is trained.
+        dev: the pairs that validation ranks.
+        qrels: relevance judgements of these pairs.
+        optimizer: parameters to optimiser.
+        schedule: optimiser to learning-rate schedule, which moves once an epoch.
+        positive_weight: weight of the relevant class in the loss.
+        seed: of the dropout, which is drawn from (seed, epoch), so that a resumed run continues as
+            if it had not been interrupted.
+    """
 
     def __init__(
         self,
         *,
         model: TextRanker,
         dev: Pairs,
-        qrels: Mapping[str, Mapping[str, int]],
+        qrels: Qrels,
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
         schedule: Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler],
         positive_weight: float,
-        seed: int = 0,
+        seed: int,
     ) -> None:
-        """Set up the model, its validation data and its optimiser.
-
-        Args:
-            model: the reranker that is trained.
-            dev: the pairs that validation ranks.
-            qrels: relevance judgements of these pairs.
-            optimizer: parameters to optimiser.
-            schedule: optimiser to learning-rate schedule, which moves once an epoch.
-            positive_weight: weight of the relevant class in the loss.
-            seed: seed of the dropout, which is drawn from (seed, epoch), so that a resumed run
-                continues as if it had not been interrupted.
-        """
         super().__init__()
-        self.model, self.dev = model, dev
-        self.qrels = {query: qrels.get(query, {}) for query in {q for q, _ in dev.names}}
+        self.model, self.dev, self.qrels = model, dev, qrels
         self._optimizer, self._schedule, self.seed = optimizer, schedule, seed
         self.class_weights: Tensor
         self.register_buffer(
@@ -89,15 +88,11 @@ class RerankModule(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         """The optimiser gets only the trained parameters; the schedule moves once an epoch."""
         optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
-        schedule = self._schedule(optimizer)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "epoch"},
-        }
+        return [optimizer], [self._schedule(optimizer)]
 
 
 @torch.no_grad()
-def score_pairs(model: TextRanker, pairs: Pairs) -> dict[str, dict[str, float]]:
+def score_pairs(model: TextRanker, pairs: Pairs) -> Run:
     """Score every pair: a run of log p(relevant)."""
     model.eval()
     scores = np.zeros(len(pairs.labels), np.float32)

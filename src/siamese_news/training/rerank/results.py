@@ -1,24 +1,27 @@
-"""The reported systems of a ranker, with every setting tuned on validation topics."""
+"""The reported systems of a ranker, with every setting tuned on validation topics.
 
-from collections.abc import Mapping, Sequence
+A ranker is reported alone, interpolated with a first-stage run, and smoothed over its candidates.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from siamese_news.baselines.tfidf import Neighbours
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank.data import Fold, RerankCollection
-from siamese_news.training.rerank.interpolation import SCALES, interpolate, tune_weight
-
-Run = dict[str, dict[str, float]]
+from siamese_news.training.rerank.data import Fold, Qrels, RerankCollection, Run
 
 #: Suffixes of a ranker's name: alone, with the first stage, and smoothed over its pool.
 PLAIN, JOINT, NEAR = "", " +QL", " +QL +near"
 SUFFIXES = (PLAIN, JOINT, NEAR)
 #: Column -> metric of `evaluate_run`.
 COLUMNS = {"AP": "AP", "P30": "P@30", "nDCG@10": "nDCG@10"}
+#: The released code's range of weights, in steps of 0.0005.
+GRID = tuple(np.round(np.arange(0, 0.2001, 0.0005), 4).tolist())
+#: Shares of the smoothed score to try.
+SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())
 
 
 @dataclass(slots=True)
@@ -27,7 +30,7 @@ class Results:
 
     Attributes:
         runs: suffix -> run of the test topics.
-        tuned: what was tuned on validation topics: ``weight`` and, where smoothed, ``share``.
+        tuned: the numbers tuned on validation topics: ``weight`` and, where smoothed, ``share``.
         topics: suffix -> metric -> topic -> figure.
     """
 
@@ -37,10 +40,10 @@ class Results:
 
     def row(self) -> dict[str, float]:
         """Mean figures of every system, as columns."""
-        means_by_suffix = {suffix: means(figures) for suffix, figures in self.topics.items()}
+        averages = {suffix: means(figures) for suffix, figures in self.topics.items()}
         return {
             f"{column}{suffix}": values[metric]
-            for suffix, values in means_by_suffix.items()
+            for suffix, values in averages.items()
             for column, metric in COLUMNS.items()
         }
 
@@ -77,60 +80,128 @@ def combine(
         results.tuned["share"] = share
         pools = Pools(joint, collection.posts, fold.test, count=neighbours)
         results.runs[NEAR] = pools.smooth(joint, share)
-    qrels: Mapping[str, Any] = {query: collection.qrels.get(query, {}) for query in fold.test}
+    qrels = collection.judged(fold.test)
     results.topics = {suffix: evaluate_run(run, qrels) for suffix, run in results.runs.items()}
     return results
 
 
-Qrels = Mapping[str, Mapping[str, int]]
+def interpolate(run: Run, other: Run, weight: float) -> Run:
+    """Score + weight x other's score (samCNN's released code adds raw query likelihood to p).
 
-#: Shares to try.
-SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())
+    A post that `other` lacks takes the lowest score of `other` for the query.
+
+    Raises:
+        InputError: `other` lacks a topic.
+    """
+    return {
+        query: {
+            post: score + weight * extra
+            for (post, score), extra in zip(
+                scores.items(), _aligned(other, query, list(scores)).tolist(), strict=True
+            )
+        }
+        for query, scores in run.items()
+    }
+
+
+def _aligned(other: Run, query: str, posts: Sequence[str]) -> np.ndarray:
+    if query not in other:
+        raise InputError(
+            f"the run to interpolate with lacks topic {query}; expected every topic reranked"
+        )
+    scores = other[query]
+    lowest = min(scores.values(), default=0.0)
+    return np.array([scores.get(post, lowest) for post in posts])
+
+
+def _each(convert: Callable[[float], float]) -> Callable[[Run], Run]:
+    """A function that converts every score of a run."""
+    return lambda run: {
+        query: {post: float(convert(score)) for post, score in scores.items()}
+        for query, scores in run.items()
+    }
+
+
+#: Scale of the ranker's scores -> the function that converts a run of log-probabilities to it, and
+#: the weights to try on it.
+SCALES: dict[str, tuple[Callable[[Run], Run], tuple[float, ...]]] = {
+    # The released code.
+    "probability": (_each(np.exp), GRID),
+    # They keep the best posts apart. 1 - p by expm1: exact where p is near 1; never log 0.
+    "log-odds": (
+        _each(lambda score: score - np.log(max(-np.expm1(min(score, 0.0)), 1e-7))),
+        tuple(np.round(np.arange(0, 3.001, 0.01), 2).tolist()),
+    ),
+}
+
+
+def tune_weight(
+    run: Run, other: Run, qrels: Qrels, queries: Sequence[str], *, grid: Sequence[float] = GRID
+) -> float:
+    """The weight with the best mean AP over `queries`; of equally good ones the smallest.
+
+    Args:
+        run: topic id -> post id -> score.
+        other: the run that is added.
+        qrels: judgements.
+        queries: validation topics; no other topic is read.
+        grid: weights to try.
+
+    Raises:
+        InputError: no topic of `queries` has a relevant post.
+    """
+    totals = np.zeros(len(grid))
+    counted = 0
+    for query in queries:
+        relevant = {post for post, grade in qrels.get(query, {}).items() if grade >= 1}
+        # Posts in the order of ties, so that a stable sort breaks them as trec_eval does.
+        posts = sorted(run.get(query, {}), reverse=True)
+        counted += bool(relevant)
+        if not relevant or not posts:
+            continue
+        base = np.array([run[query][post] for post in posts])
+        extra = _aligned(other, query, posts)
+        labels = np.array([post in relevant for post in posts])
+        scores = base[None] + np.asarray(grid)[:, None] * extra[None]
+        order = np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :1000]
+        hits = labels[order]
+        precision = hits.cumsum(axis=1) / np.arange(1, hits.shape[1] + 1)
+        totals += (precision * hits).sum(axis=1) / len(relevant)
+    if not counted:
+        raise InputError(f"none of the {len(queries)} validation topics has a relevant post")
+    return float(grid[int(np.argmax(totals))])
 
 
 class Pools:
-    """The candidates of some queries with their nearest neighbours."""
+    """The candidates of some queries with their nearest neighbours.
+
+    Args:
+        run: topic id -> post id -> score; its posts are the candidates.
+        posts: post id -> text, split at spaces.
+        queries: the topics whose candidates are used.
+        count: neighbours per post.
+    """
 
     def __init__(
         self, run: Run, posts: Mapping[str, str], queries: Sequence[str], *, count: int
     ) -> None:
-        """Find the neighbours.
-
-        Args:
-            run: topic id -> post id -> score; its posts are the candidates.
-            posts: post id -> text, split at spaces.
-            queries: the topics whose candidates are used.
-            count: neighbours per post.
-        """
         self.posts = {query: list(run[query]) for query in queries if query in run}
         self.neighbours = {
             query: Neighbours.of([posts[post].split() for post in topic_posts], count)
             for query, topic_posts in self.posts.items()
         }
 
-    def smooth(self, run: Run, share: float) -> dict[str, dict[str, float]]:
+    def smooth(self, run: Run, share: float) -> Run:
         """The run of these topics with every score moved towards those of similar posts."""
-        return {
-            query: dict(
-                zip(
-                    topic_posts,
-                    self.neighbours[query]
-                    .smooth([run[query][post] for post in topic_posts], share)
-                    .tolist(),
-                    strict=True,
-                )
-            )
-            for query, topic_posts in self.posts.items()
-        }
+        smoothed = {}
+        for query, posts in self.posts.items():
+            scores = self.neighbours[query].smooth([run[query][post] for post in posts], share)
+            smoothed[query] = dict(zip(posts, scores.tolist(), strict=True))
+        return smoothed
 
 
 def tune_share(pools: Pools, run: Run, qrels: Qrels) -> float:
     """The share with the best mean AP over the topics of `pools`; of equal ones the smallest.
-
-    Args:
-        pools: pools of the validation topics; no other topic is read.
-        run: the scores of these topics.
-        qrels: judgements.
 
     Raises:
         InputError: no topic has a relevant post.

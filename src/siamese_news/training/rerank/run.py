@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning.callbacks import Callback, ModelCheckpoint
+from torch.utils.data import DataLoader
 
 from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
@@ -18,7 +18,7 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, make
-from siamese_news.training.rerank.batches import EncodedPosts, RerankDataModule, encode_collection
+from siamese_news.training.rerank.batches import EncodedPosts, Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
     RerankCollection,
@@ -26,10 +26,16 @@ from siamese_news.training.rerank.data import (
     read_reranking,
     words_of_collection,
 )
-from siamese_news.training.rerank.interpolation import SCALES
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
-from siamese_news.training.rerank.results import combine
-from siamese_news.training.trainer import Patience, begin, fit, take_best, trainer_of
+from siamese_news.training.rerank.results import SCALES, combine
+from siamese_news.training.trainer import (
+    begin,
+    checked_resume,
+    checkpointing,
+    fit,
+    take_best,
+    trainer_of,
+)
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.plugins import class_in_folder
@@ -54,12 +60,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """
     task = config["task"]
     begin(config)
-    if task["select"] not in SELECT:
-        raise InputError(f"task.select is {task['select']!r}; expected one of {sorted(SELECT)}")
-    if task["interpolation"] not in SCALES:
-        raise InputError(
-            f"task.interpolation is {task['interpolation']!r}; expected one of {sorted(SCALES)}"
-        )
+    for option, choices in (("select", SELECT), ("interpolation", SCALES)):
+        if task[option] not in choices:
+            raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
@@ -69,46 +72,44 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         seed=task["validation_seed"],
     )
     model, encoded = _build(config, collection, fold)
-    data = RerankDataModule(
-        collection=collection,
-        encoded=encoded,
-        fold=fold,
+    train = Pairs(
+        collection,
+        encoded,
+        fold.train,
         batch_size=task["batch_size"],
+        shuffle=True,
         negatives=task["negatives"],
         seed=config["seed"],
     )
+    dev, test = (Pairs(collection, encoded, topics) for topics in (fold.dev, fold.test))
     module = RerankModule(
         model=model,
-        dev=data.dev,
-        qrels=collection.qrels,
+        dev=dev,
+        qrels=collection.judged(fold.dev),
         optimizer=make(task["optimizer"], "task.optimizer"),
         schedule=make(task["schedule"], "task.schedule"),
         positive_weight=task["positive_weight"],
         seed=config["seed"],
     )
     prepared = time.monotonic()
-    epochs = _fit(module, data, config, out)
+    epochs = _fit(module, train, config, out)
     trained = time.monotonic()
-    dev_run = score_pairs(model, data.dev)
+    dev_run = score_pairs(model, dev)
     scoring = time.monotonic()
-    test = data.test_pairs()
     test_run = score_pairs(model, test)
     scored = time.monotonic()
-    first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
     scale = SCALES[task["interpolation"]][0]
     results = combine(
         collection,
         fold,
         scale(dev_run),
         scale(test_run),
-        first=first,
+        first=collection.peer(task["first_stage"], sorted(set(collection.years.values()))),
         scale=task["interpolation"],
         neighbours=task["neighbours"],
         plain=test_run,
     )
-    dev = means(
-        evaluate_run(dev_run, {query: collection.qrels.get(query, {}) for query in fold.dev})
-    )
+    dev_figures = means(evaluate_run(dev_run, collection.judged(fold.dev)))
     row = {
         "ranker": _name(config),
         "fold": fold.year,
@@ -116,10 +117,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "vectors": config["vectors"]["source"],
         **results.row(),
         **results.tuned,
-        "dev AP": dev["AP"],
-        "dev P30": dev["P@30"],
+        "dev AP": dev_figures["AP"],
+        "dev P30": dev_figures["P@30"],
         "epochs": epochs,
-        "pairs": len(data.train.labels),
+        "pairs": len(train.labels),
         "prepare s": round(prepared - started, 1),
         "train s": round(trained - prepared, 1),
         "test s": round(scored - scoring, 1),
@@ -187,40 +188,33 @@ def _build(
     return model, encode_collection(collection, model)
 
 
-def _fit(module: RerankModule, data: RerankDataModule, config: Mapping[str, Any], out: Path) -> int:
+def _fit(module: RerankModule, train: Pairs, config: Mapping[str, Any], out: Path) -> int:
     """Fit and load the weights that validation selects; returns the epochs trained."""
     task = config["task"]
-    monitor = f"dev/{task['select']}"
     folder = out / "checkpoints"
-    best = ModelCheckpoint(
-        dirpath=folder, filename="best", monitor=monitor, mode="max", enable_version_counter=False
+    best, callbacks = checkpointing(
+        folder, f"dev/{task['select']}", task["patience"], every_epoch=False
     )
-    # Saved at the end of an epoch, after `best`, whose state it holds, to resume from.
-    newest = ModelCheckpoint(
-        dirpath=folder,
-        filename="last",
-        save_on_train_epoch_end=True,
-        every_n_epochs=1,
-        enable_version_counter=False,
-    )
-    callbacks: list[Callback] = [best, newest]
-    if task["patience"]:
-        callbacks.append(Patience(monitor, mode="max", patience=task["patience"]))
     trainer = trainer_of(config, out, callbacks)
-    resume = config["resume"]
+    resume = checked_resume(config["resume"], folder)
     last = folder / "last.ckpt"
     if resume is None and last.is_file():
         resume = str(last)
         log.info("continuing from %s", last)
         _check_same(folder / _BEGUN, config)
-    if resume is not None and not Path(resume).is_file():
-        raise InputError(f"resume={resume}: no such checkpoint; expected .../checkpoints/last.ckpt")
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
-        data.train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
+        train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
     write_json(folder / _BEGUN, _same_on_resume(config))
-    go_on = f"the same command continues from {last}"
-    fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
+    fit(
+        trainer,
+        module,
+        go_on=f"the same command continues from {last}",
+        train_dataloaders=DataLoader(train, batch_size=None),
+        val_dataloaders=DataLoader(module.dev, batch_size=None),
+        ckpt_path=resume,
+        weights_only=True,
+    )
     take_best(module, best)
     return trainer.current_epoch
 
