@@ -136,12 +136,12 @@ def _together(
     _ = opened.second_look
     shards = sharding.parts_for(workers, stream.total_bytes)
     folder.start(opened.job(files_read(stream)), shards)
-    worker = sharding.Worker(query, seeds, folder)
+    job = (query, seeds, folder)
     with (
-        sharding.RayWorkers(workers, worker, address)
+        sharding.ray_workers(workers, job, address)
         if ray
-        else sharding.LocalWorkers(min(workers, folder.shards), worker)
-    ) as helpers:
-        found, decided, lines = sharding.run_together(opened, folder, stream, helpers, echo)
+        else sharding.local_workers(min(workers, folder.shards), job)
+    ) as run:
+        found, decided, lines = sharding.run_together(opened, folder, stream, run, echo)
     say_found(lines, decided, opened.window)
     return found
