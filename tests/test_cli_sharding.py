@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -87,24 +88,11 @@ def told(root, out):
     )
 
 
-class Here:
-    """Workers of this process: each step of each part, in any order."""
-
-    def __init__(self, count, worker):
-        self.worker = worker
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def run(self, parts):
-        for part in reversed(parts):
-            said, failed = self.worker.advance(part)
-            if failed:
-                raise InputError(said)
-            yield part, said
+@contextmanager
+def here(count, job):
+    """A worker of this process: each step of each part, in any order."""
+    worker = workers.Worker(job, os.getcwd())
+    yield lambda parts: map(worker.advance, reversed(parts))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans())
@@ -120,7 +108,7 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
         options = [*options, *(["--after", "2020-01-05", "--dated-only"] if dated else [])]
         done = run(*command(root, "one.jsonl", *options))
         assert done.exit_code == 0, done.output
-        patch.setattr(workers, "LocalWorkers", Here)
+        patch.setattr(workers, "local_workers", here)
         patch.setattr(workers, "parts_for", lambda *_: count)
         done = run(*command(root, "parts.jsonl", "--workers", 2, *options))
         assert done.exit_code == 0, done.output
@@ -200,28 +188,27 @@ def small(tmp_path, tiny_model):
     return tmp_path
 
 
-class Broken(Here):
-    """Workers that stop after so many steps."""
-
-    left = 0
-
-    def run(self, parts):
-        for one in super().run(parts):
-            if not Broken.left:
-                raise InputError("stopped")
-            Broken.left -= 1
-            yield one
-
-
 def unfinished(root, steps, monkeypatch):
     """A run in three parts that stopped after so many steps, and the folder that it left."""
-    monkeypatch.setattr(workers, "LocalWorkers", Broken)
+    left = iter([*[True] * steps, False])
+
+    @contextmanager
+    def broken(count, job):
+        def stopping(parts):
+            for done in run(parts):
+                if not next(left):
+                    raise InputError("stopped")
+                yield done
+
+        with here(count, job) as run:
+            yield stopping
+
+    monkeypatch.setattr(workers, "local_workers", broken)
     monkeypatch.setattr(workers, "parts_for", lambda *_: 3)
-    Broken.left = steps
     done = run(*command(root, "x.jsonl", "--workers", 3))
     assert done.exit_code == 2 and "stopped" in done.output
     assert not (root / "x.jsonl").exists()
-    monkeypatch.setattr(workers, "LocalWorkers", Here)
+    monkeypatch.setattr(workers, "local_workers", here)
     return root / "x.jsonl.shards"
 
 

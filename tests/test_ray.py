@@ -52,7 +52,7 @@ def actors():
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes().startswith(b"ray::_Actor"):
+            if path.read_bytes().startswith(b"ray::Worker"):
                 found.append(int(path.parent.name))
         except OSError:
             continue

@@ -80,7 +80,7 @@ def test_keys_undo_skip_note_and_going_on(pool):
         child.send("y")
         assert posted(child) == f"p{number}"
     child.send("y")
-    child.expect("done: the rule is satisfied")
+    child.expect("done: the goal is reached")
     child.expect(pexpect.EOF)
     assert sum(row.get("label") == "yes" for row in said(folder)) == 5
 
@@ -162,7 +162,7 @@ def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
     child = spawn(folder, *arguments)
     asked = []
     while True:
-        place = child.expect([r"text (\d+)\r\n", "done: the rule is satisfied"])
+        place = child.expect([r"text (\d+)\r\n", "done: the goal is reached"])
         if place:
             break
         post = f"p{child.match.group(1)}"

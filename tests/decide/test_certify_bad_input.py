@@ -341,7 +341,7 @@ def test_a_certificate_that_somebody_edited(pool):
     for row in rows:
         row["label"] = "0"
     save(folder / "sheet.csv", rows)
-    refused(run("certify", "--check", path), "another certificate now")
+    refused(run("certify", "--check", path), "now lead to another certificate")
 
 
 def test_a_plan_of_another_test_is_refused(pool):
@@ -453,7 +453,7 @@ def test_nothing_of_the_users_is_overwritten(pool):
     start(folder)
     fill(folder / "sheet.csv", relevant)
     before = (folder / "sheet.csv").read_bytes()
-    refused(start(folder), "is there already")
+    refused(start(folder), "already exists and may have labels")
     assert (folder / "sheet.csv").read_bytes() == before
     (folder / "sheet.certificate.json").write_text("my notes")
     refused(certify(folder), "sheet.certificate.json")
@@ -502,7 +502,7 @@ def test_packed_scores_that_are_cut_off(pool):
         (("--confidence", "95"), "--confidence is 95"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
-        (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "less than 1 together"),
+        (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "expected a sum below 1"),
     ],
 )
 def test_options_that_cannot_be(pool, options, words):

@@ -100,7 +100,7 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     (line,) = [line for line in commands(served) if line.startswith("siamese-news annotate")]
     done = run(line, folder)
     assert done.returncode == 0, done.stderr
-    assert "done: the rule is satisfied" in done.stderr
+    assert "done: the goal is reached" in done.stderr
     assert f"{len(rows):,} labelled, {found:,} relevant" in done.stdout
 
 

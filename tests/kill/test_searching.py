@@ -199,7 +199,7 @@ def annotated(folder, dice, wanted):
         )
         answers = dice.randint(0, 12) if kills < wanted else 10**9
         while True:
-            if child.expect([r"text (\d+)\r\n", "done: the rule is satisfied"]):
+            if child.expect([r"text (\d+)\r\n", "done: the goal is reached"]):
                 child.expect(pexpect.EOF)
                 rows = [json.loads(line) for line in (folder / "l.jsonl").open()]
                 return {row["post"]: row["label"] for row in rows[1:]}, kills

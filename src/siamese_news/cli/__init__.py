@@ -1,5 +1,6 @@
 """The command line: ``siamese-news``. Heavy imports wait until a command needs them."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ from siamese_news.cli.simulate import simulate
 from siamese_news.cli.threads import threads
 from siamese_news.cli.values import Commands, ManyValues
 from siamese_news.cli.watch import watch
+from siamese_news.utils.exits import bad_input_exits
 
 app = typer.Typer(
     cls=Commands,
@@ -31,6 +33,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+_EXITS = "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
+_INTERRUPTED: dict[Callable[..., None], str] = {
+    filter: "run the same command with --resume to continue",
+    watch: "run the same command again to continue",
+    index: "the index is unchanged",
+    annotate: "all labels are on disk; run the same command again to continue",
+}
+"""What an interrupted command says about its work, where it may have written something."""
 
 
 def _version(wanted: bool) -> None:
@@ -73,5 +83,8 @@ for command in (
     push,
     pull,
 ):
-    app.command(cls=ManyValues)(command)
-app.command()(doctor)
+    exits = bad_input_exits(_INTERRUPTED.get(command, "nothing was written"))
+    app.command(cls=ManyValues, epilog=_EXITS)(exits(command))
+app.command(
+    epilog="Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read."
+)(doctor)

@@ -1,14 +1,14 @@
 """``siamese-news annotate``."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.errors import InputError
 
 if TYPE_CHECKING:
     from siamese_news.labels.journal import LabelJournal
@@ -17,111 +17,102 @@ if TYPE_CHECKING:
 _LABELS = {"y": "yes", "n": "no", "s": "skip"}
 
 
-class RecallRule(StrEnum):
-    """How recall is shown."""
-
-    random_first = "random-first"
-    learn_first = "learn-first"
-
-
 def annotate(
     labels: Annotated[
-        Path, typer.Option(help="The file of labels (.jsonl); goes on where it is there already.")
+        Path, typer.Option(help="File of labels (.jsonl); an existing one is continued.")
     ],
     results: Annotated[
-        Path | None, typer.Option(help="Scored posts: what rank or filter wrote.")
+        Path | None, typer.Option(help="Scored posts: a results file of rank or filter.")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Label for the certificate of this plan, which sample made.")
+        Path | None, typer.Option(help="Label for the certificate of this plan from sample.")
     ] = None,
     find: Annotated[
-        int | None, typer.Option(min=1, help="Stop when so many relevant posts are found.")
+        int | None, typer.Option(min=1, help="Stop after this many relevant posts.")
     ] = None,
     recall: Annotated[
-        str | None, typer.Option(help="Stop when this share of the relevant posts is found.")
+        str | None, typer.Option(help="Stop when this share of all relevant posts is found.")
     ] = None,
     rule: Annotated[
-        RecallRule, typer.Option(help="Random posts first, or a learned order first.")
-    ] = RecallRule.random_first,
+        Literal["random-first", "learn-first"],
+        typer.Option(help="With --recall: begin with random posts, or in a learned order."),
+    ] = "random-first",
     positives: Annotated[
-        int, typer.Option(min=1, help="With random-first: relevant posts to wait for.")
+        int,
+        typer.Option(
+            min=1, help="With --rule random-first: relevant posts to find at random first."
+        ),
     ] = 100,
     confidence: ConfidenceOption = ".95",
     seed: SeedOption = 0,
     criteria: Annotated[
-        str, typer.Option(metavar="TEXT", help="What counts as relevant; stays on the screen.")
+        str, typer.Option(metavar="TEXT", help="What counts as relevant; shown on the screen.")
     ] = "",
-    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who labels.")] = "me",
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Name of the annotator.")] = "me",
     posts: TextsOption = None,
     again: AgainOption = False,
 ) -> None:
-    """Label posts in the terminal, one key each, until a rule says that it is enough.
+    """Label posts in the terminal, one key each, until there are enough labels.
 
-    Keys: y relevant, n not, s skip (counts as not relevant), u undo, t note, q stop.
+    Keys: y relevant, n not relevant, s skip (counts as not relevant), u undo, t note, q stop.
 
     Example: siamese-news annotate --results scored.parquet --recall .8 --labels mine.jsonl
 
     Example: siamese-news annotate --plan sheet.plan.json --labels mine.jsonl, then certify
 
-    --plan, --find and --recall may be joined: the certificate first, then what the others need.
+    --plan, --find and --recall may be combined: posts for the certificate come first.
 
-    Each label is on disk before the next post; the same command goes on.
-
-    Exit codes: 0 done or stopped, 1 cannot be written, 2 bad input (says what), 130 interrupted.
+    Each label is saved before the next post is shown; the same command continues.
     """
-    with bad_input_exits("all labels are on disk; the same command goes on"):
-        from siamese_news.decide.certification import Certification
-        from siamese_news.decide.plan.design import share_of
-        from siamese_news.decide.plan.files import SEAL, beside
-        from siamese_news.decide.stopping.goals import Goal, Several, Stopping
-        from siamese_news.errors import InputError
-        from siamese_news.labels.journal import LabelJournal
-        from siamese_news.labels.matching import labels_in
+    from siamese_news.decide.certification import Certification
+    from siamese_news.decide.plan.design import share_of
+    from siamese_news.decide.plan.files import SEAL, beside
+    from siamese_news.decide.stopping.goals import Goal, Several, Stopping
+    from siamese_news.labels.journal import LabelJournal
+    from siamese_news.labels.matching import labels_in
 
-        if labels.suffix != ".jsonl":
-            raise InputError(f"{labels}: expected a name that ends with .jsonl")
-        stops = find is not None or recall is not None
-        if recall is not None:
-            share_of(recall, "--recall")
-        share_of(confidence, "--confidence")
-        goal = Goal(find, recall, rule.value, positives, confidence, seed)
-        work: Certification | Stopping | Several
-        if plan is not None:
-            work = certification = Certification.resume(plan, results=results, posts=posts)
-            text = criteria or certification.plan["criteria"]
-            if stops:
-                path = beside(labels, "goals.plan.json")
-                stopping = Stopping.start(
-                    certification.results, path, goal, posts=posts, again=again
-                )
-                work = Several(certification, stopping)
-        else:
-            if results is None or not stops:
-                raise InputError("expected --plan, or --results with --find or --recall")
-            path = beside(labels, "plan.json")
-            work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
-            text = criteria or work.plan["criteria"]
-        journal = LabelJournal(labels, work.plan[SEAL])
-        try:
-            while (unit := work.ask(labels_in(journal, work.sampled))) is not None:
-                work.sampled.draw([unit])
-                _show(unit, text, work.status(labels_in(journal, work.sampled)))
-                if not _labeled(journal, unit, annotator):
-                    break
-        finally:
-            journal.close()
-        typer.echo("")
-        typer.echo(work.status(labels_in(journal, work.sampled)))
-        if unit is not None:
-            typer.echo(f"{labels}: all labels are on disk; the same command goes on", err=True)
-        elif plan is not None:
-            typer.echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}", err=True)
-        else:
-            typer.echo("done: the rule is satisfied", err=True)
+    if labels.suffix != ".jsonl":
+        raise InputError(f"{labels}: expected a name that ends with .jsonl")
+    stops = find is not None or recall is not None
+    if recall is not None:
+        share_of(recall, "--recall")
+    share_of(confidence, "--confidence")
+    goal = Goal(find, recall, rule, positives, confidence, seed)
+    work: Certification | Stopping | Several
+    if plan is not None:
+        work = certification = Certification.resume(plan, results=results, posts=posts)
+        text = criteria or certification.plan["criteria"]
+        if stops:
+            path = beside(labels, "goals.plan.json")
+            stopping = Stopping.start(certification.results, path, goal, posts=posts, again=again)
+            work = Several(certification, stopping)
+    else:
+        if results is None or not stops:
+            raise InputError("expected --plan, or --results with --find or --recall")
+        path = beside(labels, "plan.json")
+        work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
+        text = criteria or work.plan["criteria"]
+    journal = LabelJournal(labels, work.plan[SEAL])
+    try:
+        while (unit := work.ask(labels_in(journal, work.sampled))) is not None:
+            work.sampled.draw([unit])
+            _show(unit, text, work.status(labels_in(journal, work.sampled)))
+            if not _labeled(journal, unit, annotator):
+                break
+    finally:
+        journal.close()
+    typer.echo("")
+    typer.echo(work.status(labels_in(journal, work.sampled)))
+    if unit is not None:
+        echo(f"{labels}: all labels are on disk; run the same command again to continue")
+    elif plan is not None:
+        echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}")
+    else:
+        echo("done: the goal is reached")
 
 
 def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:
-    """Read keys until the post has a label or one was taken back; whether to go on."""
+    """Read keys until the post has a label or the last one was undone; whether to continue."""
     note = ""
     while True:
         pressed = _key().lower()
@@ -156,7 +147,7 @@ def _show(unit: "Unit", criteria: str, status: str) -> None:
 
 
 def _key() -> str:
-    """One key; from a pipe one character, white space left out."""
+    """One key; from a pipe the next character that is not white space."""
     sys.stdout.flush()
     if not sys.stdin.isatty():
         while True:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import (
     AgainOption,
     ConfidenceOption,
@@ -13,30 +14,30 @@ from siamese_news.cli.sample import (
     SheetFormatOption,
     TextsOption,
     WithdrawOption,
+    new_sheet,
 )
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.errors import InputError
 
 
 def audit(
     results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A list that somebody cut, or a scored pool."),
+        Path | None, typer.Option(metavar="FILE", help="A list of posts, or a scored pool.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The sheet of posts to label.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Sheet of posts to label.")] = None,
     labels: Annotated[
-        list[Path] | None, typer.Option(help="The labelled sheet: says what it shows.")
+        list[Path] | None, typer.Option(help="The labeled sheet: report its result.")
     ] = None,
     second: Annotated[
         list[Path] | None,
-        typer.Option(help="The sheet labelled by a second annotator: says how they agree."),
+        typer.Option(help="The sheet labeled by a second annotator: report how they agree."),
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, help="Posts to draw.")] = 100,
+    budget: Annotated[int, typer.Option(min=1, help="Number of posts to draw.")] = 100,
     confidence: ConfidenceOption = ".95",
     threshold: Annotated[
-        float | None, typer.Option(help="Ask for the recall at this score, within --population.")
+        float | None, typer.Option(help="Estimate the recall at this score, within --population.")
     ] = None,
     population: Annotated[
-        int | None, typer.Option(min=2, help="With --threshold: the best so many posts.")
+        int | None, typer.Option(min=2, help="With --threshold: number of best posts to count in.")
     ] = None,
     seed: SeedOption = 0,
     criteria: CriteriaOption = "",
@@ -45,71 +46,63 @@ def audit(
     again: AgainOption = False,
     withdraw: WithdrawOption = None,
 ) -> None:
-    """Say how many posts of a list are relevant, or how many a threshold misses, from a sample.
+    """Estimate how many posts of a list are relevant, or how many a threshold misses.
 
     Example: siamese-news audit --results list.csv --budget 100 --out sheet.csv; then
     siamese-news audit --labels sheet.csv
 
-    For looks on the way: siamese-news sample --first N, N the posts of the list.
-
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    To look at the result before all labels are made, use siamese-news sample --first N, where N is
+    the number of posts in the list.
     """
-    with bad_input_exits():
-        from siamese_news.decide.audit import Audit, sentence_of
-        from siamese_news.decide.plan.design import share_of
-        from siamese_news.decide.plan.files import beside, write_sealed
-        from siamese_news.errors import InputError
-        from siamese_news.labels.matching import read_labels
-        from siamese_news.labels.sheets import format_of, write_sheet
+    from siamese_news.decide.audit import Audit, sentence_of
+    from siamese_news.decide.plan.design import share_of
+    from siamese_news.decide.plan.files import beside, write_sealed
+    from siamese_news.labels.matching import read_labels
+    from siamese_news.labels.sheets import write_sheet
 
-        if labels:
-            path = beside(labels[0], "plan.json")
-            if second:
-                typer.echo(_agreement(path, labels, second))
-                return
-            work = Audit.resume(path, results=results, posts=posts)
-            said = read_labels(labels, work.sampled)
-            found = work.report(said)
-            write_sealed(beside(path, "audit.json"), found)
-            for remark in said.remarks():
-                typer.echo(remark, err=True)
-            typer.echo(sentence_of(found))
+    if labels:
+        path = beside(labels[0], "plan.json")
+        if second:
+            typer.echo(_agreement(path, labels, second))
             return
-        if results is None or out is None:
-            raise InputError("expected --results and --out to draw posts, or --labels to read them")
-        if population is not None and threshold is None:
-            raise InputError("--population says nothing without --threshold")
-        share_of(confidence, "--confidence")
-        chosen = format_of(out, format.value if format else None)
-        if out.exists():
-            raise InputError(f"{out}: is there already and may have labels; name another --out")
-        work = Audit.start(
-            results,
-            beside(out, "plan.json"),
-            budget=budget,
-            confidence=confidence,
-            seed=seed,
-            threshold=threshold,
-            size=population,
-            posts=posts,
-            again=again,
-            withdraw=withdraw or [],
-            criteria=criteria,
-        )
-        rows = work.draw()
-        write_sheet(out, rows, chosen)
-        typer.echo(
-            f"{out}: {len(rows):,} posts to label, all of them; then: "
-            f"siamese-news audit --labels {out}",
-            err=True,
-        )
+        work = Audit.resume(path, results=results, posts=posts)
+        said = read_labels(labels, work.sampled)
+        found = work.report(said)
+        write_sealed(beside(path, "audit.json"), found)
+        for remark in said.remarks():
+            echo(remark)
+        typer.echo(sentence_of(found))
+        return
+    if results is None or out is None:
+        raise InputError("expected --results and --out to draw posts, or --labels to read them")
+    if population is not None and threshold is None:
+        raise InputError("--population requires --threshold")
+    share_of(confidence, "--confidence")
+    chosen = new_sheet(out, format)
+    work = Audit.start(
+        results,
+        beside(out, "plan.json"),
+        budget=budget,
+        confidence=confidence,
+        seed=seed,
+        threshold=threshold,
+        size=population,
+        posts=posts,
+        again=again,
+        withdraw=withdraw or [],
+        criteria=criteria,
+    )
+    rows = work.draw()
+    write_sheet(out, rows, chosen)
+    echo(
+        f"{out}: {len(rows):,} posts to label, all of them; then: siamese-news audit --labels {out}"
+    )
 
 
 def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     """How two annotators of the same posts agree."""
     from siamese_news.decide.agreement import agreement
     from siamese_news.decide.plan.files import SEAL, beside, read_sealed
-    from siamese_news.errors import InputError
     from siamese_news.labels.matching import SampledPosts, read_labels
 
     drawn = SampledPosts(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
@@ -120,19 +113,21 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
         if name in other and not first[name].skipped and not other[name].skipped
     ]
     if not both:
-        raise InputError(f"{second[0]}: has no post that {labels[0]} has a label of as well")
+        raise InputError(f"{second[0]}: has no label for a post that {labels[0]} labels, too")
     found = agreement([first[n].relevant for n in both], [other[n].relevant for n in both])
     alpha = "not defined" if found.alpha is None else f"{found.alpha:.3f}"
     text = (
-        f"{found.posts} posts labelled twice, {found.disagreements} labels differ; Krippendorff's "
+        f"{found.posts} posts labeled twice, {found.disagreements} labels differ; Krippendorff's "
         f"alpha {alpha}. "
     )
     if found.rate is None:
-        return text + "They disagree on more than half of them: no common error rate explains it."
+        return (
+            text + "They disagree on more than half of them, which no common error rate explains."
+        )
     high = "1" if found.high is None else f"{found.high:.3f}"
     few = "" if found.posts >= 200 else " With fewer than 200 posts the interval is wide."
     return text + (
         f"If both err at one rate, on relevant and other posts alike, it is {found.rate:.3f} (95% "
-        f"interval {found.low:.3f} to {high}); its upper end is what --false-positive-rate of "
-        f"sample may be told.{few}"
+        f"interval {found.low:.3f} to {high}); use the upper end as --false-positive-rate of "
+        f"sample.{few}"
     )

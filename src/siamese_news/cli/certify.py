@@ -5,110 +5,99 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.sample import AT_LEAST, SheetFormatOption, TextsOption
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.cli.reading import echo
+from siamese_news.cli.sample import AtLeastOption, SheetFormatOption, TextsOption
+from siamese_news.errors import InputError
 
 
 def certify(
     labels: Annotated[
-        list[Path] | None,
-        typer.Option(help="Labelled sheets, in any order. May be given several times."),
+        list[Path] | None, typer.Option(help="Labeled sheets, in any order. May be repeated.")
     ] = None,
     check: Annotated[
         Path | None,
-        typer.Option(metavar="CERTIFICATE", help="Check a certificate against what it rests on."),
+        typer.Option(
+            metavar="CERTIFICATE", help="Check a certificate against its scores, plan and labels."
+        ),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="The plan; else <sheet>.plan.json beside the first sheet.")
+        Path | None, typer.Option(help="Plan (default: <sheet>.plan.json next to the first sheet).")
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="The scored posts; else the file that the plan names.")
+        Path | None, typer.Option(help="Scored posts (default: the file named in the plan).")
     ] = None,
     posts: TextsOption = None,
     more: Annotated[
-        int, typer.Option(min=0, help="Allow so many labels more, though the budget is spent.")
+        int, typer.Option(min=0, help="Allow this many labels more than the budget.")
     ] = 0,
-    at_least: Annotated[int, typer.Option(min=1, help=AT_LEAST)] = 25,
+    at_least: AtLeastOption = 25,
     format: SheetFormatOption = None,
 ) -> None:
-    """Say which list has the wanted precision, by labels; write it, and the next posts to label.
+    """Certify from labels which list has the wanted precision; write it and the next sheet.
 
     Example: siamese-news certify --labels sheet.csv --labels sheet.2.csv
 
-    The list is the posts from a score on, without those that were labelled not relevant.
+    The list holds the posts from a score on, without those that were labeled not relevant.
 
-    Beside the sheet go <sheet>.certificate.csv (their ids), .certificate.json and .html, and the
-    next batch.
-
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input (says what), 130 interrupted.
+    Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
     """
-    with bad_input_exits():
-        from siamese_news.decide.certificate import (
-            certificate_of,
-            same_findings,
-            sentence_of,
-            write_certificate,
-            write_lists,
-            write_page,
-        )
-        from siamese_news.decide.certification import Certification, expect_all, next_batch
-        from siamese_news.decide.plan.files import beside, read_sealed
-        from siamese_news.errors import InputError
-        from siamese_news.labels.matching import changed_sentence, read_labels
+    from siamese_news.decide.certificate import (
+        certificate_of,
+        same_findings,
+        sentence_of,
+        write_certificate,
+        write_lists,
+        write_page,
+    )
+    from siamese_news.decide.certification import Certification, expect_all, next_batch
+    from siamese_news.decide.plan.files import beside, read_sealed
+    from siamese_news.labels.matching import changed_sentence, read_labels
 
-        if bool(labels) == (check is not None):
-            raise InputError("expected either --labels or --check")
-        old = None
-        if check is not None:
-            old = read_sealed(check, "certificate")
-            labels = [check.with_name(Path(f["file"]).name) for f in old["labels"]["files"]]
-            plan = plan or check.with_name(old["plan"]["file"])
-        assert labels
-        path = plan or beside(labels[0], "plan.json")
-        work = Certification.resume(path, results=results, posts=posts)
-        said = read_labels(labels, work.sampled)
-        claims = work.claims(said)
-        if old is None:
-            expect_all(path, labels)
-            work.log.look(said)
-        content = certificate_of(work, claims, said, labels)
-        if old is not None:
-            if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(
-                old, content
-            ):
-                raise InputError(
-                    f"{check}: the labels or the plan give another certificate now; it held for "
-                    f"{old['labels']['used']} labels, there are {content['labels']['used']}"
-                )
-            changed = changed_sentence(content["labels"]["changed"])
-            typer.echo(
-                f"{check}: holds; scores, plan, labels and findings are the same.{changed}",
-                err=True,
+    if bool(labels) == (check is not None):
+        raise InputError("expected either --labels or --check")
+    old = None
+    if check is not None:
+        old = read_sealed(check, "certificate")
+        labels = [check.with_name(Path(f["file"]).name) for f in old["labels"]["files"]]
+        plan = plan or check.with_name(old["plan"]["file"])
+    assert labels
+    path = plan or beside(labels[0], "plan.json")
+    work = Certification.resume(path, results=results, posts=posts)
+    said = read_labels(labels, work.sampled)
+    claims = work.claims(said)
+    if old is None:
+        expect_all(path, labels)
+        work.log.look(said)
+    content = certificate_of(work, claims, said, labels)
+    if old is not None:
+        if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(old, content):
+            raise InputError(
+                f"{check}: the labels or the plan now lead to another certificate; it held for "
+                f"{old['labels']['used']} labels, there are {content['labels']['used']}"
             )
-            return
-        write_certificate(beside(path, "certificate.json"), content)
-        write_page(beside(path, "certificate.html"), content)
-        for remark in said.remarks():
-            typer.echo(remark, err=True)
-        for claim in content["claims"]:
-            typer.echo(sentence_of(content, claim))
-        if write_lists(beside(path, "certificate.csv"), work, claims):
-            typer.echo(f"{beside(path, 'certificate.csv')}: the certified posts", err=True)
-        chosen = format.value if format else None
-        batch = next_batch(work, said, labels[0], chosen, more=more, at_least=at_least)
-        if batch.waiting:
-            typer.echo(
-                f"{batch.waiting} needed posts of the sheets have no label yet; label them and run "
-                "the same command again",
-                err=True,
-            )
-        if batch.sheet is not None:
-            typer.echo(f"{batch.sheet}: {batch.posts:,} more posts to label", err=True)
-        elif not batch.waiting:
-            left = work.settings.budget - len(said.of)
-            typer.echo(
-                f"done: {len(said.of)} of {work.settings.budget} labels"
-                + (f"; the {left} left cannot bring it further" if left > 0 else "")
-                + "; --more N goes on with N more labels, at no loss of confidence",
-                err=True,
-            )
+        changed = changed_sentence(content["labels"]["changed"])
+        echo(f"{check}: holds; scores, plan, labels and findings are the same.{changed}")
+        return
+    write_certificate(beside(path, "certificate.json"), content)
+    write_page(beside(path, "certificate.html"), content)
+    for remark in said.remarks():
+        echo(remark)
+    for claim in content["claims"]:
+        typer.echo(sentence_of(content, claim))
+    if write_lists(beside(path, "certificate.csv"), work, claims):
+        echo(f"{beside(path, 'certificate.csv')}: the certified posts")
+    batch = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
+    if batch.waiting:
+        echo(
+            f"{batch.waiting} needed posts of the sheets have no label yet; label them and run "
+            "the same command again"
+        )
+    if batch.sheet is not None:
+        echo(f"{batch.sheet}: {batch.posts:,} more posts to label")
+    elif not batch.waiting:
+        left = work.settings.budget - len(said.of)
+        echo(
+            f"done: {len(said.of)} of {work.settings.budget} labels"
+            + (f"; the {left} left cannot improve the certificate" if left > 0 else "")
+            + "; --more N allows N more labels, at no loss of confidence"
+        )

@@ -1,29 +1,37 @@
 """``siamese-news doctor``."""
 
+import json
 import os
-from functools import partial
+import tempfile
+from importlib import metadata
+from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, get_args
 
 import typer
 
-from siamese_news.cli.options import (
-    DateFieldOption,
-    EncodingOption,
-    IdFieldOption,
-    LongWindowOption,
-    TextFieldOption,
-)
-
-if TYPE_CHECKING:
-    from siamese_news.data.records import Post
+from siamese_news.cli.options import search_command
+from siamese_news.errors import InputError
+from siamese_news.search.query import READING, Query
+from siamese_news.utils.files import cache_folder
+from siamese_news.utils.terminal import clean, counted
 
 ROWS = 10_000
 _SHOWN = 3
+_FILES = 20
 _WIDTH = 100
 
 
+@search_command(
+    Query(),
+    "model",
+    *READING,
+    without=("strict",),
+    helps={"model": "Model folder to check as well."},
+)
 def doctor(
+    query: Query,
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -31,92 +39,64 @@ def doctor(
             help="Posts or articles: files, folders, globs, or - for standard input.",
         ),
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Model folder to check as well.")] = None,
-    text_field: TextFieldOption = None,
-    id_field: IdFieldOption = None,
-    date_field: DateFieldOption = None,
-    encoding: EncodingOption = None,
-    long_window: LongWindowOption = False,
 ) -> None:
     """Show the detected format of files, what would be read from them, and what is installed.
 
     Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
 
     Reads the first 10,000 rows of each file and writes nothing.
-
-    Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read.
     """
-    from siamese_news.errors import InputError
-
     failed = False
-    checks: list[Any] = [] if model is None else [partial(_model, model)]
-    options = {
-        "text_field": text_field,
-        "id_field": id_field,
-        "date_field": date_field,
-        "encoding": encoding,
-        "long_window": long_window,
-    }
-    checks += [partial(_file, name, options) for name in files or []]
-    for check in checks:
+    for source in ([query.model] if query.model else []) + (files or []):
         try:
-            failed |= bool(check())
+            if isinstance(source, Path):
+                _model(source)
+            else:
+                failed |= _file(source, query)
         except InputError as error:
             failed = True
             _say(f"cannot be read: {error}")
         typer.echo()
     _installed()
-    _found()
+    _data()
     if failed:
         raise typer.Exit(2)
 
 
 def _say(line: str, indent: int = 0) -> None:
-    from siamese_news.utils.terminal import clean
-
     typer.echo(" " * indent + clean(line))
 
 
 def _installed() -> None:
     import platform
-    from importlib import metadata
-    from typing import get_args
 
     from siamese_news.search.threads import thread_count
     from siamese_news.utils.extras import absent, extras
     from siamese_news.utils.plugins import Kind, added, package_of
 
-    version = metadata.version("siamese-news")
+    try:
+        import torch
+    except ImportError:
+        backend = "without torch, which only encoders and training need"
+    else:
+        device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+        backend = f"torch {torch.__version__} ({device})"
     _say(
-        f"siamese-news {version}, Python {platform.python_version()} on {platform.system()}, "
-        f"{thread_count()} threads, {_torch()}"
+        f"siamese-news {metadata.version('siamese-news')}, Python {platform.python_version()} on "
+        f"{platform.system()}, {thread_count()} threads, {backend}"
     )
     for kind in get_args(Kind):
         for name, point in added(kind).items():
             _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in extras().items():
-        if not extra:
-            continue
-        state, missing = "installed", absent(packages)
-        if missing:
-            state = f"missing {', '.join(missing)}: pip install 'siamese-news[{extra}]'"
-        _say(f"extra {extra}: {state}", 2)
+        if extra:
+            missing = ", ".join(absent(packages))
+            advice = f"missing {missing}: pip install 'siamese-news[{extra}]'"
+            _say(f"extra {extra}: {advice if missing else 'installed'}", 2)
 
 
-def _torch() -> str:
-    try:
-        import torch
-    except ImportError:
-        return "without torch, which only encoders and training need"
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    return f"torch {torch.__version__} ({device})"
-
-
-def _found() -> None:
-    from importlib.util import find_spec
-
+def _data() -> None:
     from siamese_news.text.vectors import KUMO
-    from siamese_news.utils.files import cache_folder
 
     offline = "found" if find_spec(KUMO.replace("-", "_")) else "not installed (extra glove)"
     _say(f"vectors {KUMO}: {offline}", 2)
@@ -135,7 +115,7 @@ def _found() -> None:
     _say(f"cache of converted vectors: {cache_folder()}", 2)
     try:
         from siamese_news.attention.compiled import library
-    except ImportError:  # an extra, and the versions above say that it is missing
+    except ImportError:  # an extra; the list of extras says that it is missing
         return
     loop, words = library()
     _say(f"loop of ring attention: {words if loop else 'not compiled, ' + words}", 2)
@@ -152,14 +132,14 @@ def _model(folder: Path) -> None:
     _say(f"{kind}, {len(words):,} words, {numbers:,} numbers", 2)
 
 
-def _file(name: str, options: dict[str, Any]) -> bool:
-    """Describe a file or folder; True if some of it cannot be read."""
+def _file(name: str, query: Query) -> bool:
+    """Describe a file or folder; whether some of it cannot be read."""
     from siamese_news.data.articles import ONLY_ARTICLES, read_articles
     from siamese_news.data.readers.inputs import plain_suffix
-    from siamese_news.utils.terminal import counted
 
     if plain_suffix(name) not in ONLY_ARTICLES:
-        return _posts(name, options)
+        with tempfile.TemporaryDirectory() as folder:
+            return _posts(name, query, Path(folder) / "rejected.jsonl")
     articles = read_articles([name])
     _say(f"{name}: {counted(len(articles), 'article')}")
     for article in articles[:_SHOWN]:
@@ -167,55 +147,40 @@ def _file(name: str, options: dict[str, Any]) -> bool:
     return False
 
 
-def _posts(name: str, options: dict[str, Any]) -> bool:
-    import json
-    import tempfile
-    from itertools import islice
-
+def _posts(name: str, query: Query, rejected: Path) -> bool:
     from siamese_news.data.readers import open_posts
 
-    with tempfile.TemporaryDirectory() as folder:
-        rejected = Path(folder) / "rejected.jsonl"
-        stream = open_posts([name], rejected=rejected, first_rows=ROWS, **options)
-        for found in islice(stream.detected, 20):
-            _say(f"{found.source}: {found.described}")
-            if found.text_field:
-                _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
-        if len(stream.detected) > 20:
-            _say(f"and {len(stream.detected) - 20} files more", 2)
-        for path in islice(stream.own, 20):
-            _say(f"{path}: an earlier result of this program, not read as posts", 2)
-        for path in islice(stream.unknown, 20):
-            _say(f"{path}: skipped because of its ending", 2)
-        for message in islice(stream.unreadable, 20):
-            _say(f"cannot be read and would be left out: {message}", 2)
-        first: list[Post] = []
-        dates: list[str] = []
-        for post in stream:
-            if len(first) < _SHOWN:
-                first.append(post)
-            if date := post.metadata.get("created_at"):
-                dates.append(str(date))
-        _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
-        _say(_dates(dates, stream.counts.read), 2)
-        for post in first:
-            _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
-            if post.metadata:
-                _say(", ".join(f"{k} {v}" for k, v in post.metadata.items())[: 2 * _WIDTH], 6)
-        if rejected.exists():
-            shown: set[str] = set()
-            with rejected.open(encoding="utf-8") as lines:
-                for line in lines:
-                    row = json.loads(line)
-                    if row["reason"] not in shown:
-                        shown.add(row["reason"])
-                        _say(f"bad: {row['source']}:{row['line']}: {row['detail']}"[:300], 4)
+    stream = open_posts([name], rejected=rejected, first_rows=ROWS, **query.reading())
+    for found in stream.detected[:_FILES]:
+        _say(f"{found.source}: {found.described}")
+        if found.text_field:
+            _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
+    if len(stream.detected) > _FILES:
+        _say(f"and {len(stream.detected) - _FILES} more files", 2)
+    for path in stream.own[:_FILES]:
+        _say(f"{path}: an earlier result of this program, not read as posts", 2)
+    for path in stream.unknown[:_FILES]:
+        _say(f"{path}: skipped because of its extension", 2)
+    for message in stream.unreadable[:_FILES]:
+        _say(f"cannot be read and would be left out: {message}", 2)
+    posts = iter(stream)
+    first = list(islice(posts, _SHOWN))
+    dates = [str(date) for p in chain(first, posts) if (date := p.metadata.get("created_at"))]
+    _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
+    if dates:
+        left = stream.counts.read - len(dates)
+        without = f"; {left:,} without a readable date" if left else ""
+        _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
+    else:
+        _say("no dates were found; if there are any, name their field with --date-field", 2)
+    for post in first:
+        _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
+        if post.metadata:
+            _say(", ".join(f"{k} {v}" for k, v in post.metadata.items())[: 2 * _WIDTH], 6)
+    examples: dict[str, dict[str, str]] = {}  # the first of each reason
+    for line in rejected.read_text(encoding="utf-8").splitlines() if rejected.exists() else ():
+        row = json.loads(line)
+        examples.setdefault(row["reason"], row)
+    for row in examples.values():
+        _say(f"bad: {row['source']}:{row['line']}: {row['detail']}"[:300], 4)
     return bool(stream.unreadable)
-
-
-def _dates(dates: list[str], posts: int) -> str:
-    if not dates:
-        return "no dates were found; if there are any, name their field with --date-field"
-    left = posts - len(dates)
-    without = f"; {left:,} without a readable date" if left else ""
-    return f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}"

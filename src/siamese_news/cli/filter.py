@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from siamese_news.cli.options import asks
+from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
-from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found, say_posts
+from siamese_news.cli.reading import echo, open_files, open_pool, read_seeds, say_found
+from siamese_news.errors import InputError
+from siamese_news.search.partial_results import PartialResults, output_lock
 from siamese_news.search.query import FILTER, Query
 from siamese_news.search.threads import use_threads
 
@@ -16,10 +18,8 @@ if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
     from siamese_news.search.seeds import Seeds
 
-_RESUME = "run the same command with --resume to continue"
 
-
-@asks(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"), hint=_RESUME)
+@search_command(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"))
 def filter(
     query: Query,
     force: ForceOption = False,
@@ -42,9 +42,7 @@ def filter(
 
     Results are collected in <out>.part; <out> appears when all posts are read.
 
-    After Ctrl-C or kill -9, the same command with --resume continues and gives the same bytes.
-
-    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
+    After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
     ray, together = engine == "ray", workers > 1 or engine == "ray"
     if together and not ray:
@@ -52,9 +50,6 @@ def filter(
 
         # Workers import what they need while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
-    from siamese_news.errors import InputError
-    from siamese_news.search.partial_results import output_lock
-
     use_threads(query.threads)
     query = format_of(query, None)
     out = query.out
@@ -77,14 +72,12 @@ def filter(
 
 
 def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":
-    """Filter in this process: what was found, and how many posts were searched."""
-    from siamese_news.errors import InputError
+    """Filter in this process: the results, and how many posts were searched."""
     from siamese_news.search.filter import filter_posts, write_filtered
     from siamese_news.search.opening import open_query
-    from siamese_news.search.partial_results import PartialResults
 
     opened = open_query(query, seeds)
-    _ = opened.second_look  # what it lacks is better known before the search
+    _ = opened.second_look  # a missing library is better reported before the search
     pool = open_pool(query, opened.model)
     if resume and not pool.job():
         raise InputError(
@@ -121,8 +114,6 @@ def _together(
     address: str | None,
 ) -> "Filtered":
     """Filter in parts, by workers."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.errors import InputError
     from siamese_news.search.files import files_read
     from siamese_news.search.opening import open_query
     from siamese_news.search.sharding import workers as sharding
@@ -137,21 +128,20 @@ def _together(
             f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
             "to start over"
         )
-    stream = open_posts(query.posts, **query.reading())
+    stream = open_files(query)
     if stream.total_bytes is None:
         raise InputError("--workers: the posts come through a pipe; save them to a file first")
-    say_posts(stream)
     use_threads(query.threads or 1)
     opened = open_query(query, seeds)
     _ = opened.second_look
     shards = sharding.parts_for(workers, stream.total_bytes)
     folder.start(opened.job(files_read(stream)), shards)
-    worker = sharding.Worker(query, seeds, folder)
+    job = (query, seeds, folder)
     with (
-        sharding.RayWorkers(workers, worker, address)
+        sharding.ray_workers(workers, job, address)
         if ray
-        else sharding.LocalWorkers(min(workers, folder.shards), worker)
-    ) as helpers:
-        found, decided, lines = sharding.run_together(opened, folder, stream, helpers, echo)
+        else sharding.local_workers(min(workers, folder.shards), job)
+    ) as run:
+        found, decided, lines = sharding.run_together(opened, folder, stream, run, echo)
     say_found(lines, decided, opened.window)
     return found

@@ -9,30 +9,30 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.errors import InputError
 
-RepoOption = Annotated[str, typer.Option(help="Its name on the hub, such as me/crisis-model.")]
+RepoOption = Annotated[str, typer.Option(help="Name on the hub, such as me/crisis-model.")]
 
 
 def push(
-    model: Annotated[Path, typer.Option(help="A model folder, such as training writes.")],
+    model: Annotated[Path, typer.Option(help="Model folder from training.")],
     repo: RepoOption,
-    private: Annotated[bool, typer.Option("--private", help="Make a new one private.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Make a new repository private.")
+    ] = False,
 ) -> None:
     """Upload a model folder to the Hugging Face hub, or to the server that HF_ENDPOINT names.
 
     Example: siamese-news push --model outputs/run/model --repo me/crisis-model
 
-    The access token is the one of hf auth login, or HF_TOKEN.
-
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input or a refusal, 130 interrupted.
+    The access token comes from hf auth login or HF_TOKEN.
     """
-    with bad_input_exits(), _hub():
+    with _hub():
         from huggingface_hub import HfApi
 
         from siamese_news.model.loading import open_named
 
-        open_named(model)  # its hashes, its version, and that it can be read
+        open_named(model)  # checks hashes and version, and that it can be read
         api = HfApi()
         api.create_repo(repo, private=private, exist_ok=True)
         done = api.upload_folder(
@@ -43,7 +43,7 @@ def push(
 
 def pull(
     repo: RepoOption,
-    out: Annotated[Path, typer.Option(help="The folder to make.")],
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
     revision: Annotated[
         str | None, typer.Option(help="Branch, tag or commit (default: main).")
     ] = None,
@@ -52,15 +52,12 @@ def pull(
 
     Example: siamese-news pull --repo me/crisis-model --out crisis-model --revision 1f0c2ab
 
-    A folder of this package is compared with its hashes, and refused where another version wrote
-    it. No code in it is run. Folders of sentence-transformers and model2vec work as well.
-
-    Exit codes: 0 done, 1 output cannot be written, 2 bad input or a refusal, 130 interrupted.
+    A model of this package is compared with its hashes, and refused if another version wrote it.
+    No code in it is run. Folders of sentence-transformers and model2vec work as well.
     """
-    with bad_input_exits(), _hub():
+    with _hub():
         from huggingface_hub import snapshot_download
 
-        from siamese_news.errors import InputError
         from siamese_news.model.loading import library_of, open_named
 
         if out.exists():
@@ -81,8 +78,7 @@ def pull(
 
 @contextmanager
 def _hub() -> Iterator[None]:
-    """Say in one line what the hub refuses, or that it cannot be reached."""
-    from siamese_news.errors import InputError
+    """Turn an error of the hub into an `InputError`."""
     from siamese_news.utils.extras import needs
 
     with needs("hub", "push and pull"):

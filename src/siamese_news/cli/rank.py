@@ -1,14 +1,15 @@
 """``siamese-news rank``."""
 
-import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.options import asks
-from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
+from siamese_news.cli.options import search_command
+from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
+from siamese_news.errors import InputError
+from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from siamese_news.scoring import Scorer
     from siamese_news.search.opening import OpenQuery
     from siamese_news.search.pool import Pool
-    from siamese_news.search.seeds import Decided
+    from siamese_news.search.records import ScoreCounts
 
 
-@asks(Query(), needs=("articles",), without=("threshold",), hint="nothing was written")
+@search_command(Query(), needs=("articles",), without=("threshold",))
 def rank(
     query: Query,
     force: ForceOption = False,
@@ -39,29 +40,18 @@ def rank(
     Also writes <out>.meta.json (command, hashes, all scores) and <out>.rejected.jsonl.
 
     --dedupe merges near-duplicates among the --top posts of a list.
-
-    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
-    from siamese_news.errors import InputError
     from siamese_news.search.export import ranking_rows
     from siamese_news.search.opening import open_query
-    from siamese_news.search.output import BINARY, write_rows
-    from siamese_news.search.partial_results import output_lock
+    from siamese_news.search.output import write_rows
     from siamese_news.search.rank import search, write_scores
-    from siamese_news.utils.files import atomic_write
 
     use_threads(query.threads)
     query = format_of(query, "table")
     out, format = query.out, query.format
     assert format is not None
-    if scores_only and (
-        out is None
-        or format != "parquet"
-        or query.dedupe
-        or query.map
-        or query.author
-        or query.second_look
-    ):
+    more = query.dedupe or query.map or query.author or query.second_look
+    if scores_only and (out is None or format != "parquet" or more):
         raise InputError(
             "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
             "that ends with .parquet, and no --dedupe, --map, --author or --second-look"
@@ -72,15 +62,13 @@ def rank(
         if out is not None:
             held.enter_context(output_lock(out))
         opened = open_query(query, seeds)
-        second_look = opened.second_look  # what it lacks is better known before the search
+        second_look = opened.second_look  # a missing library is better reported before the search
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
-            assert out is not None
-            with atomic_write(out, "wb") as target:
-                scored, scores = write_scores(target, scorer, seeds, pool, opened.window)
-            decided, remarks = _settle(opened, scorer, pool, scored, [])
-            counts = {**pool.counts(), **opened.window.counts(), "scored": scored}
-            opened.write_meta(scorer.kind, counts, scores, decided, remarks)
+            with open_output(out, format) as (stream, _):
+                scored, scores = write_scores(stream, scorer, seeds, pool, opened.window)
+            remarks = _report(opened, scorer, pool, scored, [])
+            _write_meta(opened, scorer, pool, {"scored": scored}, scores, remarks)
             echo(f"{out}: the scores of {scored:,} posts")
             return
         bare = format == "trec"
@@ -93,40 +81,44 @@ def rank(
             texts=not bare or query.dedupe,
             second_look=second_look,
         )
-        decided, remarks = _settle(opened, scorer, pool, ranking.scanned, ranking.remarks())
+        remarks = _report(opened, scorer, pool, ranking.scanned, ranking.remarks())
         rows = ranking_rows(ranking, opened, scorer)
-        options: dict[str, Any] = {
-            "columns": query.columns,
-            "titles": opened.titles,
-            "bom": query.bom,
-        }
-        binary = format in BINARY
-        if out is None:
-            terminal = sys.stdout.isatty()
-            stream: Any = sys.stdout.buffer if binary else sys.stdout
-            write_rows(stream, rows, format, terminal=terminal, **options)
-            return
-        with atomic_write(out, "wb" if binary else "w") as target:
-            write_rows(target, rows, format, **options)
-        kept = len(ranking.posts())
-        counts = {
-            **pool.counts(),
-            **opened.window.counts(),
-            "scored": ranking.scanned,
-            "kept": kept,
-        }
-        opened.write_meta(scorer.kind, counts, ranking.scores, decided, remarks)
-        echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds")
+        with open_output(out, format) as (stream, terminal):
+            write_rows(
+                stream,
+                rows,
+                format,
+                terminal=terminal,
+                columns=query.columns,
+                titles=opened.titles,
+                bom=query.bom,
+            )
+        if out is not None:
+            kept = len(ranking.posts())
+            counts = {"scored": ranking.scanned, "kept": kept}
+            _write_meta(opened, scorer, pool, counts, ranking.scores, remarks)
+            echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds")
 
 
-def _settle(
+def _report(
     opened: "OpenQuery", scorer: "Scorer", pool: "Pool", scored: int, more: list[str]
-) -> "tuple[Decided, list[str]]":
-    """Print and return what the search looked for and what a reader should know."""
+) -> list[str]:
+    """Print what the search looked for, and print and return the remarks for a reader."""
     opened.languages.note(pool.sample())
-    decided = opened.decided(scorer)
-    say_found(pool.summary(scored), decided, opened.window)
+    say_found(pool.summary(scored), opened.decided(scorer), opened.window)
     remarks = opened.remarks(*pool.remarks(), *more)
     for remark in remarks:
         echo(remark)
-    return decided, remarks
+    return remarks
+
+
+def _write_meta(
+    opened: "OpenQuery",
+    scorer: "Scorer",
+    pool: "Pool",
+    counts: dict[str, int],
+    scores: "ScoreCounts",
+    remarks: list[str],
+) -> None:
+    counts = {**pool.counts(), **opened.window.counts(), **counts}
+    opened.write_meta(scorer.kind, counts, scores, opened.decided(scorer), remarks)

@@ -1,19 +1,22 @@
 """The seeds and posts of a search, each listed on the console before the work starts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from siamese_news.cli.outputs import rejected_file
+from siamese_news.errors import InputError
+from siamese_news.search.query import Query
+from siamese_news.utils.terminal import clean, counted
 
+if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
-    from siamese_news.data.records import Article
     from siamese_news.model.loading import AnyModel
+    from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
     from siamese_news.search.pool import Pool
-    from siamese_news.search.query import Query
     from siamese_news.search.seeds import Decided, Seeds
     from siamese_news.search.window import Window
 
@@ -21,13 +24,16 @@ _SHOWN = 10
 _WIDTH = 70
 
 
-def read_seeds(query: "Query") -> "Seeds":
+def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
     """Read the seed articles of a search and list them on the console.
 
     Unless the query is strict, an article without title and text is skipped with a warning.
+
+    Args:
+        query: the search.
+        quiet: print nothing.
     """
     from siamese_news.data.articles import read_articles
-    from siamese_news.errors import InputError
     from siamese_news.search.remarks import stub_remarks
     from siamese_news.search.seeds import Seeds
 
@@ -37,36 +43,75 @@ def read_seeds(query: "Query") -> "Seeds":
 
     def set_aside(reason: str) -> None:
         aside.append(reason)
-        echo(f"article skipped (--strict stops here): {reason}")
+        if not quiet:
+            echo(f"article skipped (--strict stops here): {reason}")
 
     keep = None if query.strict else set_aside
-    pushing = read_articles(query.negatives, set_aside=keep) if query.negatives else []
-    pulling = read_articles(query.articles, set_aside=keep)
-    seeds = Seeds(pulling, pushing, query.one_story, query.aggregate, aside)
-    _say_seeds(seeds.articles, seeds.negatives)
-    for remark in stub_remarks([*seeds.articles, *seeds.negatives]):
+    negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
+    articles = read_articles(query.articles, set_aside=keep)
+    seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside)
+    if quiet:
+        return seeds
+    for kind, some in (("seed", articles), ("not", negatives)):
+        lines = []
+        for article in some:
+            start = " ".join((article.title or article.text).split())
+            start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
+            words = counted(len(article.full_text.split()), "word")
+            lines.append(f'{kind} {article.id}: "{start}", {words}')
+        _list(lines, f"more ({kind})")
+    for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
     return seeds
 
 
-def open_pool(query: "Query", model: "AnyModel") -> "Pool":
+def open_files(query: Query, **more: Any) -> "PostStream":
+    """The posts of a query's files, which are listed on the console.
+
+    Args:
+        query: names the files and says how they are read.
+        more: other arguments of `open_posts`.
+    """
+    from siamese_news.data.readers import open_posts
+
+    posts = open_posts(query.posts, **query.reading(), **more)
+    files = []
+    for found in posts.detected:
+        fields = f": text from '{found.text_field}', id from '{found.id_field}'"
+        files.append(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
+    _list(files, "more files of posts")
+    for path in posts.own:
+        echo(f"{path}: skipped; it is a results file of this program")
+    advice = "skipped because of its extension; name the file itself if it contains posts"
+    unknown = [f"{path}: {advice}" for path in posts.unknown]
+    _list(unknown, "more files skipped because of their extensions")
+    for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
+        echo(f"skipped (--strict stops here): {message}")
+    return posts
+
+
+def file_pool(query: Query) -> "FilePool":
+    """The posts of a query's files as a pool, which can be read several times."""
+    from siamese_news.search.files import FilePool
+
+    def say(reason: str) -> None:
+        echo(f"the posts are scored once more: {reason}")
+
+    stream = open_files(query, rejected=rejected_file(query.out))
+    stream.spool()
+    return FilePool(stream, out=query.out, again=say)
+
+
+def open_pool(query: Query, model: "AnyModel") -> "Pool":
     """The posts of a search: its files, or its index.
 
     Raises:
-        InputError: not exactly one of the two, or what is wrong with it.
+        InputError: not exactly one of the two is named, or it cannot be read.
     """
-    from siamese_news.cli.outputs import rejected_file
-    from siamese_news.data.readers import open_posts
-    from siamese_news.errors import InputError
-    from siamese_news.search.files import FilePool
-
     if bool(query.posts) == bool(query.index):
         raise InputError("expected either --posts or --index, to know which posts to search")
     if query.index is None:
-        stream = open_posts(query.posts, rejected=rejected_file(query.out), **query.reading())
-        say_posts(stream)
-        stream.spool()
-        return FilePool(stream, out=query.out, again=say_again)
+        return file_pool(query)
     if given := [name for name, value in query.reading().items() if value]:
         raise InputError(
             f"--{given[0].replace('_', '-')} applies to files of posts, not to --index; leave it "
@@ -75,7 +120,7 @@ def open_pool(query: "Query", model: "AnyModel") -> "Pool":
     return open_index_of(query.index, model)
 
 
-def open_index_of(path: "Path", model: "AnyModel") -> "PostIndex":
+def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     """Open an index and report its state."""
     from siamese_news.search.index.pool import open_index
 
@@ -90,12 +135,7 @@ def open_index_of(path: "Path", model: "AnyModel") -> "PostIndex":
     return index
 
 
-def say_again(reason: str) -> None:
-    """Report why another pass is needed."""
-    echo(f"the posts are scored once more: {reason}")
-
-
-def say_found(summary: "Sequence[str]", decided: "Decided", window: "Window") -> None:
+def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
     """Report what was read, what the search looked for, and how many posts have no date."""
     for line in summary:
         echo(line)
@@ -107,37 +147,14 @@ def say_found(summary: "Sequence[str]", decided: "Decided", window: "Window") ->
         echo(f"{window.undated:,} of {total:,} posts have no readable date: {what}")
 
 
-def _say_seeds(seeds: "Sequence[Article]", negatives: "Sequence[Article]") -> None:
-    """List the articles: id, title or first words, and number of words."""
-    for kind, articles in (("seed", seeds), ("not", negatives)):
-        for article in articles[:_SHOWN]:
-            words = len(article.full_text.split())
-            start = " ".join((article.title or article.text).split())
-            start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
-            echo(f'{kind} {article.id}: "{start}", {words:,} word{"" if words == 1 else "s"}')
-        if len(articles) > _SHOWN:
-            echo(f"and {len(articles) - _SHOWN:,} more ({kind})")
-
-
-def say_posts(posts: "PostStream") -> None:
-    """List the files of posts, their formats, and what was skipped."""
-    for found in posts.detected[:_SHOWN]:
-        fields = f": text from '{found.text_field}', id from '{found.id_field}'"
-        echo(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
-    if len(posts.detected) > _SHOWN:
-        echo(f"and {len(posts.detected) - _SHOWN:,} more files of posts")
-    for path in posts.own:
-        echo(f"{path}: skipped; it is a results file of this program")
-    for path in posts.unknown[:_SHOWN]:
-        echo(f"{path}: skipped because of its extension; name the file itself if it contains posts")
-    if len(posts.unknown) > _SHOWN:
-        echo(f"and {len(posts.unknown) - _SHOWN:,} more files skipped because of their extensions")
-    for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
-        echo(f"skipped (--strict stops here): {message}")
+def _list(lines: Sequence[str], more: str) -> None:
+    """Print the first lines, and how many there are more."""
+    for line in lines[:_SHOWN]:
+        echo(line)
+    if len(lines) > _SHOWN:
+        echo(f"and {len(lines) - _SHOWN:,} {more}")
 
 
 def echo(line: str) -> None:
     """Print a line on standard error, without control characters."""
-    from siamese_news.utils.terminal import clean
-
     typer.echo(clean(line), err=True)

@@ -1,28 +1,37 @@
 """``siamese-news report``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from siamese_news.cli.options import (
-    DateFieldOption,
-    EncodingOption,
-    IdFieldOption,
-    LongWindowOption,
-    StrictOption,
-    TextFieldOption,
-)
+from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read
-from siamese_news.cli.reading import echo, say_posts
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.cli.reading import echo, open_files
+from siamese_news.errors import InputError
+from siamese_news.search.query import READING, Query
+from siamese_news.utils.files import atomic_write, file_sha256, write_json
+from siamese_news.utils.provenance import provenance
 
 
+@search_command(
+    Query(),
+    "posts",
+    "out",
+    *READING,
+    needs=("out",),
+    helps={
+        "posts": "With --by: the posts that were searched, for their columns and the share of each "
+        "group that was found.",
+        "out": "HTML file to write.",
+    },
+)
 def report(
+    query: Query,
     results: Annotated[
         Path, typer.Option(help="Results file from rank or filter: .jsonl, .csv or .parquet.")
     ],
-    out: Annotated[Path, typer.Option(help="HTML file to write.")],
     force: ForceOption = False,
     title: Annotated[
         str | None, typer.Option(help="Title of the page (default: the name of the results).")
@@ -39,19 +48,6 @@ def report(
             "other column. Writes their figures to a .csv next to the page.",
         ),
     ] = None,
-    posts: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --by: the posts that were searched, for their columns and the share of each "
-            "group that was found."
-        ),
-    ] = None,
-    text_field: TextFieldOption = None,
-    id_field: IdFieldOption = None,
-    date_field: DateFieldOption = None,
-    encoding: EncodingOption = None,
-    long_window: LongWindowOption = False,
-    strict: StrictOption = False,
 ) -> None:
     """Write the results of a search as one self-contained HTML page.
 
@@ -62,53 +58,33 @@ def report(
     Example: siamese-news report --results found.jsonl --out found.html --title "Harlow bridge"
 
     siamese-news report --results found.jsonl --by month --posts dump/ --out found.html
-
-    Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
-    with bad_input_exits():
-        from dataclasses import replace
+    from siamese_news.search.output import write_rows
+    from siamese_news.search.report import groups, read_results, write_report
 
-        from siamese_news.data.readers import open_posts
-        from siamese_news.errors import InputError
-        from siamese_news.search.output import write_rows
-        from siamese_news.search.report import groups, read_results, write_report
-        from siamese_news.utils.files import atomic_write, file_sha256, write_json
-        from siamese_news.utils.provenance import provenance
-
-        if out.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
-        if posts and by is None:
-            raise InputError("--posts is for comparing groups; name their column with --by")
-        table = out.with_suffix(".csv")
-        read = files_read(posts=posts or (), others=[results])
-        check_output(out, read, force=force)
-        if by is not None:
-            check_output(table, read, force=force)
-        data = read_results(results, title=title, threshold=threshold)
-        data = replace(data, bursts=groups.find_bursts(data))
-        if by is not None:
-            if posts:
-                searched = open_posts(
-                    posts,
-                    group_field=None if by in groups.TIMES else by,
-                    text_field=text_field,
-                    id_field=id_field,
-                    date_field=date_field,
-                    encoding=encoding,
-                    long_window=long_window,
-                    strict=strict,
-                )
-                say_posts(searched)
-                found = groups.compare_posts(data, by, searched)
-            else:
-                found = groups.compare_results(data, by, results)
-            data = replace(data, groups=found)
-            for remark in found.remarks:
-                echo(remark)
-            with atomic_write(table) as stream:
-                figures = groups.figures(found, data.bursts)
-                write_rows(stream, figures, "csv", columns=groups.COLUMNS)
-            own = {"provenance": provenance(), "sha256": file_sha256(table)}
-            write_json(table.with_name(table.name + ".meta.json"), own)
-        write_report(out, data)
-        echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")
+    out = query.out
+    if out is None or out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
+    if query.posts and by is None:
+        raise InputError("--posts is for comparing groups; name their column with --by")
+    table = out.with_suffix(".csv")
+    for written in [out] if by is None else [out, table]:
+        check_output(written, files_read(posts=query.posts, others=[results]), force=force)
+    data = read_results(results, title=title, threshold=threshold)
+    data = replace(data, bursts=groups.find_bursts(data))
+    if by is not None:
+        if query.posts:
+            column = None if by in groups.TIMES else by
+            found = groups.compare_posts(data, by, open_files(query, group_field=column))
+        else:
+            found = groups.compare_results(data, by, results)
+        data = replace(data, groups=found)
+        for remark in found.remarks:
+            echo(remark)
+        with atomic_write(table) as stream:
+            figures = groups.figures(found, data.bursts)
+            write_rows(stream, figures, "csv", columns=groups.COLUMNS)
+        own = {"provenance": provenance(), "sha256": file_sha256(table)}
+        write_json(table.with_name(table.name + ".meta.json"), own)
+    write_report(out, data)
+    echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")

@@ -2,47 +2,37 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.options import asks
+from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
-from siamese_news.cli.reading import echo, open_index_of, read_seeds, say_posts
+from siamese_news.cli.reading import echo, open_files, open_index_of, read_seeds
+from siamese_news.errors import InputError
+from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER, Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.files import is_stream
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
     from siamese_news.model.loading import AnyModel
-    from siamese_news.search.seeds import Seeds
     from siamese_news.search.watch.sources import Batch, Cursor
 
-_RESUME = "run the same command again to continue"
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
-@asks(
+@search_command(
     FILTER,
     needs=("articles", "threshold", "out"),
     without=(
-        "posts",
-        "index",
-        "top",
-        "one_story",
-        "after",
-        "before",
-        "dated_only",
-        "dedupe",
-        "map",
-        "bom",
-        "format",
-        "strict",
-        "second_look",
-        "second_look_posts",
+        *("posts", "index", "top", "one_story", "strict"),
+        *("after", "before", "dated_only", "dedupe", "map", "bom", "format"),
+        *("second_look", "second_look_posts"),
     ),
-    hint=_RESUME,
 )
 def watch(
     query: Query,
@@ -59,39 +49,39 @@ def watch(
         list[str] | None,
         typer.Option(
             metavar="POOL",
-            help="Posts from before, or an index of them: what is rare in them counts from the "
-            "first post on, and drift from them raises an alarm.",
+            help="Earlier posts, or an index of them: the first scores are based on how common "
+            "words are in them, and an alarm is raised if the stream drifts away from them.",
         ),
     ] = None,
     window: Annotated[
         int | None,
         typer.Option(
             min=10,
-            help="Number of posts, the last ones, that decide what is rare and expand the seeds "
-            "(default: 1,000,000). Scores are settled anew every tenth of it.",
+            help="Number of most recent posts from which the scores learn which words are rare and "
+            "expand the seeds (default: 1,000,000). The scores are updated every tenth of it.",
         ),
     ] = None,
     window_days: Annotated[
         float | None,
-        typer.Option(min=0, help="Leave out of the window what is older than this, too."),
+        typer.Option(min=0, help="Also drop posts from the window that are older than this."),
     ] = None,
     rotate: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE|day",
-            help="Begin a new part (found-0001.jsonl, …) after so much, such as 100MB, or each "
-            "day (UTC).",
+            help="Begin a new file (found-0001.jsonl, …) at this size, such as 100MB, or every day "
+            "(UTC).",
         ),
     ] = None,
     alarm_rate: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Chance of a false alarm about drift over the whole stream, at most."
+            min=0, max=1, help="Highest chance of a false drift alarm over the whole stream."
         ),
     ] = 0.01,
     idle: Annotated[
         float | None,
-        typer.Option(min=0, help="End after so many seconds without a post (default: never)."),
+        typer.Option(min=0, help="Stop after this many seconds without a post (default: never)."),
     ] = None,
 ) -> None:
     """Keep the posts over a threshold as they come in, for weeks.
@@ -99,18 +89,13 @@ def watch(
     Example: siamese-news watch --articles seeds/ --source jetstream --threshold 0.3
     --out found.jsonl
 
-    Each post is scored once, by what the posts before it teach, and its row never changes.
+    Each post is scored once, by a model of the posts before it, and its row never changes.
 
     After Ctrl-C, kill -9 or a full disk, the same command continues; no post is lost or repeated.
-
-    Exit codes: 0 the source ended, 1 output cannot be written, 2 bad input, 130 interrupted.
     """
-    from siamese_news.errors import InputError
     from siamese_news.search.opening import open_query
-    from siamese_news.search.partial_results import output_lock
     from siamese_news.search.watch.watcher import Settings, Watch
     from siamese_news.search.watch.window import WINDOW
-    from siamese_news.utils.files import is_stream
 
     use_threads(query.threads)
     query = format_of(query, None)
@@ -134,7 +119,7 @@ def watch(
     seeds = read_seeds(query)
     with output_lock(out):
         opened = open_query(query, seeds)
-        watch = Watch(opened, lambda: _reread(query), settings, echo)
+        watch = Watch(opened, lambda: read_seeds(query, quiet=True), settings, echo)
         try:
             batches = _batches(source, watch.cursor, query)
             if watch.fresh:
@@ -142,9 +127,9 @@ def watch(
             else:
                 echo(f"{out}: continues after {watch.counts['read']:,} posts")
             echo(
-                f"scores {watch.state} are settled by the last {settings.window:,} posts"
+                f"scores {watch.state} are based on the last {settings.window:,} posts"
                 + (f" and {settings.days:g} days" if settings.days else "")
-                + ", anew at every tenth of them"
+                + ", and updated at every tenth of them"
             )
             watch.run(batches)
         finally:
@@ -153,8 +138,6 @@ def watch(
 
 
 def _rotation(said: str | None) -> int | str | None:
-    from siamese_news.errors import InputError
-
     if said is None or said == "day":
         return said
     found = re.fullmatch(r"(\d+) ?(KB|MB|GB)", said)
@@ -165,7 +148,6 @@ def _rotation(said: str | None) -> int | str | None:
 
 def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
     """The source, from the cursor on."""
-    from siamese_news.errors import InputError
     from siamese_news.search.watch.sources import Folder, standard_input
 
     fields = query.reading()
@@ -191,8 +173,6 @@ def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
 
 def _warm(sources: list[str], query: Query, model: "AnyModel") -> "Iterable[Post]":
     """The posts of files, or of an index."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.errors import InputError
     from siamese_news.search.index.manifest import NAME
 
     if not sources:
@@ -201,19 +181,4 @@ def _warm(sources: list[str], query: Query, model: "AnyModel") -> "Iterable[Post
         raise InputError("--warm-start - is not read; save the posts to a file and name that")
     if len(sources) == 1 and (Path(sources[0]) / NAME).exists():
         return open_index_of(Path(sources[0]), model)
-    posts = open_posts(sources, **query.reading())
-    say_posts(posts)
-    return posts
-
-
-def _reread(query: Query) -> "Seeds":
-    """The seeds as their files are now."""
-    from siamese_news.data.articles import read_articles
-    from siamese_news.search.seeds import Seeds
-
-    def keep(reason: str) -> None:
-        pass
-
-    negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
-    articles = read_articles(query.articles, set_aside=keep)
-    return Seeds(articles, negatives, query.one_story, query.aggregate)
+    return open_files(replace(query, posts=sources))

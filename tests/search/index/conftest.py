@@ -63,12 +63,13 @@ def rows_of(path) -> list[dict]:
 @pytest.fixture(scope="module")
 def small_pieces():
     """Blocks, chunks and segments so small that a small pool has several of each."""
-    from siamese_news.search.index import changing, chunks, learning, writing
+    from siamese_news.search import scan
+    from siamese_news.search.index import chunks, learning, writing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "_ROWS", 60)
         patch.setattr(learning, "_TOGETHER", 16)
-        patch.setattr(changing, "BLOCK", 64)
+        patch.setattr(scan, "BLOCK", 64)
         patch.setattr(writing, "_POSTS", 200)
         yield
 

@@ -10,7 +10,7 @@ from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head import bigram_ids
 from siamese_news.scoring import surface
 from siamese_news.search.index.bounds import Bounds
-from siamese_news.search.index.chunks import Chosen
+from siamese_news.search.index.chunks import Chosen, Chunk
 from siamese_news.search.index.pool import open_index
 from siamese_news.search.index.segment import Codes
 
@@ -41,10 +41,14 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     segment = SimpleNamespace(
         starts=ids.offsets, codes=codes(ids.flat).astype(codes.dtype), scales=scales
     )
+
+    def chunk(start: int, end: int) -> Chunk:
+        return Chunk(0, segment, start, end, np.arange(end - start))
+
     terms = dict(zip(form.columns.tolist(), form.terms.toarray().T, strict=True))
     nothing = np.zeros(len(SEEDS))
     bounds = Bounds(form, codes)
-    found = bounds.lexical(segment, 0, len(ids))
+    found = bounds.lexical(chunk(0, len(ids)))
     closer = bounds.refined(segment, np.arange(len(ids)))
     pairs = 0
     for number, own in enumerate(ids):
@@ -58,7 +62,7 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
         if len(words) == len(own):
             np.testing.assert_allclose(found[:, number], score, rtol=1e-3, atol=1e-6)
     assert pairs > 100
-    some = bounds.lexical(segment, 50, 120)
+    some = bounds.lexical(chunk(50, 120))
     np.testing.assert_allclose(some, found[:, 50:120], rtol=1e-6)
 
 
@@ -76,7 +80,7 @@ def test_what_is_counted_of_posts_is_what_a_scorer_counts(pool) -> None:
     dice, posts = np.random.default_rng(0), list(index)
     for share in (0.0, 0.2, 0.8, 1.0):
         masks = [dice.random(len(one)) < share for one in index._segments]
-        chosen = Chosen(index._segments, masks, index._codes)
+        chosen = Chosen(index._segments, masks, index.manifest.codes)
         kept = [post.text for post, kept in zip(posts, np.concatenate(masks), strict=True) if kept]
         counts = np.zeros_like(chosen.counted())
         scorer._surface.count(model.token_ids(kept), counts)

@@ -165,8 +165,9 @@ def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
 
 DIES = """
 import os, signal, sys
+from siamese_news.search import scan
 from siamese_news.search.index import changing, writing
-changing.BLOCK, writing._POSTS = 16, 40
+scan.BLOCK, writing._POSTS = 16, 40
 sync, step = {where}, [0]
 def dying(*rest, **more):
     step[0] += 1

@@ -1,13 +1,13 @@
 """Upper bounds on the scores of the posts of a segment, from the little that is stored of each.
 
 The lexical score of a post is a sum over its different words and pairs of words, divided by a
-length that is kept. First every token of the post is looked up in a table: it adds what its word
-gives to the article. That is one sparse product over all tokens. Few pairs of tokens are
-pairs of an article; which may be one is told by a hash of the two, and these are looked up.
-`Bounds.refined` counts each word and pair once; it is for the posts that are left.
+length that is stored. First every token of the post adds the weight of its word for the article:
+one sparse product over all tokens. Few pairs of tokens are pairs of an article; a hash of the two
+tokens finds the candidates, which are looked up. `Bounds.refined` counts each word and pair once;
+it is for the posts that are left.
 
-The cosine lies at most as far from the product of the article's vector with the rounded one as
-the rounded vector from the true one (Cauchy and Schwarz); that distance is kept.
+The error of a cosine with a rounded vector is at most the distance of the rounded vector from the
+true one (Cauchy and Schwarz); that distance is stored.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.scoring import ScoreForm
 from siamese_news.search.index.arrays import ragged
+from siamese_news.search.index.chunks import Chunk
 from siamese_news.search.index.segment import Codes, Segment, in_steps
 
 # Sums in single precision come in another order than those of the scorer.
@@ -36,7 +37,7 @@ class Bounds:
         terms = np.asarray(form.terms.T.toarray(), np.float32)  # (C, A)
         words = form.columns < FIRST_BIGRAM
         self._words = np.zeros((width, self.articles), np.float32)
-        # Words that share a bucket, and pairs whose words do, count as the one that gives most.
+        # Words that share a bucket, and pairs whose words do, count as the heaviest of them.
         np.maximum.at(self._words, codes(form.columns[words]), terms[words])
         ids, left, right = form.pairs
         place = np.searchsorted(form.columns, ids)
@@ -53,18 +54,19 @@ class Bounds:
         # A cosine is at most as high as the article's vector is long.
         self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
 
-    def lexical(self, segment: Segment, start: int, end: int) -> NDArray[np.float32]:
-        """(A, n) upper bounds on the lexical scores of the rows from `start` to `end`."""
-        starts = segment.starts[start : end + 1].astype(np.int64)
+    def lexical(self, chunk: Chunk) -> NDArray[np.float32]:
+        """(A, n) upper bounds on the lexical scores of the posts of a chunk."""
+        segment, rows = chunk.segment, slice(chunk.start, chunk.end)
+        starts = segment.starts[chunk.start : chunk.end + 1].astype(np.int64)
         codes = segment.codes[starts[0] : starts[-1]].astype(np.int32)
         texts = sparse.csr_matrix(
             (np.ones(len(codes), np.float32), codes, (starts - starts[0]).astype(np.int32)),
-            shape=(end - start, len(self._words)),
+            shape=(chunk.end - chunk.start, len(self._words)),
         )
-        scales = segment.scales[start:end].astype(np.float32)
+        scales = segment.scales[rows].astype(np.float32)
         most = np.ascontiguousarray((texts @ self._words).T) * scales[:, 0]
         most += self._of_pairs(codes, starts - starts[0]) * scales[:, 1]
-        return most * (1 + _SLACK)
+        return chunk.of_live(most * (1 + _SLACK))
 
     def _of_pairs(
         self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
@@ -114,37 +116,18 @@ class Bounds:
         return np.stack(sums).astype(np.float32)
 
     def cosines(
-        self, segment: Segment, start: int, end: int
+        self, segment: Segment, rows: slice | NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The cosines of the rows from `start` to `end`, and bounds on their errors.
-
-        Returns:
-            (A, n) and (n,).
-        """
-        return self._cosines(
-            np.array(segment.vectors[start:end]),
-            segment.steps[start:end],
-            segment.errors[start:end],
-        )
-
-    def cosines_of(
-        self, segment: Segment, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The same of some rows."""
-        return self._cosines(segment.vectors[rows], segment.steps[rows], segment.errors[rows])
-
-    def _cosines(
-        self, vectors: NDArray[np.int8], steps: NDArray[np.float16], errors: NDArray[np.float16]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        products = _products(vectors, self._vectors).T
+        """The cosines (A, n) of some rows, and upper bounds (n,) on their errors."""
+        products = _products(np.array(segment.vectors[rows]), self._vectors).T
         found = products[: self.articles].astype(np.float32, order="C")
         found *= self._steps[0]
         fine = products[self.articles :].astype(np.float32, order="C")
         fine *= self._steps[1]
         found += fine
-        found *= steps.astype(np.float32)
+        found *= segment.steps[rows].astype(np.float32)
         # A vector has at most length 1, rounded a little more.
-        away = errors.astype(np.float32) * (1 + _SLACK)
+        away = segment.errors[rows].astype(np.float32) * (1 + _SLACK)
         return found, away + np.float32(2 * self._away) + _LEAST
 
     def scores(
@@ -195,11 +178,11 @@ def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np
 
 
 def _halves(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Vectors (A, D) as two sums of steps, the second of what the first leaves.
+    """Vectors (A, D) as two numbers of steps, where the second rounds the rest of the first.
 
     Returns:
-        (D, 2 A), the first sums of all and then the second; (2, A, 1) the steps; and how far
-        from these the vectors are at most.
+        (D, 2 A), the first numbers of all and then the second; (2, A, 1) the steps; and an upper
+        bound on the rounding error.
     """
     first, size, _ = in_steps(vectors.astype(np.float32))
     left = vectors - first * size.astype(np.float64)[:, None]

@@ -6,8 +6,9 @@ left behind.
 """
 
 import shutil
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,12 @@ import numpy as np
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.base import BLOCK, TextModel
-from siamese_news.search.index.fingerprint import check_model, check_reading, fingerprint, indexable
-from siamese_news.search.index.manifest import NAME, FileEntry, Manifest, SegmentEntry
-from siamese_news.search.index.pool import deleted_rows, places
-from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.search.index.writing import IndexWriter, RowMaker, in_blocks, sync
+from siamese_news.model.base import TextModel
+from siamese_news.search.index.fingerprint import check_model, fingerprint, indexable
+from siamese_news.search.index.manifest import NAME, FileEntry, Manifest
+from siamese_news.search.index.segment import find_posts
+from siamese_news.search.index.writing import IndexWriter, RowMaker, sync
+from siamese_news.search.scan import blocks
 from siamese_news.utils.files import naming
 
 Source = tuple[str, int, int]
@@ -58,13 +59,13 @@ def build(
 
     Args:
         path: its folder; the caller holds it with `output_lock`.
-        posts: whose ids are known to differ.
+        posts: with unique ids.
         model: reads them.
         name: of the model, for messages.
         sources: path, size and time of change (ns) of the files that are read.
 
     Raises:
-        InputError: the name belongs to something else, there is no post, or the model is another
+        InputError: the folder is something else, there is no post, or the model is another
             library's.
     """
     maker = RowMaker(indexable(model))
@@ -85,12 +86,12 @@ def build(
             gram=maker.codes.gram,
             sources=list(sources),
         )
-        writer = IndexWriter(staged, maker.codes, model.output_dim, 0)
-        for block in in_blocks(posts, BLOCK, list):
+        writer = IndexWriter(staged, manifest, model.output_dim)
+        for block in blocks(posts):
             with naming(path):
                 writer.append(maker(block))
         with naming(path):
-            manifest.segments = writer.finish()
+            writer.finish()
         if not manifest.segments:
             raise InputError("no posts to index: expected at least one")
         manifest.write(staged)
@@ -103,8 +104,7 @@ def build(
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
-    total = sum(segment.posts for segment in manifest.segments)
-    return Changed(total, added=total)
+    return Changed(manifest.posts, added=manifest.posts)
 
 
 class IndexChange:
@@ -115,9 +115,7 @@ class IndexChange:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.manifest = path, Manifest.read(path)
-        self._codes = Codes.of(self.manifest.words, self.manifest.gram)
-        self.manifest.generation += 1
+        self.path, self._manifest = path, Manifest.read(path)
         self._sweep()
 
     def add(
@@ -126,7 +124,7 @@ class IndexChange:
         """Add posts in segments of their own; posts with an existing id are skipped.
 
         Args:
-            posts: whose ids are known to differ.
+            posts: with unique ids.
             model: the one that the index was built with.
             sources: as for `build`.
 
@@ -134,36 +132,27 @@ class IndexChange:
             InputError: another model.
         """
         maker = RowMaker(indexable(model))
-        check_model(self.path, self.manifest.model, model)
-        seen, left_out = SeenIds(), 0
+        segments = self._manifest.open_segments(self.path)
+        check_model(self.path, self._manifest.model, segments, model)
+        before, present, seen = self._manifest.posts, 0, SeenIds()
         try:
-            for segment in self._segments():
-                check_reading(segment, model, str(self.path))
+            for segment in segments:
                 for first, ids in segment.ids():
                     live = segment.live[first : first + len(ids)]
                     seen.add([id for id, kept in zip(ids, live.tolist(), strict=True) if kept])
-
-            def new(block: list[Post]) -> list[Post]:
-                nonlocal left_out
-                again = set(seen.add([post.id for post in block]))
-                left_out += len(again)
-                return [post for place, post in enumerate(block) if place not in again]
-
-            writer = self._writer(model.output_dim)
-            for block in in_blocks(posts, BLOCK, new):
-                writer.append(maker(block))
-            added = writer.finish()
-        except BaseException:
-            self._sweep()
-            raise
+            with self._change() as manifest:
+                writer = IndexWriter(self.path, manifest, model.output_dim)
+                for block in blocks(posts):
+                    again = set(seen.add([post.id for post in block]))
+                    present += len(again)
+                    new = [post for place, post in enumerate(block) if place not in again]
+                    writer.append(maker(new))
+                writer.finish()
+                read = {source[0]: source for source in (*manifest.sources, *sources)}
+                manifest.sources = list(read.values())
         finally:
             seen.close()
-        self.manifest.segments += added
-        known_sources = {name: (name, size, time) for name, size, time in self.manifest.sources}
-        self.manifest.sources = list((known_sources | {s[0]: s for s in sources}).values())
-        self._write()
-        count = sum(segment.posts for segment in added)
-        return Changed(self._posts(), added=count, present=left_out)
+        return Changed(self._manifest.posts, self._manifest.posts - before, present)
 
     def delete(self, ids: Iterable[str]) -> Changed:
         """Delete posts by id, so that searches no longer return them; `compact` frees the disk.
@@ -172,17 +161,25 @@ class IndexChange:
             InputError: none of the ids exists.
         """
         wanted = list(dict.fromkeys(ids))
-        found = places(self._segments(), wanted)
+        segments = self._manifest.open_segments(self.path)
+        found = find_posts(segments, wanted)
         missing = [id for id in wanted if id not in found]
         if not found:
             shown = ", ".join(repr(id) for id in missing[:3])
             raise InputError(f"{self.path}: has no post {shown}; check the ids")
-        for number, entry in enumerate(self.manifest.segments):
-            rows = [row for segment, row in found.values() if segment == number]
-            if rows:
-                self._delete(entry, np.array(rows, np.int64))
-        self._write()
-        return Changed(self._posts(), deleted=len(found), missing=missing)
+        with self._change() as manifest:
+            for number, (entry, segment) in enumerate(
+                zip(manifest.segments, segments, strict=True)
+            ):
+                rows = [row for owner, row in found.values() if owner == number]
+                if rows:
+                    gone = np.union1d(np.flatnonzero(~segment.live), rows)
+                    manifest.files.pop(entry.deleted or "", None)
+                    name = f"deleted-{manifest.generation}-{entry.name}.npy"
+                    np.save(self.path / name, gone)
+                    manifest.files[name] = FileEntry.of(self.path / name)
+                    entry.deleted, entry.deletions = name, len(gone)
+        return Changed(self._manifest.posts, deleted=len(found), missing=missing)
 
     def compact(self) -> Changed:
         """Rewrite all segments without the deleted posts, and remove the old files.
@@ -190,54 +187,43 @@ class IndexChange:
         Raises:
             InputError: no post would be left.
         """
-        before = sum(entry.posts for entry in self.manifest.segments)
-        segments = self._segments()
-        try:
-            writer = self._writer(segments[0].vectors.shape[1])
+        deleted = sum(entry.deletions for entry in self._manifest.segments)
+        if not self._manifest.posts:
+            raise InputError(f"{self.path}: every post is deleted; remove the index itself instead")
+        segments = self._manifest.open_segments(self.path)
+        with self._change() as manifest:
+            manifest.segments, manifest.files = [], {}
+            writer = IndexWriter(self.path, manifest, segments[0].vectors.shape[1])
             for segment in segments:
                 for rows in segment.rows():
                     writer.append(rows)
-            entries = writer.finish()
+            writer.finish()
+        return Changed(self._manifest.posts, deleted=deleted)
+
+    @contextmanager
+    def _change(self) -> Iterator[Manifest]:
+        """The manifest of the next generation, which takes effect if the block succeeds."""
+        old = self._manifest
+        manifest = replace(
+            old,
+            segments=[replace(entry) for entry in old.segments],
+            files=dict(old.files),
+            generation=old.generation + 1,
+        )
+        try:
+            yield manifest
         except BaseException:
             self._sweep()
             raise
-        if not entries:
-            raise InputError(f"{self.path}: every post is deleted; remove the index itself instead")
-        self.manifest.segments, self.manifest.files = entries, {}
-        self._write()
-        return Changed(self._posts(), deleted=before - self._posts())
-
-    def _delete(self, entry: SegmentEntry, rows: np.ndarray) -> None:
-        gone = np.union1d(deleted_rows(self.path, entry.deleted), rows)
-        name = f"deleted-{self.manifest.generation}-{entry.name}.npy"
-        with (self.path / name).open("wb") as stream:
-            np.save(stream, gone)
-        if entry.deleted is not None:
-            del self.manifest.files[entry.deleted]
-        entry.deleted, entry.deletions = name, len(gone)
-        self.manifest.files[name] = FileEntry.of(self.path / name)
-
-    def _segments(self) -> list[Segment]:
-        return [
-            Segment(self.path / one.name, self._codes, deleted_rows(self.path, one.deleted))
-            for one in self.manifest.segments
-        ]
-
-    def _posts(self) -> int:
-        return sum(entry.posts - entry.deletions for entry in self.manifest.segments)
-
-    def _writer(self, dimensions: int) -> IndexWriter:
-        return IndexWriter(self.path, self._codes, dimensions, self.manifest.generation)
-
-    def _write(self) -> None:
         sync(self.path)
-        self.manifest.write(self.path)
+        manifest.write(self.path)
         sync(self.path)
+        self._manifest = manifest
         self._sweep()
 
     def _sweep(self) -> None:
         """Remove files that the manifest does not name: replaced ones, or an interrupted run's."""
-        named = {NAME, *self.manifest.files, *(one.name for one in self.manifest.segments)}
+        named = {NAME, *(name.partition("/")[0] for name in self._manifest.files)}
         for item in self.path.iterdir():
             if item.name not in named and item.name.startswith(_OURS):
                 if item.is_dir():

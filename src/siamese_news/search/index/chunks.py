@@ -40,8 +40,13 @@ class Chunk:
     live: NDArray[np.int64]
 
     def of_live(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(..., n) values of the rows that the search has, from (..., `end` - `start`)."""
+        """(..., n) values of the live rows, from (..., `end` - `start`)."""
         return values if len(self.live) == self.end - self.start else values[..., self.live]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(n,) the live rows of the segment."""
+        return self.live + self.start
 
 
 @dataclass(slots=True)

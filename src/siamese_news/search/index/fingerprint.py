@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +58,14 @@ def indexable(model: object) -> TextModel:
     return model
 
 
-def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> None:
-    """Check that an index was built with this model.
+def check_model(
+    path: Path, built_with: Mapping[str, str], segments: Sequence[Segment], model: TextModel
+) -> None:
+    """Check that an index was built with this model, and read a few posts of each segment again.
 
     Raises:
-        InputError: it was built with another one.
+        InputError: it was built with another model, or the model, or a library it uses, reads posts
+            differently today.
     """
     own = fingerprint(model)
     if built_with["fingerprint"] != own:
@@ -71,26 +74,25 @@ def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> 
             f"{built_with['fingerprint'][:12]}) than this one ({own[:12]}); name that model with "
             "--model, or build another index"
         )
+    if not all(_reads_alike(segment, model) for segment in segments):
+        raise InputError(
+            f"{path}: its posts are read differently today than when the index was built (another "
+            "version of this package or of a library that it uses); build the index again"
+        )
 
 
-def check_reading(segment: Segment, model: TextModel, name: str) -> None:
-    """Read a few posts again, and compare with what the index has of them.
-
-    Raises:
-        InputError: the model, or a library it uses, reads them differently today.
-    """
+def _reads_alike(segment: Segment, model: TextModel) -> bool:
     rows = np.flatnonzero(segment.live)[:_PROBES]
     if not len(rows):
-        return
-    made = RowMaker(model)([segment.post(row) for row in rows.tolist()])
-    words = segment.token_ids(rows)
-    again = model.token_ids([segment.post(row).text for row in rows.tolist()])
+        return True
+    posts = [segment.post(row) for row in rows.tolist()]
+    made, words = RowMaker(model)(posts), segment.token_ids(rows)
+    again = model.token_ids([post.text for post in posts])
     away = made.vectors.astype(np.float32) * made.steps.astype(np.float32)[:, None]
     away -= segment.vectors[rows] * segment.steps[rows].astype(np.float32)[:, None]
     errors = made.errors.astype(np.float64) + segment.errors[rows]
-    same = np.array_equal(words.flat, again.flat) and np.array_equal(words.offsets, again.offsets)
-    if not same or (np.linalg.norm(away, axis=1) > errors + 1e-5).any():
-        raise InputError(
-            f"{name}: its posts are read in another way today than when the index was built "
-            "(another version of this package or of a library that it uses); build the index again"
-        )
+    return (
+        np.array_equal(words.flat, again.flat)
+        and np.array_equal(words.offsets, again.offsets)
+        and bool((np.linalg.norm(away, axis=1) <= errors + 1e-5).all())
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ class CosineTail:
     """The highest cosines of one article over a pool, each within an error.
 
     Args:
-        quantile: which is looked for.
+        quantile: the quantile to find.
         floor: cosines that are surely not above this are only counted; None sets it by the first
             block.
     """
@@ -35,7 +36,7 @@ class CosineTail:
         self._posts = 0
 
     def add(self, rows: Rows, cosines: NDArray[np.float32], errors: NDArray[np.float32]) -> None:
-        """Take a block of posts: their rows, cosines and how far off these are at most."""
+        """Take a block of posts: their rows, cosines and bounds on the errors of these."""
         if not len(rows):
             return
         if self.floor is None:
@@ -54,7 +55,7 @@ class CosineTail:
             exact: the cosines of some rows.
 
         Returns:
-            (bins,) as `PoolState` counts; None if the floor has to be lower to say it.
+            (bins,) as `PoolState` counts; None if the floor is too high for that.
         """
         rows = np.concatenate([np.zeros(0, np.int64), *self._rows])
         cosines = np.concatenate([np.zeros(0, np.float32), *self._cosines])
@@ -83,17 +84,17 @@ def _above(bins: NDArray[np.int64]) -> NDArray[np.int64]:
     return counts.sum() - counts.cumsum()
 
 
-_TOGETHER = 2048  # posts of each article that are looked at together, the best first
+_TOGETHER = 2048  # posts of each article that are bounded more closely at once, the best first
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """What is known about n posts before they are scored.
+    """Bounds of n posts before they are scored.
 
     Attributes:
         cosines: (A, n).
-        errors: (n,) how far off these are at most.
-        most: (A, n) at most the scores, in millionths.
+        errors: (n,) upper bounds on the errors of the cosines.
+        most: (A, n) upper bounds on the scores, in millionths.
     """
 
     cosines: NDArray[np.float32]
@@ -114,24 +115,29 @@ class Bounded:
         )
 
 
+def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The cosines of a chunk's live rows, and upper bounds on their errors."""
+    cosines, errors = bounds.cosines(chunk.segment, slice(chunk.start, chunk.end))
+    return chunk.of_live(cosines), chunk.of_live(errors)
+
+
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
-    """Let a scorer learn what it needs from a pool.
+    """Let a scorer learn from a pool.
 
     Args:
         scorer: one that observes, and has observed nothing.
-        form: of it.
+        form: of the scorer.
         posts: the pool.
 
     Returns:
-        The rows that were scored, ascending: every post that is among an article's best is one.
-        None if the pool has to be observed, every post of it.
+        The rows that were scored, ascending; every post that is among an article's best is one of
+        them. None if the scorer has to observe every post of the pool.
     """
     bounds = Bounds(form, posts.codes)
 
     def bounded(chunk: Chunk) -> tuple[NDArray[np.int64], Bounded]:
-        segment, start, end = chunk.segment, chunk.start, chunk.end
-        lexical = chunk.of_live(bounds.lexical(segment, start, end))
-        cosines, errors = map(chunk.of_live, bounds.cosines(segment, start, end))
+        lexical = bounds.lexical(chunk)
+        cosines, errors = _cosines(bounds, chunk)
         most = bounds.scores(lexical, cosines, errors) * MILLION
         return np.count_nonzero(lexical > form.about, axis=1), Bounded(cosines, errors, most)
 
@@ -140,14 +146,14 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
     best = _Best(scorer, bounds, posts)
     for chunk, (near, found) in ahead(bounded, posts.chunks(bounds.articles)):
         about += near
-        rows = chunk.live + chunk.start + posts.firsts[chunk.number]
+        rows = chunk.rows + posts.firsts[chunk.number]
         for article, tail in enumerate(tails):
             tail.add(rows, found.cosines[article], found.errors)
         best.add(rows, found)
     best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
     if not scorer.conclude(len(posts), about, counts, posts.counted):
-        # The bounds may be too far: it is worth a closer look before every post is read.
+        # The bounds may be too loose: closer ones are worth it before every post is read.
         about = _about(bounds, posts)
         if not scorer.conclude(len(posts), about, counts, posts.counted):
             return None
@@ -157,8 +163,8 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
 class _Best:
     """Scores the posts that can be among an article's best.
 
-    They wait until there are many, so that the best of them come first; the lowest useful score
-    is high then, and few of the others are left.
+    They wait until there are many, so that the best of them come first: then the lowest useful
+    score is high, and few of the others are left.
 
     Attributes:
         scored: rows over all segments.
@@ -169,7 +175,10 @@ class _Best:
         self.scored = [np.zeros(0, np.int64)]
         self._least = scorer.candidates(TokenIds.of([]))[:, None]
         self._waiting: list[tuple[NDArray[np.int64], Bounded]] = []
-        self._cells, self._limit = 0, 0  # the first posts do not wait, for they tell what is of use
+        self._cells, self._limit = (
+            0,
+            0,
+        )  # the first posts do not wait: they set the lowest useful score
 
     def add(self, rows: NDArray[np.int64], found: Bounded) -> None:
         """Take note of posts, by their rows over all segments."""
@@ -196,10 +205,10 @@ class _Best:
             self._look(rows[now], found.of(now))
             left = ~now & (found.most >= self._least).any(axis=0)
             rows, found = rows[left], found.of(left)
-            together *= 2  # where many posts say the same, what is of use hardly rises
+            together *= 2  # with many similar posts, the lowest useful score hardly rises
 
     def _look(self, rows: NDArray[np.int64], found: Bounded) -> None:
-        """Look closer at posts, their rows ascending, and have those scored that are of use."""
+        """Bound posts more closely, their rows ascending, and score the useful ones."""
         parts = [
             self._bounds.refined(segment, self._posts.rows_of(number, rows))
             for number, segment in enumerate(self._posts.segments)
@@ -213,11 +222,10 @@ class _Best:
 
 
 def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
-    """(A,) at most so many posts are about an article's story."""
+    """(A,) upper bounds on the number of posts about each article's story."""
 
     def near(chunk: Chunk) -> NDArray[np.int64]:
-        lexical = chunk.of_live(bounds.lexical(chunk.segment, chunk.start, chunk.end))
-        rows = chunk.live[(lexical > bounds.form.about).any(axis=0)] + chunk.start
+        rows = chunk.rows[(bounds.lexical(chunk) > bounds.form.about).any(axis=0)]
         closer = bounds.refined(chunk.segment, rows)
         return np.count_nonzero(closer > bounds.form.about, axis=1)
 
@@ -228,13 +236,9 @@ def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
 def _counts(
     scorer: MixtureScorer, form: ScoreForm, bounds: Bounds, posts: Chosen, tails: list[CosineTail]
 ) -> NDArray[np.int32] | None:
-    """(A, bins) how many posts have which cosine with each article; None if it does not matter."""
+    """(A, bins) histograms of the cosines with each article; None if they are not needed."""
     if form.quantile is None:
         return None
-
-    def near(chunk: Chunk) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        cosines, errors = bounds.cosines(chunk.segment, chunk.start, chunk.end)
-        return chunk.of_live(cosines), chunk.of_live(errors)
 
     found = []
     for article, tail in enumerate(tails):
@@ -247,8 +251,9 @@ def _counts(
             # The first block was nearer to the article than the rest.
             assert tail.floor is not None
             tail = CosineTail(form.quantile, max(tail.floor - 0.1, -1.0))
-            for chunk, (cosines, errors) in ahead(near, posts.chunks(bounds.articles)):
-                rows = chunk.live + chunk.start + posts.firsts[chunk.number]
+            chunks = posts.chunks(bounds.articles)
+            for chunk, (cosines, errors) in ahead(partial(_cosines, bounds), chunks):
+                rows = chunk.rows + posts.firsts[chunk.number]
                 tail.add(rows, cosines[article], errors)
             counts = tail.counted(exact)
         found.append(counts)

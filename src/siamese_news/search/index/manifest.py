@@ -3,25 +3,22 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+import numpy as np
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
+from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.utils.files import file_sha256, reading, write_json
 
-FORMAT = 6
+FORMAT = 7
 NAME = "manifest.json"
 _KIND = "index of posts"
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """A file of an index.
-
-    Attributes:
-        bytes: its size.
-        sha256: of its bytes.
-    """
+class FileEntry(NamedTuple):
+    """Size and hash of a file of an index."""
 
     bytes: int
     sha256: str
@@ -38,29 +35,27 @@ class SegmentEntry:
 
     Attributes:
         name: of its folder.
-        posts: how many it holds, deleted ones among them.
-        files: by name.
-        deleted: the file of its deleted rows; None where there is none.
-        deletions: how many rows that are.
+        posts: how many it holds, including deleted ones.
+        deleted: the file with the rows of deleted posts, if there are any.
+        deletions: number of deleted posts.
     """
 
     name: str
     posts: int
-    files: dict[str, FileEntry]
     deleted: str | None = None
     deletions: int = 0
 
 
 @dataclass(slots=True)
 class Manifest:
-    """What is known about an index before any post is read.
+    """The facts about an index that are known before any post is read.
 
     Attributes:
         model: ``folder``, and ``fingerprint`` of the model (`fingerprint`).
         words: size of the model's vocabulary.
         gram: characters of the n-grams that are kept of other words.
         segments: in the order of the posts.
-        files: deletion files, by name.
+        files: all other files, by path in the folder.
         sources: the files that posts were read from: path, size and time of change.
         generation: how often the index was changed.
         version: of this package that wrote it.
@@ -81,7 +76,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
-        """Read it, and check that every file it names is there in its size.
+        """Read it, and check that every file it lists exists in its size.
 
         Raises:
             InputError: there is no index, or it is incomplete, damaged or has another version.
@@ -101,81 +96,73 @@ class Manifest:
             try:
                 document = json.loads(path.read_bytes())
                 kind, version = document.pop("kind"), document.pop("format")
-            except (ValueError, KeyError, AttributeError, RecursionError) as error:
+                if kind != _KIND:
+                    raise InputError(f"{path}: is a {kind!r}, expected an {_KIND!r}; name another")
+                if version != FORMAT:
+                    raise InputError(
+                        f"{folder}: is an index of format {version!r}, written by siamese_news "
+                        f"{document.get('version')}; this one, {__version__}, reads format "
+                        f"{FORMAT}: build the index again"
+                    )
+                segments = [SegmentEntry(**entry) for entry in document.pop("segments")]
+                files = {name: FileEntry(*entry) for name, entry in document.pop("files").items()}
+                found = cls(segments=segments, files=files, **document)
+            except InputError:
+                raise
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise InputError(f"{path}: is damaged ({error}); build the index again") from error
-            if kind != _KIND:
-                raise InputError(f"{path}: is a {kind!r}, expected an {_KIND!r}; name another")
-            if version != FORMAT:
-                raise InputError(
-                    f"{folder}: is an index of format {version!r}, written by siamese_news "
-                    f"{document.get('version')}; this one, {__version__}, reads format {FORMAT}: "
-                    "build the index again"
-                )
-            try:
-                found = cls._of(document)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise InputError(f"{path}: is damaged ({error}); build the index again") from error
-            found._check(folder)
+            for name, entry in files.items():
+                file = folder / name
+                size = file.stat().st_size if file.is_file() else None
+                if size != entry.bytes:
+                    have = "is missing" if size is None else f"has {size:,} bytes"
+                    raise InputError(
+                        f"{file}: {have}, expected {entry.bytes:,} bytes; the index is not "
+                        "complete: copy it again, or build it again"
+                    )
         return found
-
-    @classmethod
-    def _of(cls, document: dict[str, Any]) -> "Manifest":
-        document["segments"] = [
-            SegmentEntry(**one | {"files": _files(one["files"])}) for one in document["segments"]
-        ]
-        document["files"] = _files(document["files"])
-        document["sources"] = [
-            (str(p), int(size), int(time)) for p, size, time in document["sources"]
-        ]
-        return cls(**document)
-
-    def paths(self, folder: Path) -> dict[Path, FileEntry]:
-        """All files of the index but the manifest."""
-        found = {folder / name: entry for name, entry in self.files.items()}
-        for segment in self.segments:
-            for name, entry in segment.files.items():
-                found[folder / segment.name / name] = entry
-        return found
-
-    def _check(self, folder: Path) -> None:
-        for path, entry in self.paths(folder).items():
-            size = path.stat().st_size if path.is_file() else None
-            if size != entry.bytes:
-                have = "is missing" if size is None else f"has {size:,} bytes"
-                raise InputError(
-                    f"{path}: {have}, expected {entry.bytes:,} bytes; the index is not whole: "
-                    "copy it again, or build it again"
-                )
 
     def verify(self, folder: Path) -> int:
-        """Compare every byte with what was written.
-
-        Returns:
-            How many files there are.
+        """Compare every byte with the hashes; return the number of files.
 
         Raises:
             InputError: a file differs.
         """
-        paths = self.paths(folder)
-        for path, entry in paths.items():
-            if FileEntry.of(path) != entry:
+        for name, entry in self.files.items():
+            if FileEntry.of(folder / name) != entry:
                 raise InputError(
-                    f"{path}: differs from what {NAME} says; copy the index again, or build it "
-                    "again"
+                    f"{folder / name}: differs from its hash in {NAME}; copy the index again, or "
+                    "build it again"
                 )
-        return len(paths)
+        return len(self.files)
+
+    @property
+    def posts(self) -> int:
+        """How many posts the index has; deleted ones do not count."""
+        return sum(entry.posts - entry.deletions for entry in self.segments)
+
+    @property
+    def codes(self) -> Codes:
+        """The codes of the tokens."""
+        return Codes.of(self.words, self.gram)
+
+    def open_segments(self, folder: Path) -> list[Segment]:
+        """The posts of the index."""
+        codes, none = self.codes, np.zeros(0, np.int64)
+        return [
+            Segment(
+                folder / entry.name,
+                codes,
+                np.load(folder / entry.deleted) if entry.deleted else none,
+            )
+            for entry in self.segments
+        ]
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""
         found = []
-        for name, size, time in self.sources:
+        for name, *read in self.sources:
             path = Path(name)
-            if path.is_file():
-                now = path.stat()
-                if (now.st_size, now.st_mtime_ns) != (size, time):
-                    found.append(name)
+            if path.is_file() and [path.stat().st_size, path.stat().st_mtime_ns] != read:
+                found.append(name)
         return found
-
-
-def _files(entries: dict[str, Any]) -> dict[str, FileEntry]:
-    return {name: FileEntry(**entry) for name, entry in entries.items()}

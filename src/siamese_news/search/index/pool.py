@@ -16,10 +16,10 @@ from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
-from siamese_news.search.index.fingerprint import check_model, check_reading, indexable
+from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
-from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.index.segment import Segment, find_posts
 from siamese_news.search.pool import Floats, Pool, Scored, Wanted
 from siamese_news.search.records import SAMPLE
 from siamese_news.search.window import Window
@@ -29,46 +29,38 @@ from siamese_news.text.token_ids import TokenIds
 class PostIndex(Pool):
     """The posts of an index.
 
-    Open it with `open_index`. Iterating gives the posts in their order.
+    Open it with `open_index`. Iterating yields the posts in their order.
 
     Attributes:
         path: its folder.
-        manifest: what it holds.
+        manifest: its content.
         scored: how many posts the last search had to score.
-        again: called with what a scorer learned; may be None.
+        again: called with the reason why the scores depend on all posts; may be None.
     """
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         self.again: Callable[[str], None] | None = None
-        check_model(path, self.manifest.model, model)
-        self._codes = Codes.of(self.manifest.words, self.manifest.gram)
-        self._segments = [
-            Segment(path / entry.name, self._codes, deleted_rows(path, entry.deleted))
-            for entry in self.manifest.segments
-        ]
-        self._first = np.zeros(0, np.int64)
-        self._pruned = False
-        self._sample: list[Post] | None = None
-        for segment in self._segments:
-            check_reading(segment, model, str(path))
+        self._segments = self.manifest.open_segments(path)
+        check_model(path, self.manifest.model, self._segments, model)
+        self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
+        self._sample: list[Post] = []
 
     def __len__(self) -> int:
-        return int(sum(segment.live.sum() for segment in self._segments))
+        return self.manifest.posts
 
     def __iter__(self) -> Iterator[Post]:
         for segment in self._segments:
-            for row in np.flatnonzero(segment.live).tolist():
-                yield segment.post(row)
+            yield from StoredPosts(segment, np.flatnonzero(segment.live))
 
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
         """Posts by id; missing ones are left out."""
-        found = places(self._segments, ids)
+        found = find_posts(self._segments, ids)
         return {id: self._segments[number].post(row) for id, (number, row) in found.items()}
 
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""
-        if self._sample is None:
+        if not self._sample:
             found = [one.sample(SAMPLE) for one in self._segments]
             sums = np.sort(np.concatenate([pairs[:, 0] for pairs in found]))[:SAMPLE]
             self._sample = [
@@ -105,14 +97,13 @@ class PostIndex(Pool):
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """See `Pool`: only posts that can matter are given to the scorer, where that is known."""
-        posts = self._chosen(window)
-        form = scorer.form()
-        self._first, self._pruned = np.zeros(0, np.int64), form is not None and form.exact
+        """See `Pool`: the scorer observes only posts that can matter, where that is known."""
+        posts, form = self._chosen(window), scorer.form()
+        self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
         if form is not None and scorer.observing:
             found = learn(cast(MixtureScorer, scorer), form, posts)  # no other observes by a form
             if found is not None:
-                self._first, self._pruned = found, True
+                self._observed = found
                 self._settle(scorer)
         while scorer.observing:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
@@ -122,14 +113,13 @@ class PostIndex(Pool):
         yield 0
 
     def read_again(self) -> Iterator[Post]:
-        """The posts that the last search scored for learning, or all."""
-        if not self._pruned:
+        """The posts that the scorer of the last search observed."""
+        if self._observed is None:
             yield from self
             return
-        firsts = np.cumsum([0, *map(len, self._segments)])
-        for row in self._first.tolist():
-            number = int(np.searchsorted(firsts, row, side="right")) - 1
-            yield self._segments[number].post(row - int(firsts[number]))
+        posts = Chosen(self._segments, [], self.manifest.codes)
+        for number, segment in enumerate(self._segments):
+            yield from StoredPosts(segment, posts.rows_of(number, self._observed))
 
     def parts(
         self,
@@ -144,11 +134,11 @@ class PostIndex(Pool):
         if done:
             return
         posts, self.scored = self._chosen(window), 0
-        form = scorer.form() if wanted is not None and self._pruned else None
-        if form is None or wanted is None:
+        form, first = scorer.form(), self._observed
+        if form is None or wanted is None or first is None:
             found = all_scores(scorer, posts, articles)
         else:
-            found = best_scores(scorer, Bounds(form, self._codes), posts, self._first, wanted)
+            found = best_scores(scorer, Bounds(form, self.manifest.codes), posts, first, wanted)
         for part in found:
             self.scored += len(part.posts)
             yield part
@@ -160,7 +150,7 @@ class PostIndex(Pool):
             if window.asked:  # otherwise no date is looked at
                 mask[mask] = window.mask(segment.dates[mask])
         window.check()
-        return Chosen(self._segments, masks, self._codes)
+        return Chosen(self._segments, masks, self.manifest.codes)
 
     def _settle(self, scorer: Scorer) -> None:
         reason = scorer.settle()
@@ -176,30 +166,10 @@ def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
         model: the model that it was built with.
 
     Raises:
-        InputError: there is no index, it is damaged, incomplete or has another version, or the
-            model is another one or reads posts in another way than it did.
+        InputError: there is no index, it is damaged, incomplete or has another version, or it was
+            built with another model or one that reads posts differently today.
     """
     return PostIndex(Path(path), indexable(model))
-
-
-def deleted_rows(folder: Path, name: str | None) -> NDArray[np.int64]:
-    """The rows of a deletion file; none without one."""
-    if name is None:
-        return np.zeros(0, np.int64)
-    found: NDArray[np.int64] = np.load(folder / name)
-    return found
-
-
-def places(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Segment and row of the posts with these ids that are not deleted."""
-    wanted = set(ids)
-    found: dict[str, tuple[int, int]] = {}
-    for number, segment in enumerate(segments):
-        for first, own in segment.ids():
-            for within, id in enumerate(own):
-                if id in wanted and segment.live[first + within]:
-                    found[id] = (number, first + within)
-    return found
 
 
 # Two sums in single precision, and a sum of squares.
@@ -207,7 +177,7 @@ _ROUNDING, _ROOTS = np.float32(1e-6), np.float32(1.0001)
 
 
 class StoredPosts(Sequence[Post]):
-    """Posts of a segment that are read when they are looked at."""
+    """Posts of a segment, each read from the disk when it is used."""
 
     def __init__(self, segment: Segment, rows: NDArray[np.int64]) -> None:
         self._segment, self._rows = segment, rows
@@ -249,12 +219,12 @@ def best_scores(
     """The scores of the posts that can matter.
 
     Args:
-        scorer: one that has learned of them.
+        scorer: one that has observed the posts.
         bounds: by its form.
         posts: the posts.
-        first: rows over all segments, ascending, that are scored whatever their bounds say, for
-            smoothing may raise them; and before the others.
-        wanted: asked again for each chunk.
+        first: rows over all segments, ascending. These are scored first and whatever their bounds,
+            because smoothing may raise them.
+        wanted: the posts that can still change the results, asked again for each chunk.
     """
     for number in range(len(posts.segments)):
         rows = posts.rows_of(number, first)
@@ -277,8 +247,8 @@ def best_scores(
             )
             return np.flatnonzero((found >= floors).any(axis=0))
 
-        # What costs least is asked first: the vectors of few posts have to be looked at.
-        lexical = chunk.of_live(bounds.lexical(segment, chunk.start, chunk.end))
+        # The cheapest bounds come first: the vectors of few posts are needed.
+        lexical = bounds.lexical(chunk)
         table, nothing = squares(segment), np.zeros((1, 1), np.float32)
         if table is None:
             above = below = scorer.surface(segment.token_ids(rows))[1]
@@ -288,7 +258,7 @@ def best_scores(
             below = nothing
         kept = reach(*bounds.scores_by_words(lexical), above, below)
         rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
-        cosines, errors = bounds.cosines_of(segment, rows)
+        cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
         kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least, above, below)
         rows, above, below = rows[kept], _some(above, kept), _some(below, kept)

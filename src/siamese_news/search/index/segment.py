@@ -1,6 +1,6 @@
 """A segment of an index: some posts in their order, memory-mapped."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -74,8 +74,8 @@ class Rows:
         words: the unknown words, by id.
         vectors: (P, D) int8, the dense vectors in steps.
         steps: (P,) float16.
-        errors: (P,) float16, at most so far is a vector from what its steps say.
-        scales: (P, 2) float16, at most: one over what the words and the pairs are divided by.
+        errors: (P,) float16, upper bounds on the distance of each vector from its rounded one.
+        scales: (P, 2) float16, upper bounds on one over the divisors of the words and the pairs.
         dates: (P,) seconds since 1970, or `UNDATED`.
     """
 
@@ -97,7 +97,7 @@ class Rows:
 def in_steps(
     vectors: NDArray[np.float32],
 ) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
-    """Vectors (P, D) in steps of their own, and how far from them these are at most."""
+    """Vectors (P, D) rounded to steps of their own, with upper bounds on the rounding errors."""
     wide = vectors.astype(np.float64)
     steps = rounded_up(np.abs(wide).max(axis=1, initial=0.0) / _STEPS)
     size = steps.astype(np.float64)[:, None]
@@ -134,7 +134,7 @@ class SegmentWriter:
             name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
         }
         self._texts = Table(folder, "texts", 1, packed=False)
-        # What is seldom looked at is packed, in pieces that are small enough for one post.
+        # Rarely used columns are packed, in pieces that are small enough to read one post.
         self._fields = Table(folder, "fields", 2, packed=True)
         self._sample = np.zeros((0, 2), np.int64)
         self._path = folder / SAMPLE
@@ -145,8 +145,6 @@ class SegmentWriter:
 
     def append(self, rows: Rows) -> None:
         """Add posts."""
-        if not len(rows.ids):
-            return
         self._advance("starts", rows.lengths)
         self._advance("unknown_starts", rows.unknown_lengths)
         self._arrays["unknown"].append(self._numbered(rows))
@@ -202,15 +200,16 @@ class Segment:
             arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
             self._texts = TableRows(arrays["texts"], arrays["texts_places"], 1, packed=False)
             self._fields = TableRows(arrays["fields"], arrays["fields_places"], 2, packed=True)
+            self.codes, self.starts, self.vectors, self.steps, self.errors, self.scales = (
+                arrays[name] for name in ("codes", "starts", "vectors", "steps", "errors", "scales")
+            )
+            self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
+            self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
+            self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
+            self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
+            self._words = arrays["words"]
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
-        self.codes, self.vectors, self.errors = arrays["codes"], arrays["vectors"], arrays["errors"]
-        self.starts, self.steps, self.scales = arrays["starts"], arrays["steps"], arrays["scales"]
-        self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
-        self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
-        self._words, self._grams = arrays["words"], arrays["grams"]
-        self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
-        self._gram_starts = arrays["gram_starts"]
         self._of = codes
         self.live = np.ones(len(self), bool)
         self.live[deleted] = False
@@ -243,7 +242,7 @@ class Segment:
         )
 
     def word_counts(self, start: int, end: int) -> sparse.csr_matrix:
-        """How often the rows from `start` to `end` have each word: (n, V + U)."""
+        """How often each word occurs in the rows from `start` to `end`: (n, V + U)."""
         first, last = int(self.starts[start]), int(self.starts[end])
         words = self.codes[first:last].astype(np.int32)
         low, high = int(self._unknown_starts[start]), int(self._unknown_starts[end])
@@ -328,6 +327,18 @@ class Segment:
                 self.scales[rows],
                 self.dates[rows],
             )
+
+
+def find_posts(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Segment and row of the posts with these ids that are not deleted."""
+    wanted = set(ids)
+    found: dict[str, tuple[int, int]] = {}
+    for number, segment in enumerate(segments):
+        for first, own in segment.ids():
+            for row, id in enumerate(own, first):
+                if id in wanted and segment.live[row]:
+                    found[id] = (number, row)
+    return found
 
 
 def _bytes(text: str) -> bytes:

@@ -1,7 +1,7 @@
 """Posts into segments: as the model reads them, or as another segment has them."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
-from siamese_news.search.index.manifest import FileEntry, SegmentEntry
+from siamese_news.search.index.manifest import FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
 from siamese_news.text.token_ids import TokenIds
 
@@ -76,45 +76,43 @@ class IndexWriter:
 
     Args:
         folder: the index.
-        codes: of the tokens.
+        manifest: of the index after this change; the new segments are added to it.
         dimensions: D.
-        generation: of the index after this change; part of the segments' names.
     """
 
-    def __init__(self, folder: Path, codes: Codes, dimensions: int, generation: int) -> None:
-        self._folder, self._codes, self._dimensions = folder, codes, dimensions
-        self._generation = generation
+    def __init__(self, folder: Path, manifest: Manifest, dimensions: int) -> None:
+        self._folder, self._manifest, self._dimensions = folder, manifest, dimensions
         self._writer: SegmentWriter | None = None
-        self._done: list[SegmentEntry] = []
+        self._count = 0
 
     def append(self, rows: Rows) -> None:
         """Add rows."""
         if not len(rows.ids):
             return
         if self._writer is None:
-            self._path().mkdir()
-            self._writer = SegmentWriter(self._path(), self._codes, self._dimensions)
+            name = f"segment-{self._manifest.generation}-{self._count}"
+            self._path = self._folder / name
+            self._path.mkdir()
+            self._count += 1
+            self._writer = SegmentWriter(self._path, self._manifest.codes, self._dimensions)
         self._writer.append(rows)
         if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
             self._end()
 
-    def finish(self) -> list[SegmentEntry]:
-        """Finish and return the new segments, flushed to the disk."""
+    def finish(self) -> None:
+        """Finish the last segment; all are flushed to the disk."""
         self._end()
         sync(self._folder)
-        return self._done
-
-    def _path(self) -> Path:
-        return self._folder / f"segment-{self._generation}-{len(self._done)}"
 
     def _end(self) -> None:
         if self._writer is None:
             return
         self._writer.close()
-        path = self._path()
-        sync(path)
-        files = {item.name: FileEntry.of(item) for item in sorted(path.iterdir())}
-        self._done.append(SegmentEntry(path.name, self._writer.posts, files))
+        sync(self._path)
+        name = self._path.name
+        for item in sorted(self._path.iterdir()):
+            self._manifest.files[f"{name}/{item.name}"] = FileEntry.of(item)
+        self._manifest.segments.append(SegmentEntry(name, self._writer.posts))
         self._writer = None
 
 
@@ -125,19 +123,6 @@ def sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def in_blocks(
-    posts: Iterable[Post], size: int, keep: Callable[[list[Post]], list[Post]]
-) -> Iterator[list[Post]]:
-    """The posts in blocks, each as `keep` leaves it."""
-    block: list[Post] = []
-    for post in posts:
-        block.append(post)
-        if len(block) == size:
-            yield keep(block)
-            block = []
-    yield keep(block)
 
 
 def _json(metadata: Any) -> bytes:

@@ -1,7 +1,6 @@
 """The folder ``<out>.shards``, in which the parts of a search exchange data."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ class ShardFolder:
     ``work.json`` has the job and the number of parts. For part n there are
     ``n.read.json`` (once its posts are read), ``n.observed-r`` (what it observed in pass r),
     ``n.scored.json`` (once its rows are written), and the files that these name.
-    ``pool-r`` holds what all parts observed in pass r.
+    ``pool-r`` holds what all parts observed in pass r; ``settled`` appears after the last pass.
 
     Attributes:
         shards: how many parts there are, once `start` has been called.
@@ -26,10 +25,6 @@ class ShardFolder:
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".shards")
         self.shards = 0
-
-    def file(self, index: int, name: str) -> Path:
-        """A file of part `index`, from 0."""
-        return self.path / f"{index + 1:05}.{name}"
 
     def start(self, job: Mapping[str, Any], shards: int) -> None:
         """Make the folder, or check that it belongs to the same job.
@@ -53,9 +48,13 @@ class ShardFolder:
             )
         self.shards = int(found["shards"])
 
-    def has(self, index: int, name: str) -> bool:
-        """Whether part `index` has a file."""
-        return self.file(index, name).exists()
+    def file(self, index: int, name: str) -> Path:
+        """A file of part `index`, from 0."""
+        return self.path / f"{index + 1:05}.{name}"
+
+    def missing(self, name: str) -> list[int]:
+        """The parts that lack a file."""
+        return [index for index in range(self.shards) if not self.file(index, name).exists()]
 
     def read(self, index: int, name: str) -> dict[str, Any]:
         """A JSON file of part `index`."""
@@ -64,11 +63,6 @@ class ShardFolder:
     def write(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Write a JSON file of part `index`."""
         write_json(self.file(index, name), dict(values))
-
-    def write_bytes(self, path: Path, data: bytes) -> None:
-        """Write any other file."""
-        with atomic_write(path, "wb") as stream:
-            stream.write(data)
 
     @property
     def passes(self) -> int:
@@ -79,26 +73,10 @@ class ShardFolder:
         """What was observed in the last of these passes."""
         return (self.path / f"pool-{self.passes}").read_bytes() if self.passes else b""
 
-    def add_pool(self, state: bytes) -> None:
-        """Record what all parts observed in another pass."""
-        self.write_bytes(self.path / f"pool-{self.passes + 1}", state)
-
     @property
     def settled(self) -> bool:
         """Whether the parts can be scored."""
         return (self.path / "settled").exists()
-
-    def settle(self) -> None:
-        """Record that the parts can be scored."""
-        self.write_bytes(self.path / "settled", b"")
-
-    def missing(self, name: str) -> list[int]:
-        """The parts that lack a file."""
-        return [index for index in range(self.shards) if not self.has(index, name)]
-
-    def remove(self) -> None:
-        """Remove the folder once the results are written."""
-        shutil.rmtree(self.path)
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
@@ -108,3 +86,9 @@ class ShardFolder:
             raise InputError(
                 f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
             ) from error
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with atomic_write(path, "wb") as stream:
+        stream.write(data)

@@ -4,13 +4,13 @@ import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from siamese_news.data.readers import PostStream, open_posts
 from siamese_news.data.readers.rows import Counts
@@ -24,44 +24,52 @@ from siamese_news.search.opening import OpenQuery
 from siamese_news.search.records import ScoreCounts, metadata_text
 from siamese_news.search.scan import StreamPool, blocks
 from siamese_news.search.seeds import Decided
-from siamese_news.search.sharding.folder import ShardFolder
+from siamese_news.search.sharding.folder import ShardFolder, write_bytes
 from siamese_news.search.spool import Block, Spool
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write
 
+Step = Callable[[OpenQuery, ShardFolder, int], str]
+
+
+def step_of(folder: ShardFolder) -> tuple[str, Step]:
+    """The file that the next step of each part writes last, and the step."""
+    if folder.settled:
+        return "scored.json", _score
+    if folder.passes:
+        return f"observed-{folder.passes + 1}", _observe
+    return "read.json", _read
+
 
 def advance(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Do the next step of a part.
+    """Do the next step of a part, which has not done it yet.
 
     Args:
-        opened: what is asked.
+        opened: the query.
         folder: of all parts.
         index: which part, from 0.
 
     Returns:
-        What was done, in words; empty where there is nothing to do before the parts are merged.
+        What was done, in words.
 
     Raises:
-        InputError: what `open_posts` finds wrong.
+        InputError: posts cannot be read.
     """
-    if not folder.has(index, "read.json"):
-        return _read(opened, folder, index)
-    if not folder.settled:
-        turn = folder.passes + 1
-        if turn == 1 or folder.has(index, f"observed-{turn}"):
-            return ""
-        return _observe(opened, folder, index, turn)
-    return "" if folder.has(index, "scored.json") else _score(opened, folder, index)
+    return step_of(folder)[1](opened, folder, index)
 
 
 def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Read the posts, keep them with their token ids, and observe them."""
     query, scorer = opened.query, opened.scorer()
-    taken = folder.read(index, "taken.json")["ids"] if folder.has(index, "taken.json") else ()
-    share = Share(index, folder.shards)
     rejected = folder.file(index, "rejected.jsonl")
     rejected.unlink(missing_ok=True)
-    stream = open_posts(query.posts, rejected=rejected, share=share, taken=taken, **query.reading())
+    stream = open_posts(
+        query.posts,
+        rejected=rejected,
+        share=Share(index, folder.shards),
+        taken=_taken(folder, index),
+        **query.reading(),
+    )
     pool, window = StreamPool(stream), query.window()
     spool = Spool(path=folder.file(index, "spool"))
     spool.start()
@@ -82,44 +90,38 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
                 scorer.observe(block.content)
     kept_blocks = spool.finish()
     spool.close()
-    _write_keys(folder, index, hashes, places)
-    folder.write_bytes(folder.file(index, "observed-1"), scorer.state())
-    counts = stream.counts
+    # The hashes of the ids, sorted, each with its place in the input and its number here.
+    keys = np.array([hashes, places], np.int64)
+    order = np.argsort(keys[0], kind="stable")
+    np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
+    write_bytes(folder.file(index, "observed-1"), scorer.state())
     folder.write(
         index,
         "read.json",
         {
             "blocks": kept_blocks,
-            "read": counts.read,
-            "empty": counts.empty,
-            "skipped": counts.skipped,
-            "reasons": counts.reasons,
-            "unreadable": counts.unreadable,
+            "counts": asdict(stream.counts),
             "window": [window.outside, window.undated, window.dated],
             "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
         },
     )
-    return f"{counts.read:,} posts read"
+    return f"{stream.counts.read:,} posts read"
 
 
-def _write_keys(
-    folder: ShardFolder, index: int, hashes: "array[int]", places: "array[int]"
-) -> None:
-    """The hashes of the ids, sorted, each with its place in the input and its number here."""
-    own = np.frombuffer(hashes, np.int64) if hashes else np.zeros(0, np.int64)
-    order = np.argsort(own, kind="stable")
-    where = np.frombuffer(places, np.int64) if places else np.zeros(0, np.int64)
-    with folder.file(index, "keys.npy").open("wb") as stream:
-        np.save(stream, np.stack([own[order], where[order], order]))
+def _taken(folder: ShardFolder, index: int) -> list[str]:
+    """The ids that come earlier in another part."""
+    known = folder.file(index, "taken.json").exists()
+    return list(folder.read(index, "taken.json")["ids"]) if known else []
 
 
-def _observe(opened: OpenQuery, folder: ShardFolder, index: int, turn: int) -> str:
-    """Another pass over the kept posts, by what all parts have learned so far."""
+def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
+    """Observe the kept posts once more, with what all parts have learned so far."""
+    turn = folder.passes + 1
     scorer, spool = _opened(opened, folder, index)
     for block in spool:
         scorer.observe(block.content)
     spool.close()
-    folder.write_bytes(folder.file(index, f"observed-{turn}"), scorer.state())
+    write_bytes(folder.file(index, f"observed-{turn}"), scorer.state())
     return f"observed, pass {turn}"
 
 
@@ -159,12 +161,11 @@ def _scorer(opened: OpenQuery, folder: ShardFolder) -> Any:
     return scorer
 
 
-# Hashes of ids that are looked at together, of all parts.
-_TOGETHER = 1 << 22
+_TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
 
 
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
-    """Join what the parts observed in this pass; all of them have.
+    """Join the observations of all parts in this pass.
 
     Returns:
         The parts that must be read again first, because another part has one of their ids.
@@ -174,7 +175,7 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
     """
     turn = folder.passes + 1
     if turn == 1:
-        if again := _take_duplicates(folder, folder.shards):
+        if again := _take_duplicates(folder):
             return again
         counts = _counted(opened, folder)
         if not counts.read:
@@ -186,9 +187,9 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
             scorer.merge(folder.file(index, f"observed-{turn}").read_bytes())
         if reason := scorer.settle():
             say(reason)
-        folder.add_pool(scorer.state())
+        write_bytes(folder.path / f"pool-{turn}", scorer.state())
     if not scorer.observing:
-        folder.settle()
+        write_bytes(folder.path / "settled", b"")
     return []
 
 
@@ -198,7 +199,7 @@ def finish(
     """Write the results, once all parts are scored, and remove the folder.
 
     Returns:
-        What was found, what was looked for, and what a user should know.
+        The results, what the search looked for, and remarks for the user.
 
     Raises:
         InputError: a part was changed.
@@ -229,7 +230,7 @@ def finish(
     read, remarks = plain_counts(counts), stream.remarks()
     remarks = write_filtered(opened, rows, scorer.kind, found, read, decided, remarks)
     _write_rejected(folder, stream, opened.query.out)
-    folder.remove()
+    shutil.rmtree(folder.path)
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]
 
 
@@ -239,12 +240,12 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     window.start()
     for index in range(folder.shards):
         part = folder.read(index, "read.json")
-        total.read += part["read"]
-        total.empty += part["empty"]
-        total.skipped += part["skipped"]
-        total.unreadable = part["unreadable"]  # each part looks at all files
-        for reason, count in part["reasons"].items():
-            total.reasons[reason] = total.reasons.get(reason, 0) + count
+        own = Counts(**part["counts"])
+        total.read += own.read
+        total.empty += own.empty
+        total.skipped += own.skipped
+        total.unreadable = own.unreadable  # each part looks at all files
+        total.reasons = dict(Counter(total.reasons) + Counter(own.reasons))
         outside, undated, dated = part["window"]
         window.outside += outside
         window.undated += undated
@@ -252,16 +253,19 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     return total
 
 
-def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
+def _take_duplicates(folder: ShardFolder) -> list[int]:
     """The parts with an id that comes earlier in another part; these ids are noted for them.
 
     Such a part has observed a duplicate, so it has to be read again.
     """
-    keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in range(shards)]
+    parts = range(folder.shards)
+    keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in parts]
     suspects: dict[int, list[tuple[int, int, int]]] = {}
-    for lowest, highest in _ranges(keys):
+    # Ranges of hashes that are small enough to fit in memory.
+    ranges = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
+    for lowest, highest in pairwise((1 << 62) * n // ranges for n in range(ranges + 1)):
         cuts = [slice(*np.searchsorted(part[0], [lowest, highest])) for part in keys]
-        # Each part is sorted, which this kind of sorting makes use of.
+        # A stable sort is fast here, because each part is sorted.
         together = np.sort(
             np.concatenate([part[0, cut] for part, cut in zip(keys, cuts, strict=True)]),
             kind="stable",
@@ -282,18 +286,9 @@ def _take_duplicates(folder: ShardFolder, shards: int) -> list[int]:
                 again.setdefault(index, set()).add(name)
             first.add(name)
     for index, ids in again.items():
-        if folder.has(index, "taken.json"):
-            ids |= set(folder.read(index, "taken.json")["ids"])
-        folder.write(index, "taken.json", {"ids": sorted(ids)})
+        folder.write(index, "taken.json", {"ids": sorted(ids.union(_taken(folder, index)))})
         folder.file(index, "read.json").unlink()
     return sorted(again)
-
-
-def _ranges(keys: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Ranges of hashes, from and up to, small enough to fit in memory."""
-    parts = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
-    bounds = [(1 << 62) * part // parts for part in range(parts + 1)]
-    return pairwise(bounds)
 
 
 def _names(
