@@ -212,7 +212,7 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
     [
         (("--threshold", "5", "--population", "100"), "no post has a score of 5"),
         (("--threshold", "0.5", "--population", "10"), "--population is 10"),
-        (("--threshold", "0.5", "--population", "9999"), "no more than the 600"),
+        (("--threshold", "0.5", "--population", "9999"), "at most the 600"),
         (("--population", "100"), "--threshold"),
         (("--confidence", "95"), "--confidence"),
     ],

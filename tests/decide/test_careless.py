@@ -35,7 +35,7 @@ def labelled(work, truth):
     """Until the plan asks for nothing more; the labels are kept in another program."""
     labels = Labels()
     while ranks := work.next_posts(labels, at_least=25):
-        for unit in work.units(ranks):
+        for unit in work.texts.units(ranks):
             drawn = SampledPost("", unit.name)
             labels.of[unit.name] = Label(drawn, "yes" if truth[unit.post] else "no", "")
     return labels

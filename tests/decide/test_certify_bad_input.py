@@ -57,7 +57,7 @@ def test_a_label_given_twice_counts_once_and_a_contradiction_is_refused(pool):
     assert done.exit_code == 0 and "1 labels were given twice" in done.stderr
     other = {**rows[0], "label": "0" if rows[0]["label"] == "1" else "1"}
     save(folder / "sheet.csv", [*rows, other])
-    refused(certify(folder), f"sheet.csv:{len(rows) + 2}", "sheet.csv:2", "decide for one")
+    refused(certify(folder), f"sheet.csv:{len(rows) + 2}", "sheet.csv:2", "keep one of them")
 
 
 def test_labels_of_posts_that_were_not_drawn_are_not_used(pool):
@@ -383,7 +383,7 @@ def test_a_budget_above_the_pool_knows_everything(tmp_path):
     done = certify(tmp_path)
     claim = certificate(tmp_path)["claims"][0]
     assert claim["exact"] and claim["posts"] == claim["relevant_at_least"] == len(relevant)
-    assert "This is known" in done.stdout
+    assert "This is certain" in done.stdout
 
 
 def test_ties_are_not_cut(tmp_path):

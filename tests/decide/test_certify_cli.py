@@ -35,7 +35,7 @@ def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
     assert claim["posts"] > 200
     assert f"{claim['posts']} of 600 posts are certified" in done.stdout
     assert f"a score of {claim['threshold']:g} or more" in done.stdout
-    assert f"the {claim['taken_out']} labelled as not relevant were taken out" in done.stdout
+    assert f"without the {claim['taken_out']} that were labeled not relevant" in done.stdout
     found = {row["post"] for row in rows_of(tmp_path / "sheet.certificate.csv")}
     above = {f"p{n}" for n in range(600) if round(0.9 - n / 600, 6) >= claim["threshold"]}
     said = [row for sheet in sheets for row in rows_of(tmp_path / sheet)]

@@ -81,7 +81,7 @@ def test_where_words_tell_nothing_the_order_stays(tmp_path):
     truth = pool(tmp_path / "found.parquet", telling=False)
     label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(120)])
     done = feedback(tmp_path)
-    assert done.exit_code == 0 and "no sure gain" in done.stdout
+    assert done.exit_code == 0 and "not a sure gain" in done.stdout
     assert not (tmp_path / "learned.parquet").exists()
     assert feedback(tmp_path, "--anyway").exit_code == 0
     assert (tmp_path / "learned.parquet").exists()
@@ -168,7 +168,7 @@ def test_labels_of_the_top_alone_do_not_turn_the_order_over(tmp_path):
     label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(0, 300, 2)])
     done = feedback(tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert "random ones from far down, taken as not relevant" in done.stdout
+    assert "random posts from far down, taken as not relevant" in done.stdout
     assert (tmp_path / "learned.parquet").exists()
     after = {r["post"]: r["score"] for r in pq.read_table(tmp_path / "learned.parquet").to_pylist()}
     rest = [row for row in rows if int(row["post"][1:]) >= 300 or int(row["post"][1:]) % 2]
@@ -183,5 +183,5 @@ def test_relevant_labels_without_others_announce_nothing(tmp_path):
     best = pq.read_table(tmp_path / "found.parquet").column("post").to_pylist()[:200]
     label(tmp_path / "labels.csv", truth, [post for post in best if truth[post]])
     done = feedback(tmp_path)
-    assert done.exit_code == 0 and "no sure gain" in done.stdout
+    assert done.exit_code == 0 and "not a sure gain" in done.stdout
     assert not (tmp_path / "learned.parquet").exists()

@@ -60,7 +60,7 @@ def test_without_labels_an_order_comes_and_its_weight_is_said(tmp_path, truth):
     assert done.exit_code == 0, done.stderr
     assert "gpt: labels of 900 of 900 posts." in done.stdout
     assert "0 labels of people" in done.stdout and "1 times as much as the search" in done.stdout
-    assert "nothing compares them" in done.stdout
+    assert "they cannot be compared" in done.stdout
     before = precision(tmp_path / "found.parquet", truth)
     assert precision(tmp_path / "joined.parquet", truth) > before + 0.1
     meta = json.loads((tmp_path / "joined.parquet.meta.json").read_text())["feedback"]
@@ -74,14 +74,14 @@ def test_labels_of_people_decide_what_the_machine_counts(tmp_path, truth, recall
     label(tmp_path / "labels.csv", truth, posts)
     done = joined(tmp_path, "--labels", tmp_path / "labels.csv")
     assert done.exit_code == 0, done.stderr
-    assert "200 posts labelled by people: precision" in done.stdout
+    assert "200 posts labeled by people: precision" in done.stdout
     before = precision(tmp_path / "found.parquet", truth, posts)
     if recall == 0.9:
         assert precision(tmp_path / "joined.parquet", truth, posts) > before + 0.1
     elif (tmp_path / "joined.parquet").exists():
         assert precision(tmp_path / "joined.parquet", truth, posts) > before - 0.01
     else:
-        assert "the order stays as it was" in done.stdout
+        assert "the order stays the same" in done.stdout
 
 
 def test_a_machine_that_makes_it_worse_leaves_the_old_order(tmp_path, truth):
@@ -89,7 +89,7 @@ def test_a_machine_that_makes_it_worse_leaves_the_old_order(tmp_path, truth):
     write(tmp_path / "gpt.csv", machine(truth, 0.0, 1.0))
     label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(300)])
     done = joined(tmp_path, "--labels", tmp_path / "labels.csv")
-    assert done.exit_code == 0 and "the order stays as it was" in done.stdout
+    assert done.exit_code == 0 and "the order stays the same" in done.stdout
     assert not (tmp_path / "joined.parquet").exists()
 
 
@@ -108,8 +108,8 @@ def test_half_of_the_posts_unknown_ids_and_repeats_are_said(tmp_path, truth):
     write(tmp_path / "gpt.csv", [*rows, rows[0], ("unknown", 1), ("p899", "")])
     done = joined(tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert "labels of 450 of 900 posts; it moves none of the others" in done.stdout
-    assert "1 are of posts that the results do not have" in done.stdout
+    assert "labels of 450 of 900 posts; the others keep their scores" in done.stdout
+    assert "1 are not used, because" in done.stdout
     assert "1 were given twice" in done.stdout
 
 

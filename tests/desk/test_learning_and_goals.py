@@ -146,7 +146,7 @@ def test_a_machine_is_a_second_coder_whose_verdicts_are_joined(project, tmp_path
     posts, _ = queued(served, "conflict")
     assert {post["post"] for post in posts} == set(sorted(wrong)[:3])
     html = page(served, "/decide")
-    assert "gpt: labels of 400 of 400 posts." in html and "6 posts labelled by people" in html
+    assert "gpt: labels of 400 of 400 posts." in html and "6 posts labeled by people" in html
     rows = [json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()]
     assert {row["annotator"] for row in rows} == {"me"}
 

@@ -428,7 +428,7 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
     ("name", "content", "message"),
     [
         ("r.jsonl", "", "empty"),
-        ("r.txt", "x", "the name does not tell the format"),
+        ("r.txt", "x", "unknown format"),
         ("r.jsonl", '{"article": "a", "rank": 1}\n', "r.jsonl:1: 'score' is missing"),
         ("r.jsonl", json.dumps(ROWS[0] | {"score": "high"}), "r.jsonl:1: 'score' is 'high'"),
         ("r.jsonl", json.dumps(ROWS[0] | {"rank": 1.5}), "r.jsonl:1: 'rank' is '1.5'"),

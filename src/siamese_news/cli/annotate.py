@@ -67,7 +67,7 @@ def annotate(
     from siamese_news.decide.certification import Certification
     from siamese_news.decide.plan.design import share_of
     from siamese_news.decide.plan.files import SEAL, beside
-    from siamese_news.decide.stopping.goals import Goal, Several, Stopping
+    from siamese_news.decide.stopping.goals import Goal, Stopping
     from siamese_news.labels.journal import LabelJournal
     from siamese_news.labels.matching import labels_in
 
@@ -78,31 +78,42 @@ def annotate(
         share_of(recall, "--recall")
     share_of(confidence, "--confidence")
     goal = Goal(find, recall, rule, positives, confidence, seed)
-    work: Certification | Stopping | Several
+    work: Certification | Stopping
+    goals: list[Certification | Stopping] = []
     if plan is not None:
-        work = certification = Certification.resume(plan, results=results, posts=posts)
-        text = criteria or certification.plan["criteria"]
+        work = Certification.resume(plan, results=results, posts=posts)
+        goals.append(work)  # first, because the order of its posts reveals nothing
         if stops:
             path = beside(labels, "goals.plan.json")
-            stopping = Stopping.start(certification.results, path, goal, posts=posts, again=again)
-            work = Several(certification, stopping)
+            goals.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
     else:
         if results is None or not stops:
             raise InputError("expected --plan, or --results with --find or --recall")
         path = beside(labels, "plan.json")
         work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
-        text = criteria or work.plan["criteria"]
+        goals.append(work)
+    text = criteria or work.plan["criteria"]
     journal = LabelJournal(labels, work.plan[SEAL])
+
+    def status() -> str:
+        given = labels_in(journal, work.sampled)
+        return "; ".join(one.status(given) for one in goals)
+
     try:
-        while (unit := work.ask(labels_in(journal, work.sampled))) is not None:
+        while True:
+            given = labels_in(journal, work.sampled)
+            asked = (one.ask(given) for one in goals)
+            unit = next((found for found in asked if found is not None), None)
+            if unit is None:
+                break
             work.sampled.draw([unit])
-            _show(unit, text, work.status(labels_in(journal, work.sampled)))
+            _show(unit, text, status())
             if not _labeled(journal, unit, annotator):
                 break
     finally:
         journal.close()
     typer.echo("")
-    typer.echo(work.status(labels_in(journal, work.sampled)))
+    typer.echo(status())
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:

@@ -86,15 +86,15 @@ def certify(
         typer.echo(sentence_of(content, claim))
     if write_lists(beside(path, "certificate.csv"), work, claims):
         echo(f"{beside(path, 'certificate.csv')}: the certified posts")
-    batch = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
-    if batch.waiting:
+    sheet, new, waiting = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
+    if waiting:
         echo(
-            f"{batch.waiting} needed posts of the sheets have no label yet; label them and run "
+            f"{waiting} needed posts of the sheets have no label yet; label them and run "
             "the same command again"
         )
-    if batch.sheet is not None:
-        echo(f"{batch.sheet}: {batch.posts:,} more posts to label")
-    elif not batch.waiting:
+    if sheet is not None:
+        echo(f"{sheet}: {new:,} more posts to label")
+    elif not waiting:
         left = work.settings.budget - len(said.of)
         echo(
             f"done: {len(said.of)} of {work.settings.budget} labels"

@@ -70,7 +70,7 @@ def feedback(
     To certify the new order, make a new plan with siamese-news sample.
     """
     from siamese_news.decide.learning import TooFewLabels
-    from siamese_news.decide.new_order import LabelledResults, read_verdicts, write_order
+    from siamese_news.decide.new_order import LabeledResults, read_verdicts, write_order
     from siamese_news.labels.sheets import write_sheet
     from siamese_news.utils.provenance import command
 
@@ -87,7 +87,7 @@ def feedback(
         format = new_sheet(next, None)
     said = read_verdicts(given, echo)
     machine = (verdicts, name) if verdicts is not None else None
-    read = LabelledResults.read(results, said, machine)
+    read = LabeledResults.read(results, said, machine)
     for remark in read.remarks():
         typer.echo(remark)
     found = None

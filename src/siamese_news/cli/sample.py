@@ -172,7 +172,7 @@ def sample(
         criteria=criteria,
     )
     ranks = work.next_posts(Labels(), at_least=at_least)
-    units = work.units(ranks)
+    units = work.texts.units(ranks)
     write_sheet(out, work.sampled.keyed(units), chosen)
     echo(
         f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "

@@ -1,4 +1,4 @@
-"""How annotators of the same posts agree."""
+"""How well annotators of the same posts agree."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ from siamese_news.labels.machine import MachineVerdicts
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two annotators of the same posts tell.
+    """The agreement of two annotators of the same posts.
 
     Attributes:
-        posts: labelled by both.
-        disagreements: how many of them differ.
-        rate: the error rate, if both have the same and it is the same for both kinds of posts; None
-            where they disagree more often than chance allows.
+        posts: labeled by both.
+        disagreements: posts on which they differ.
+        rate: the error rate, if it is the same for both annotators and both kinds of posts; None if
+            they disagree more often than chance allows.
         low: lower end of the 95% interval of the rate.
         high: upper end.
-        alpha: Krippendorff's alpha for nominal data; None where all labels are the same.
+        alpha: Krippendorff's alpha for nominal data; None if all labels are the same.
     """
 
     posts: int
@@ -36,14 +36,10 @@ class Agreement:
 
 
 def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
-    """Compare two annotators.
+    """Compare the labels (0 and 1) of two annotators of the same posts.
 
-    With one symmetric error rate e two annotators disagree with probability ``2 e (1 - e)``; the
-    interval is the exact one of Clopper and Pearson, carried over to e.
-
-    Args:
-        first: labels 0 and 1 of the first annotator.
-        second: of the second one, of the same posts.
+    With one symmetric error rate e, two annotators disagree with probability ``2 e (1 - e)``; the
+    interval is the exact one of Clopper and Pearson, transformed to e.
     """
     count = len(first)
     differ = sum(a != b for a, b in zip(first, second, strict=True))
@@ -65,14 +61,8 @@ def _rate(disagreement: float) -> float | None:
 def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
     """Krippendorff's alpha for two nominal values (Krippendorff, 2011).
 
-    Any number of annotators, of whom any may have left any post out.
-
-    Args:
-        units: of each post the labels, 0 or 1, that it has; posts with fewer than two do not count.
-
-    Returns:
-        1 for agreement on everything, 0 for what chance would do; None where all labels are the
-        same.
+    Each unit holds the labels, 0 or 1, of a post by any number of annotators; posts with fewer than
+    two do not count. 1 is perfect agreement, 0 that of chance; None if all labels are the same.
     """
     values, ones, differing = 0, 0, 0.0
     for labels in units:
@@ -88,18 +78,18 @@ def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
     return 1 - differing / expected
 
 
-_PAIRS = 10  # pairs that are named
+_PAIRS = 10  # pairs to list
 
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """What posts that several people labelled tell.
+    """The agreement of several annotators.
 
     Attributes:
-        pairs: two names and how they agree, those with the most posts in common first.
-        posts: labelled by two or more.
-        annotators: who labelled any of these.
-        alpha: Krippendorff's alpha of all of them; None where all labels are the same.
+        pairs: two names and their agreement, those with the most shared posts first.
+        posts: labeled by two annotators or more.
+        annotators: people who labeled any of these.
+        alpha: Krippendorff's alpha of all of them; None if all labels are the same.
     """
 
     pairs: list[tuple[str, str, Agreement]]
@@ -109,9 +99,9 @@ class Agreements:
 
 
 def agreements(log: LabelJournal) -> Agreements | None:
-    """Compare the annotators; None where no post has the labels of two.
+    """Compare the annotators; None if no post has labels of two.
 
-    An unsure label says nothing about the post, and does not count.
+    Skipped posts do not count.
     """
     common: dict[tuple[str, str], list[tuple[int, int]]] = {}
     units: list[list[int]] = []
@@ -138,19 +128,16 @@ _BANDS = 3
 def machine_lines(
     machine: MachineVerdicts, verdicts: Mapping[int, bool], ranks: NDArray[np.int64]
 ) -> list[str]:
-    """How a machine's labels agree with those of people, in all and by rank in the search's order.
+    """The agreement of a machine's verdicts (N) with people's labels, overall and by rank.
 
-    Args:
-        machine: its verdicts of N posts.
-        verdicts: place of a labelled post -> whether it is relevant.
-        ranks: (N,) of the posts, from 1.
+    `verdicts` maps the place of a labeled post to whether it is relevant; `ranks` (N,) start at 1.
     """
     found = [machine.sentence()]
     both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
     if not len(both):
-        return [*found, "No post with a verdict has a label of people: nothing compares them."]
+        return [*found, "No post with a verdict has a label of people, so they cannot be compared."]
     if machine.cut is None:
-        return [*found, "Scores have no cut, so precision, recall and alpha are not defined."]
+        return [*found, "Scores have no cutoff, so precision, recall and alpha are not defined."]
     relevant = np.array([verdicts[n] for n in both.tolist()])
     called, ranks = machine.values[both] >= machine.cut, ranks[both]
     order = np.argsort(ranks)
@@ -166,7 +153,7 @@ def machine_lines(
         alpha = krippendorff(np.stack([said, own], axis=1).astype(int).tolist())
         shown = "not defined" if alpha is None else f"{alpha:.3f}"
         found.append(
-            f"{len(part):,} posts labelled by people{where}: precision "
+            f"{len(part):,} posts labeled by people{where}: precision "
             f"{_share(hits, int(own.sum()))}, recall {_share(hits, int(said.sum()))}, "
             f"Krippendorff's alpha {shown}"
         )

@@ -1,7 +1,6 @@
 """Audits: of the precision of a list, and of the recall at a threshold."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import repeat
 from pathlib import Path
@@ -11,13 +10,12 @@ import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import labels_for_recall, lower_bound, recall_bound
 from siamese_news.decide.plan.design import keys_of
-from siamese_news.decide.plan.files import SEAL
+from siamese_news.decide.plan.files import SEAL, made
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.labels.results import Unit
-from siamese_news.utils.provenance import command, provenance
 
 ABOVE, BELOW = "above", "below"
 
@@ -27,10 +25,8 @@ class Audit(SamplingPlan):
 
     kind = "audit"
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The user's choices, fixed before the first label."""
-        return dict(self.plan["settings"])
+    def _prepare(self) -> None:
+        self.settings: dict[str, Any] = self.plan["settings"]
 
     @classmethod
     def start(
@@ -104,7 +100,8 @@ class Audit(SamplingPlan):
 
     def draw(self) -> list[tuple[str, Unit]]:
         """The keys and posts to label, in an order that mixes the parts, so it reveals neither."""
-        seed, found = self.settings["seed"], []
+        seed: int = self.settings["seed"]
+        found: list[tuple[int, str, int]] = []
         keys = self.population.keys(seed, "audit")
         for name, (start, end, count) in self.parts().items():
             ranks = (start + np.argsort(keys(start, end), kind="stable")[:count]).tolist()
@@ -142,9 +139,7 @@ class Audit(SamplingPlan):
             counts[name] = (end - start, count, hits)
         found: dict[str, Any] = {
             "format": "siamese_news audit 1",
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "command": command(),
-            "provenance": provenance(),
+            **made(),
             "plan": {"file": self.path.name, "sha256": self.plan[SEAL]},
             "settings": self.settings,
             "population": self.plan["population"],

@@ -1,9 +1,9 @@
-"""One zip for a supplement or an archive, and the check that it is whole and says what follows.
+"""One zip for a supplement or an archive, and the check that it is complete and consistent.
 
-In it are the scores and labels in one form each, whatever files they come from, the plan and the
-certificate as they are, `CITATION.cff`, a data sheet, and `manifest.json` with the hash of every
-file and of what it was made from. Unless asked for, texts are hashes: equal texts stay equal, so
-the certificate can be computed again.
+It contains the scores and labels in one format, whatever files they came from, the plan and the
+certificate unchanged, `CITATION.cff`, a data sheet, and `manifest.json` with the hash of every file
+and of its sources. By default texts are replaced by hashes; equal texts stay equal, so the
+certificate can be computed again.
 """
 
 import csv
@@ -21,23 +21,20 @@ from typing import Any
 from siamese_news import __version__
 from siamese_news.decide.certificate import certificate_of, same_findings, sentence_of
 from siamese_news.decide.certification import Certification
-from siamese_news.decide.plan.files import SEAL, read_sealed
+from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.plan.sampling_plan import check_unchanged
-from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import read_labels
 from siamese_news.labels.results import result_meta, result_rows
 from siamese_news.labels.sheets import read_rows
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.provenance import command, provenance
 from siamese_news.utils.terminal import guarded
 
 FORMAT = 1
 _KIND = "siamese_news bundle"
 _MANIFEST, _SCORES, _LABELS, _RESULTS = "manifest.json", "scores.jsonl", "labels.csv", "results"
 _LABEL_COLUMNS = ("key", "article", "post", "label", "check")
-# Columns of results that say neither what a post says nor who wrote it.
+# Columns of results that reveal neither the text of a post nor its author.
 _COLUMNS = frozenset(
     "article rank score post lang created_at cluster cluster_size state thread thread_rank best "
     "mean3 found left_out missing depth role reply_to quotes".split()
@@ -45,15 +42,15 @@ _COLUMNS = frozenset(
 
 
 class _Pack:
-    """A zip in the making: its files, with their hashes."""
+    """A zip in the making, and the hashes of its files."""
 
     def __init__(self, pack: zipfile.ZipFile) -> None:
         self._pack = pack
         self.files: dict[str, dict[str, Any]] = {}
 
     def add(self, name: str, data: bytes, sources: Sequence[Path] = ()) -> None:
-        """Add a file, made from these."""
-        # One date for all: the same content is the same bytes.
+        """Add a file that was made from these sources."""
+        # One date for all, so that equal content gives equal bytes.
         self._pack.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
         made = [{"file": path.name, "sha256": file_sha256(path)} for path in sources]
         self.files[name] = {"sha256": sha256(data).hexdigest(), "bytes": len(data), "from": made}
@@ -69,15 +66,15 @@ def write_bundle(
     texts: bool = False,
     title: str = "",
 ) -> list[str]:
-    """Write a bundle, whole or not at all; returns the names of its files.
+    """Write a bundle atomically; returns the names of its files.
 
     Args:
         out: the zip.
-        certificate: that `certify` wrote; its plan, labels and list lie in the same folder.
+        certificate: written by `certify`; its plan, labels and list are in the same folder.
         results: files of `rank`, `filter` or `threads`.
-        posts: files with the texts of the certificate's posts, where they have moved.
-        scores: the scored posts of the certificate, where they are not next to the plan.
-        texts: whether texts go with it.
+        posts: files with the texts of the certificate's posts, if they have moved.
+        scores: the scored posts of the certificate, if they are not next to the plan.
+        texts: whether to include texts.
         title: of the data sheet.
 
     Raises:
@@ -85,7 +82,7 @@ def write_bundle(
     """
     if certificate is None and not results:
         raise InputError("nothing to pack; expected --certificate, --results, or both")
-    shown = _as_it_is if texts else _hashed
+    shown: Callable[[str], str] = str if texts else _hashed
     notes: list[str] = []
     commands: list[str] = []
     with (
@@ -103,9 +100,7 @@ def write_bundle(
             "kind": _KIND,
             "format": FORMAT,
             "version": __version__,
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-            "command": command(),
-            "provenance": provenance(),
+            **made(),
             "texts": texts,
             "certificate": None if certificate is None else certificate.name,
             "commands": commands,
@@ -116,13 +111,12 @@ def write_bundle(
 
 
 def check_bundle(path: Path) -> list[str]:
-    """Check that a bundle is as it was packed, and that its certificate follows from it.
+    """Check that a bundle is unchanged and that its certificate follows from it.
 
-    Returns:
-        What was checked, a sentence each.
+    Returns the findings, a sentence each.
 
     Raises:
-        InputError: says what differs.
+        InputError: names a difference.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path")
@@ -130,7 +124,7 @@ def check_bundle(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as pack:
             manifest = _manifest(path, pack)
             _check_files(path, pack, manifest["files"])
-            said = [f"{path}: holds; its {len(manifest['files'])} files are as they were packed"]
+            said = [f"{path}: holds; its {len(manifest['files'])} files are unchanged"]
             if manifest["certificate"] is not None:
                 with tempfile.TemporaryDirectory() as folder:
                     for name in manifest["files"]:
@@ -152,32 +146,27 @@ def _add_certificate(
 ) -> list[str]:
     content = read_sealed(path, "certificate")
     plan_path = path.with_name(content["plan"]["file"])
-    plan = read_sealed(plan_path, "plan")
-    if plan[SEAL] != content["plan"]["sha256"]:
+    work = Certification.resume(plan_path, results=scores, posts=posts)
+    if work.plan[SEAL] != content["plan"]["sha256"]:
         raise InputError(f"{path}: is the certificate of another plan than {plan_path}")
     sheets = [path.with_name(Path(one["file"]).name) for one in content["labels"]["files"]]
-    given = scores or path.with_name(plan["population"]["file"])
-    corpus = list(posts) if posts else [Path(one["file"]) for one in plan["corpus"]]
-    population = check_unchanged(plan, given, corpus)
-    work = Certification(plan, plan_path, population, corpus)
     labels = read_labels(sheets, work.sampled)
     if not same_findings(content, certificate_of(work, work.claims(labels), labels)):
         raise InputError(f"{path}: its labels say something else now; run certify again first")
-    lines = (_json_line(row) for row in _scored(population, work.texts, shown))
-    pack.add(_SCORES, b"".join(lines), [given])
+    lines = (_json_line(row) for row in _scored(work, shown))
+    pack.add(_SCORES, b"".join(lines), [work.results])
     pack.add(_LABELS, _labels(sheets), sheets)
     for file in (path, plan_path, work.sampled.path, path.with_suffix(".csv")):
         if file.exists():
             pack.add(file.name, file.read_bytes(), [file])
-    commands += [str(plan["command"]), str(content["command"])]
+    commands += [str(work.plan["command"]), str(content["command"])]
     return [sentence_of(content, claim) for claim in content["claims"]]
 
 
-def _scored(
-    population: Population, texts: Texts, shown: Callable[[str], str]
-) -> Iterator[dict[str, Any]]:
-    units = texts.units(range(len(population)))
-    for unit, score in zip(units, population.scores.tolist(), strict=True):
+def _scored(work: Certification, shown: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+    scores = work.population.scores.tolist()
+    units = work.texts.units(range(len(scores)))
+    for unit, score in zip(units, scores, strict=True):
         article = {"article": unit.article} if unit.article else {}
         yield {**article, "post": unit.post, "score": score, "text": shown(unit.text)}
 
@@ -195,23 +184,18 @@ def _labels(sheets: Sequence[Path]) -> bytes:
 
 
 def _add_results(pack: _Pack, path: Path, name: str, texts: bool, commands: list[str]) -> str:
-    rows, meta = 0, result_meta(path)
-    lines = []
-    for _, row in result_rows(path):
-        kept = {key: value for key, value in row.items() if texts or key in _COLUMNS}
-        lines.append(_json_line(kept))
-        rows += 1
+    meta = result_meta(path)
+    lines = [
+        _json_line({key: value for key, value in row.items() if texts or key in _COLUMNS})
+        for _, row in result_rows(path)
+    ]
     pack.add(f"{name}.jsonl", b"".join(lines), [path])
     if meta:
         pack.add(f"{name}.jsonl.meta.json", _json(meta))
         commands.append(str(meta.get("command", "")))
     threshold = meta.get("threshold")
     over = "" if threshold is None else f", the posts with a score of {threshold:g} or more"
-    return f"{name}.jsonl has {rows:,} rows of {path.name}{over}."
-
-
-def _as_it_is(text: str) -> str:
-    return text
+    return f"{name}.jsonl has {len(lines):,} rows of {path.name}{over}."
 
 
 def _hashed(text: str) -> str:
@@ -252,12 +236,12 @@ def _sheet(
 ) -> str:
     """The data sheet, in Markdown."""
     what = (
-        "The texts of posts and the names of their authors are part of it; the terms of their "
-        "platform say who may have them."
+        "It contains the texts of posts and the names of their authors; the terms of their "
+        "platform determine who may have them."
         if texts
-        else "It has neither texts nor authors. In scores.jsonl texts are SHA-256 hashes of 32 "
-        "digits, equal for equal texts. With the ids of the posts their platform gives the texts, "
-        "as far as they still exist."
+        else "It contains neither texts nor authors. The texts in scores.jsonl are SHA-256 hashes "
+        "of 32 digits, equal for equal texts. The platform returns the texts for the ids of the "
+        "posts, as far as they still exist."
     )
     made = [
         f"| `{name}` | {', '.join(one['file'] for one in entry['from'])} | {entry['bytes']:,} |"
@@ -283,8 +267,8 @@ def _sheet(
             *shown,
             "```",
             "",
-            "`manifest.json` has the hash of every file, and the versions and the machine. "
-            f"`siamese-news bundle --check` ({__version__}) compares them, and computes the "
+            "`manifest.json` has the hash of every file, the versions and the machine. "
+            f"`siamese-news bundle --check` ({__version__}) compares the hashes and computes the "
             "certificate again.",
             "",
         ]

@@ -1,8 +1,7 @@
-"""The certificate: what was shown, from what, under which conditions; as JSON that is sealed."""
+"""The certificate: what was shown, from which data, under which conditions; sealed JSON."""
 
 import csv
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -12,36 +11,26 @@ import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.chart import Line, line_chart
-from siamese_news.decide.plan.files import SEAL, read_sealed, write_sealed
+from siamese_news.decide.plan.files import SEAL, made, read_sealed, write_sealed
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.provenance import command, provenance
 from siamese_news.utils.terminal import guarded
 
 FORMAT = "siamese_news certificate 1"
 
-_ROWS = 65_536  # of a list that are written at once
+_ROWS = 65_536  # of a list written at one time
 
 
 def certificate_of(
     work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """The certificate as plain values.
-
-    Args:
-        work: the plan and its population.
-        claims: what the labels show.
-        labels: all that there are.
-        sheets: where they come from.
-    """
+    """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
     plan = work.plan
     relevant = sum(label.relevant for label in labels.of.values())
     return {
         "format": FORMAT,
-        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "command": command(),
-        "provenance": provenance(),
+        **made(),
         "method": plan["method"],
         "plan": {"file": work.path.name, "sha256": plan[SEAL], "tables": plan["tables"]},
         "settings": plan["settings"],
@@ -49,8 +38,8 @@ def certificate_of(
         "population": plan["population"],
         "model": plan["model"],
         "corpus": plan["corpus"],
-        "confidence": _share(1 - work.error),
-        "joint_confidence": _share(1 - work.joint_error),
+        "confidence": float(1 - work.error),
+        "joint_confidence": float(1 - work.joint_error),
         "earlier_plans": len(plan["earlier"]),
         "judged": _judged(work),
         "labels": {
@@ -68,7 +57,7 @@ def certificate_of(
 
 
 def with_files(content: Mapping[str, Any], sheets: Sequence[Path]) -> dict[str, Any]:
-    """A certificate that names the files of its labels, for labels that came from elsewhere."""
+    """A certificate that names these sheets as the files of its labels."""
     return {**content, "labels": {**content["labels"], "files": _files(sheets)}}
 
 
@@ -77,20 +66,16 @@ def _files(sheets: Sequence[Path]) -> list[dict[str, str]]:
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a certificate; one of the same plan is replaced, nothing else is.
-
-    Raises:
-        InputError: where something else stands there.
-    """
+    """Write a certificate; only an earlier one of the same plan is replaced."""
     if path.exists():
         old = read_sealed(path, "certificate")
         if old.get("plan", {}).get("sha256") != content["plan"]["sha256"]:
-            raise InputError(f"{path}: the certificate of another plan stands there; move it away")
+            raise InputError(f"{path}: is the certificate of another plan; move it away")
     write_sealed(path, content)
 
 
 def same_findings(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two certificates say the same of the same labels."""
+    """Whether two certificates say the same about the same labels."""
     names = ("plan", "settings", "population", "confidence", "claims")
     counts = ("used", "relevant", "not_relevant", "skipped")
     return all(first[name] == second[name] for name in names) and all(
@@ -99,53 +84,53 @@ def same_findings(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 
 def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
-    """What a claim says, to quote."""
+    """A claim in words, to quote."""
     population = content["population"]
     units = "article-post pairs" if population["pairs"] else "posts"
+    changed = changed_sentence(content["labels"].get("changed", 0))
     if claim["threshold"] is None:
-        more = claim["more_labels"]
-        likely = (
-            f"about {more:,} more labels would be needed if errors go on as they came"
-            if more is not None
-            else "errors come about as often as the target allows, so more labels may not help"
-        )
         used, planned = content["labels"]["used"], content["settings"]["budget"]
         if claim["sets_certified"] and used < planned:
-            likely = f"the plan counts on {planned:,}"
+            likely = f"the plan allows {planned:,}"
+        elif claim["more_labels"] is None:
+            likely = "errors are about as frequent as the target allows, so more may not help"
+        else:
+            likely = (
+                f"about {claim['more_labels']:,} more would be needed if errors continue at the "
+                "present rate"
+            )
         return (
-            f"No list could be certified at a precision of {claim['target']} with "
-            f"{used:,} labels; {likely}." + changed_sentence(content["labels"].get("changed", 0))
+            f"No list could be certified at a precision of {claim['target']} with {used:,} labels; "
+            f"{likely}.{changed}"
         )
-    judged = content["judged"]
-    notes = changed_sentence(content["labels"].get("changed", 0))
-    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
-    if given < shown:
-        notes = (
-            f" The {shown:,} verdicts that decided it rest on {given:,} labels; the other "
-            f"{shown - given:,} posts are copies of labelled ones.{notes}"
-        )
-    least = f"at least {claim['relevant_at_least']:,} of them are relevant {judged}"
     if claim["exact"]:
-        how = "This is known, for every one of them was labelled."
+        how = "This is certain, because every one of them was labeled."
     else:
         how = (
             f"The confidence is {content['confidence']:g}: of a hundred such certificates, each "
-            "with a random order of its own, at most "
+            "with its own random order, at most "
             f"{100 * (1 - content['confidence']):.3g} are wrong on average."
+        )
+    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    if given < shown:
+        how += (
+            f" It was decided by {shown:,} verdicts, from {given:,} labels: the other "
+            f"{shown - given:,} are of copies of labeled posts."
         )
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
-        f"{least[0].upper()}{least[1:]} (precision {claim['target']} or more). {how}{notes}"
+        f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
+        f"(precision {claim['target']} or more). {how}{changed}"
     )
 
 
 def list_of(claim: Mapping[str, Any]) -> str:
-    """Which posts a certified list has."""
+    """The posts of a certified list, in words."""
     found = f"those with a score of {claim['threshold']:g} or more"
     if claim["taken_out"]:
-        found += f"; the {claim['taken_out']:,} labelled as not relevant were taken out"
+        found += f", without the {claim['taken_out']:,} that were labeled not relevant"
     if claim["put_in"]:
-        found += f"; {claim['put_in']:,} with a lower score that were labelled relevant were put in"
+        found += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
     return found
 
 
@@ -177,17 +162,10 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
 
 
 def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
-    """Write the posts of the certified lists, best first: ids, scores, a column for each target.
+    """Write the posts of the certified lists to a CSV file, best first.
 
-    Where there is none, an earlier file goes.
-
-    Args:
-        path: the file, CSV.
-        work: the plan and its population.
-        claims: what the labels show.
-
-    Returns:
-        Whether there is a list.
+    The columns are ids, score, and one for each target. Without a list, an earlier file is removed.
+    Returns whether there is a list.
     """
     sure = [claim for claim in claims if claim.size]
     if not sure:
@@ -220,24 +198,20 @@ def _judged(work: Certification) -> str:
     if rate is None:
         return "as judged by the annotator"
     return (
-        f"in truth, if the annotator calls at most {rate:g} of the not relevant posts relevant, by "
-        "errors that are independent from text to text"
+        f"in truth, if the annotator calls at most {rate:g} of the posts that are not relevant "
+        "relevant, with independent errors on different texts"
     )
 
 
-def _share(value: Fraction) -> float:
-    return float(max(value, Fraction(0)))
-
-
 def write_page(path: Path, content: Mapping[str, Any]) -> None:
-    """Write the page of a certificate; it replaces the page of the same certificate."""
+    """Write the page of a certificate; an earlier one is replaced."""
     import jinja2
     from markupsafe import Markup
 
     source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True).from_string(source)
     claims = [
-        (claim, sentence_of(content, claim), Markup(_picture(claim)))  # our own SVG, escaped there
+        (claim, sentence_of(content, claim), Markup(_picture(claim)))  # escaped there
         for claim in content["claims"]
     ]
     with atomic_write(path) as stream:
@@ -245,7 +219,7 @@ def write_page(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _picture(claim: Mapping[str, Any]) -> str:
-    """Share of relevant posts among the labelled ones of each set."""
+    """The share of relevant posts among the labeled ones of each set."""
     steps = [step for step in claim["descent"] if step[1]]
     if not steps:
         return ""
@@ -260,7 +234,7 @@ def _picture(claim: Mapping[str, Any]) -> str:
         lines.append(Line("not passed", failed, "#a33", dots=True))
     return line_chart(
         lines,
-        title="Share of relevant posts among the labelled ones of each set",
+        title="Share of relevant posts among the labeled ones of each set",
         x_name="posts in the set, from the top of the ranking",
         y_name="share relevant",
         log_x=True,

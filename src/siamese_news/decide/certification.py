@@ -31,7 +31,7 @@ from siamese_news.decide.plan.design import (
     nested_sets,
     planned_nulls,
 )
-from siamese_news.decide.plan.files import batch_name, misfit, sheets_of, whole
+from siamese_news.decide.plan.files import WHOLE, batch_name, misfit, sheets_of
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
@@ -246,7 +246,7 @@ class Certification(SamplingPlan):
             )
         nulls: Any = self.plan.get("nulls")
         rows = len(self.settings.targets), len(self.sizes)
-        if misfit(nulls, [[whole]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
+        if misfit(nulls, [[WHOLE]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
             raise InputError(
                 f"{self.path}: its 'nulls' are missing or damaged; restore the file, or make a new "
                 "plan with sample --again"
@@ -344,7 +344,7 @@ class Certification(SamplingPlan):
     def ask(self, labels: Labels) -> Unit | None:
         """The next post to label; None if the budget is spent or cannot show more."""
         ranks = self.next_posts(labels)
-        return self.units(ranks[:1])[0] if ranks else None
+        return self.texts.units(ranks[:1])[0] if ranks else None
 
     def status(self, labels: Labels) -> str:
         """The progress, without anything that would reveal ranks or scores."""
@@ -406,21 +406,6 @@ def _hoping(verdicts: KnownVerdicts, assumed: Sequence[int]) -> Verdicts:
     return hoping
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The next posts to label.
-
-    Attributes:
-        sheet: the new sheet; None if none was needed.
-        posts: in the new sheet.
-        waiting: needed posts of earlier sheets that have no label yet.
-    """
-
-    sheet: Path | None
-    posts: int
-    waiting: int
-
-
 def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     """Refuse to continue without all the sheets of a plan."""
     given = {sheet.resolve() for sheet in sheets}
@@ -434,7 +419,7 @@ def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
 
 def next_batch(
     work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
-) -> Batch:
+) -> tuple[Path | None, int, int]:
     """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`.
 
     Args:
@@ -443,12 +428,15 @@ def next_batch(
         sheet: any sheet of the plan.
         format: of the new sheet; by default that of its ending.
         how: see `Certification.next_posts`.
+
+    Returns:
+        The new sheet (None if none was needed), its posts, and needed posts of earlier sheets.
     """
-    units = work.units(work.next_posts(labels, **how))
+    units = work.texts.units(work.next_posts(labels, **how))
     new = [unit for unit in units if unit.name not in work.sampled.by_name]
     if not new:
-        return Batch(None, 0, len(units))
+        return None, 0, len(units)
     numbers = count(len(sheets_of(work.path)) + 1)
     path = next(path for number in numbers if not (path := batch_name(sheet, number)).exists())
     write_sheet(path, work.sampled.keyed(new), format_of(path, format))
-    return Batch(path, len(new), len(units) - len(new))
+    return path, len(new), len(units) - len(new)

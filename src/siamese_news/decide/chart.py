@@ -1,4 +1,4 @@
-"""A line chart as SVG, for pages and documents; it needs no other file and no script."""
+"""A line chart as SVG for pages and documents, without other files or scripts."""
 
 import math
 from collections.abc import Sequence
@@ -11,22 +11,20 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 34, 48
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a chart.
+    """A line of a chart.
 
     Attributes:
         name: in the legend.
         points: (x, y).
-        colour: of the line.
-        dashed: whether it is broken.
-        step: whether y keeps its value up to the next x.
-        dots: whether to draw the points alone.
+        color: of the line.
+        dashed: whether it is dashed.
+        dots: whether to draw only the points.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
-    colour: str
+    color: str
     dashed: bool = False
-    step: bool = False
     dots: bool = False
 
 
@@ -44,12 +42,12 @@ def line_chart(
 
     Args:
         lines: at least one with a point.
-        title: above the chart; screen readers read it as well.
-        x_name: under the axis.
-        y_name: beside the axis.
+        title: above the chart, and for screen readers.
+        x_name: below the axis.
+        y_name: next to the axis.
         log_x: whether the x axis is logarithmic.
-        low: lower end of the y axis, else the lowest value.
-        high: upper end, else the highest value.
+        low: lower end of the y axis; by default the lowest value.
+        high: upper end; by default the highest value.
     """
     xs = [x for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
@@ -104,7 +102,7 @@ def line_chart(
         parts.append(_drawn(line, places))
         y = _TOP + 16 * number + 8
         parts.append(
-            f'<rect x="{right + 10}" y="{y - 9}" width="10" height="10" fill="{line.colour}"/>'
+            f'<rect x="{right + 10}" y="{y - 9}" width="10" height="10" fill="{line.color}"/>'
             f'<text x="{right + 25}" y="{y}" fill="#111">{escape(line.name)}</text>'
         )
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -113,16 +111,11 @@ def line_chart(
 def _drawn(line: Line, places: Sequence[tuple[float, float]]) -> str:
     if line.dots:
         return "".join(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{line.colour}"/>' for x, y in places
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{line.color}"/>' for x, y in places
         )
-    path = []
-    for number, (x, y) in enumerate(places):
-        if number and line.step:
-            path.append(f"H{x:.1f}V{y:.1f}")
-        else:
-            path.append(f"{'L' if number else 'M'}{x:.1f} {y:.1f}")
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-    return f'<path d="{"".join(path)}" fill="none" stroke="{line.colour}" stroke-width="2"{dash}/>'
+    return f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="2"{dash}/>'
 
 
 def _ticks(low: float, high: float) -> list[float]:

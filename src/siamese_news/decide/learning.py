@@ -1,12 +1,14 @@
-"""A new order learned from labels and a machine's verdicts, and whether it is the better one.
+"""A new order learned from labels and a machine's verdicts, and whether it is better.
 
-A logistic regression (L2) on the words of posts says which posts are like the relevant ones. Labels
-mostly come from the top, where a word may speak against a post that far below speaks for it; so
-random posts from far down, which are nearly all not relevant, are learned from and judged as well.
-A second, small regression says how much the words and the machine add to the score of the search,
-judged on posts that the words were not learned from: nothing, until labels say otherwise.
+A logistic regression (L2) on the words of posts predicts which posts are like the relevant ones.
+Labels mostly come from the top, where a word may count against a post although further down it
+counts for it; so random posts from far down, which are almost all not relevant, are also used to
+learn and to judge. A second, small regression determines how much the words and the machine add to
+the score of the search, on posts that the words were not learned from; without evidence they add
+nothing.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,81 +21,81 @@ from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
 
 LEAST = 3
-"""Labels of relevant posts, in different texts, without which nothing is learned."""
+"""The fewest relevant labeled posts, with different texts, to learn from."""
 
 MACHINE = 1.0
-"""What a machine's verdicts weigh next to the search, both standardised, before labels say."""
+"""The weight of a machine's verdicts relative to the search, both standardized, without labels."""
 
 _FOLDS, _RESAMPLES = 5, 400
 _SHOWN = 8
-# A new order explains labels better by so many nats (what Akaike's criterion asks of a weight).
+# Nats by which a new order must explain labels better (Akaike's criterion for one weight).
 _NATS = 1.0
-# So rarely would a machine that knows nothing agree with people as it does.
+# Below this probability of agreeing by chance, a machine counts as informed.
 _CHANCE = 0.01
-_LOSS = 0.005  # of average precision, at most: noise, where both orders are nearly perfect
-# Assumed not to be relevant: so many random posts from below a third of the pool, or this rank.
+_LOSS = 0.005  # of average precision that counts as noise, if both orders are nearly perfect
+# Random posts from below a third of the pool, or from below this rank, assumed not relevant.
 _FAR_POSTS, _FAR_RANK = 1500, 8000
-_FINEST = 100  # ranks of the learned order that labels stand for each other in: 100, 200, 400 ...
-_FAR_WEIGHT = 10  # together they weigh as much as the labelled ones that are not relevant, or this
-_FAR_RELEVANT = 0.05  # not where a larger share of the labelled posts there is relevant
+_FINEST = 100  # ranks of the first band in which labels represent each other; then 200, 400 ...
+_FAR_WEIGHT = 10  # their total weight: that of the labeled posts not relevant, or at least this
+_FAR_RELEVANT = 0.05  # not used if a larger share of the labeled posts there is relevant
 _STRENGTH = 3.0  # C of the regression on words
-# The priors of the weights of search and words: mean, and how much it counts. That of the words is
-# shared by the labels of the rarer kind. Words weigh at most so many times as much as the search.
+# The priors of the weights of search and words: mean and strength. The strength for the words is
+# divided by the labels of the rarer kind. `_MOST`: the largest weight of words relative to search.
 _SEARCH, _WORDS, _MOST = (1.0, 1.0), (0.0, 30.0), 4.0
 
 
 class TooFewLabels(InputError):
-    """Labels that nothing can be learned from yet."""
+    """Labels that are too few to learn from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What labels taught.
+    """The learned order, and its comparison with that of the search.
 
     Attributes:
-        relevant: number of labelled posts that are relevant.
-        other: number of those that are not.
-        far: number of random posts from far down that were taken as not relevant.
-        before: average precision of the search's order on the labelled and the far posts; NaN, as
-            the next four, where there are too few labels to judge.
-        after: that of the learned order, each post judged by what was learned without it.
+        relevant: labeled posts that are relevant.
+        other: labeled posts that are not.
+        scores: (N,) of the posts: that of the search, standardized, plus the learned part.
+        odds: (N,) logits that the posts are relevant.
+        far: random posts from far down that were taken as not relevant.
+        before: average precision of the search's order on the labeled and the far posts; NaN, like
+            the next three, if there are too few labels to judge.
+        after: the same of the learned order, where no post is judged by what was learned from it.
         low: lower end of the 95% interval of the difference (paired bootstrap over texts).
         high: upper end.
-        information: by how much the labels surprise the learned odds less than those of the search
-            (log-likelihood of posts that were not learned from, in nats).
-        chance: how likely a machine that knows nothing would put the relevant labelled posts so far
-            before the others (Mann and Whitney, one-sided, a text once); 1 without a machine.
-        words: that speak most for a post, and most against it.
-        scores: (N,) of the posts: that of the search, standardised, and what was learned on top.
-        odds: (N,) logits that the posts are relevant.
-        machine: name of what else the order was learned from; empty without it.
+        information: log-likelihood gained over the odds of the search, in nats, on posts that were
+            not learned from.
+        chance: probability that an uninformed machine ranks the relevant labeled posts this far
+            above the others (Mann and Whitney, one-sided, each text once); 1 without a machine.
+        words: that count most for a post, and most against it.
+        machine: its name; empty without one.
     """
 
     relevant: int
     other: int
-    far: int
-    before: float
-    after: float
-    low: float
-    high: float
-    information: float
-    chance: float
-    words: tuple[tuple[str, ...], tuple[str, ...]]
     scores: NDArray[np.float64]
     odds: NDArray[np.float64]
+    far: int = 0
+    before: float = math.nan
+    after: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    information: float = math.nan
+    chance: float = 1.0
+    words: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     machine: str = ""
 
     @property
     def judged(self) -> bool:
-        """Whether labels of people have judged the order."""
+        """Whether there were enough labels of people to judge the order."""
         return not np.isnan(self.after)
 
     @property
     def helps(self) -> bool:
-        """Whether the learned order is the better one on posts that it was not learned from.
+        """Whether the learned order is better on posts that it was not learned from.
 
-        So it is where a machine agrees with people: what it knows of posts without a label shows
-        in no order of the labelled ones, as long as the search has these right by itself.
+        It also helps if the machine agrees with people: what it knows about posts without labels is
+        invisible in the order of the labeled ones as long as the search ranks these correctly.
         """
         if not self.judged or self.chance < _CHANCE:
             return True
@@ -101,44 +103,38 @@ class Feedback:
         return self.other > 0 and self.information > _NATS and gain > -_LOSS
 
     def sentence(self) -> str:
-        """What cross-validation says."""
+        """The result of cross-validation in words."""
+        given = f"{self.relevant + self.other:,}"
         if not self.judged:
             return (
-                f"{self.relevant + self.other:,} labels of people ({self.relevant:,} relevant) "
-                f"cannot judge the new order yet: {self.machine} counts {MACHINE:g} times as much "
-                "as the search, both standardised."
+                f"{given} labels of people ({self.relevant:,} relevant) cannot judge the new order "
+                f"yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
+                "standardized."
             )
-        far = (
-            f" and {self.far:,} random ones from far down, taken as not relevant"
-            if self.far
-            else ""
-        )
+        far = f" and {self.far:,} random posts from far down, taken as not relevant"
         said = (
-            f"Average precision on {self.relevant + self.other:,} labelled posts "
-            f"({self.relevant:,} relevant){far}: {self.before:.3f} in the order of the search, "
-            f"{self.after:.3f} learned{self._with()} (cross-validated; difference "
-            f"{self.after - self.before:+z.3f}, 95% interval {self.low:+z.3f} to "
-            f"{self.high:+z.3f})."
+            f"Average precision on {given} labeled posts ({self.relevant:,} relevant)"
+            f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
+            f"{self.after:.3f} learned{f' with {self.machine}' if self.machine else ''} "
+            f"(cross-validated; difference {self.after - self.before:+z.3f}, 95% interval "
+            f"{self.low:+z.3f} to {self.high:+z.3f})."
         )
         if self.chance < _CHANCE:
             return (
-                f"{said} {self.machine} agrees with people; one that knows nothing would in "
-                f"{self.chance:.1g} of all cases."
+                f"{said} {self.machine} agrees with people; an uninformed machine would agree as "
+                f"well with a probability of {self.chance:.1g}."
             )
-        return said + ("" if self.helps else " That is no sure gain: the order stays as it was.")
-
-    def _with(self) -> str:
-        return f" with {self.machine}" if self.machine else ""
+        return said + ("" if self.helps else " This is not a sure gain: the order stays the same.")
 
     def word_lines(self) -> list[str]:
-        """The words that speak for and against a post, a line each."""
+        """The words that count for and against a post, a line each."""
         return [
-            f"words that speak {what} a post: {', '.join(words) or 'none'}"
+            f"words that count {what} a post: {', '.join(words) or 'none'}"
             for what, words in zip(("for", "against"), self.words, strict=True)
         ]
 
     def plain(self) -> dict[str, Any]:
-        """What was learned, as JSON has it, without the scores."""
+        """The result as JSON, without the scores."""
         return {
             "relevant": self.relevant,
             "other": self.other,
@@ -156,12 +152,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class PostWords:
-    """The words of posts, which labels do not change.
-
-    Attributes:
-        features: (N, V) sparse TF-IDF.
-        names: V words.
-    """
+    """The words of posts: sparse TF-IDF `features` (N, V), and the V `names`."""
 
     features: Any
     names: NDArray[np.str_]
@@ -171,7 +162,7 @@ class PostWords:
         """Read texts.
 
         Raises:
-            InputError: where no text has a word.
+            InputError: no text has a word.
         """
         with needs("learn", "learning from labels"):
             from sklearn.feature_extraction.text import TfidfVectorizer
@@ -198,49 +189,49 @@ def learn(
     Args:
         words: of N posts.
         scores: (N,) of the search.
-        verdicts: place of a labelled post -> whether it is relevant.
-        groups: (N,) of near-duplicates, which never judge each other.
-        machine: (N,) what something else says of the posts; NaN where it says nothing.
+        verdicts: place of a labeled post -> whether it is relevant.
+        groups: (N,) clusters of near-duplicates, which never judge each other.
+        machine: (N,) its verdicts; NaN where it has none.
         seed: of the folds.
 
     Raises:
-        TooFewLabels: for labels with fewer than `LEAST` different texts that are relevant.
+        TooFewLabels: for fewer than `LEAST` different relevant texts.
     """
-    labelled = np.array(sorted(verdicts), np.int64)
-    said = np.array([verdicts[row] for row in labelled.tolist()], bool)
+    labeled = np.array(sorted(verdicts), np.int64)
+    said = np.array([verdicts[row] for row in labeled.tolist()], bool)
     generator = np.random.default_rng(seed)
-    below = _far(scores, labelled, said)
+    below = _far(scores, labeled, said)
     far = generator.choice(below, min(_FAR_POSTS, len(below)), replace=False)
-    rows = np.concatenate([labelled, far])
+    rows = np.concatenate([labeled, far])
     groups = np.unique(groups[rows], return_inverse=True)[1]
     relevant, other = int(said.sum()), int((~said).sum())
     if (different := len(np.unique(groups[: len(said)][said]))) < LEAST:
         raise TooFewLabels(
-            f"{relevant} labelled posts are relevant, with {different} different texts; expected "
+            f"{relevant} labeled posts are relevant, with {different} different texts; expected "
             f"at least {LEAST}: label more first"
         )
     if not len(far) and other < LEAST:
         raise TooFewLabels(
-            f"{other} labelled posts are not relevant; expected at least {LEAST}: label more first"
+            f"{other} labeled posts are not relevant; expected at least {LEAST}: label more first"
         )
     said = np.concatenate([said, np.zeros(len(far), bool)])
     weights = np.ones(len(rows))
-    weights[len(labelled) :] = max(other, _FAR_WEIGHT) / max(len(far), 1)
+    weights[len(labeled) :] = max(other, _FAR_WEIGHT) / max(len(far), 1)
 
-    known = np.unique(words.features[rows].indices)  # words of no other post have no weight
+    known = np.unique(words.features[rows].indices)  # other words have no weight
     features = words.features[:, known]
     found, coefficients = _words(features, rows, said, weights)
-    views, chance = [_standardised(scores)], 1.0
+    views, chance = [_standardized(scores)], 1.0
     if machine is not None:
         views.append(_standard_machine(machine))
-        chance = _by_chance(machine[labelled], said[: len(labelled)], groups[: len(labelled)])
+        chance = _by_chance(machine[labeled], said[: len(labeled)], groups[: len(labeled)])
     unseen, own, odds = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((2, len(rows)))
     folds = _folds(said, groups, generator)
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
         if said[train].all() or not said[train].any():
             raise TooFewLabels(
-                "the labelled posts are copies of a few texts; expected different texts among the "
+                "the labeled posts are copies of a few texts; expected different texts among the "
                 "relevant and the other ones: label more first"
             )
         unseen[~train] = _words(features, rows[train], said[train], weights[train])[0][rows[~train]]
@@ -249,14 +240,14 @@ def learn(
         train = folds != fold
         for place, part in enumerate((judged[:, :1], judged)):
             first, *shares = _shares(
-                part[train], said[train], weights[train], train[len(labelled) :].sum()
+                part[train], said[train], weights[train], train[len(labeled) :].sum()
             )
             odds[place, ~train] = first + part[~train] @ shares
         own[~train] = judged[~train] @ (shares / shares[0])
     intercept, *shares = _shares(judged, said, weights, len(far))
     joined = np.stack([*views, found], axis=1) @ shares
-    stands_for = _stands_for(joined, labelled, below, len(far))
-    weights[: len(labelled)] = stands_for[: len(labelled)] / stands_for[: len(labelled)].mean()
+    stands_for = _stands_for(joined, labeled, below, len(far))
+    weights[: len(labeled)] = stands_for[: len(labeled)] / stands_for[: len(labeled)].mean()
     surprise = np.logaddexp(0, np.where(said, -odds, odds)) @ weights
     low, high = _interval(said, scores[rows], own, groups, stands_for, generator)
     before = _weighted(said, scores[rows], stands_for[None])
@@ -270,6 +261,8 @@ def learn(
     return Feedback(
         relevant,
         other,
+        joined / shares[0],
+        joined + intercept,
         len(far),
         float(before[0]),
         float(after[0]),
@@ -278,24 +271,17 @@ def learn(
         float(surprise[0] - surprise[1]),
         chance,
         telling,
-        joined / shares[0],
-        joined + intercept,
     )
 
 
 def _stands_for(
-    scores: NDArray[np.float64], labelled: NDArray[np.int64], below: NDArray[np.int64], far: int
+    scores: NDArray[np.float64], labeled: NDArray[np.int64], below: NDArray[np.int64], far: int
 ) -> NDArray[np.float64]:
-    """(n,) how many posts of the pool each labelled and far post stands for in judging.
+    """The number (n,) of posts of the pool that each labeled and far post represents in judging.
 
-    Labels come from where the learned order is high or unsure, so they are weighted by how many
-    posts there are around their ranks in it. A far post stands for all that could have been drawn.
-
-    Args:
-        scores: (N,) in the learned order.
-        labelled: places of the labelled posts.
-        below: places that far posts were drawn from.
-        far: how many.
+    Labels come from where the learned order is high or uncertain, so each is weighted by the number
+    of posts around its rank. A far post represents all that could have been drawn, those at
+    `below`.
     """
     rank = np.empty(len(scores))
     rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
@@ -303,43 +289,40 @@ def _stands_for(
     counted = np.ones(len(scores), bool)
     counted[below] = False
     posts = np.bincount(part[counted], minlength=part.max() + 1)
-    labels = np.bincount(part[labelled], minlength=part.max() + 1)
-    own = np.maximum(posts / np.maximum(labels, 1), 1)[part[labelled]]
+    labels = np.bincount(part[labeled], minlength=part.max() + 1)
+    own = np.maximum(posts / np.maximum(labels, 1), 1)[part[labeled]]
     return np.concatenate([own, np.full(far, len(below) / max(far, 1))])
 
 
 def _far(
-    scores: NDArray[np.float64], labelled: NDArray[np.int64], said: NDArray[np.bool_]
+    scores: NDArray[np.float64], labeled: NDArray[np.int64], said: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Posts from far down without a label; none where labels say that much is relevant there."""
+    """Posts from far down without labels; none if labels show that many are relevant there."""
     below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, _FAR_RANK) :]
-    there = said[np.isin(labelled, below)]
+    there = said[np.isin(labeled, below)]
     if len(there) >= 2 * LEAST and there.sum() > max(1, _FAR_RELEVANT * len(there)):
         return below[:0]
-    return np.setdiff1d(below, labelled)
+    return np.setdiff1d(below, labeled)
 
 
 def _words(
     features: Any, rows: NDArray[np.int64], said: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(N,) what the words say of the whole pool, standardised, and their coefficients."""
+    """The standardized prediction (N,) for the whole pool from the words, and its coefficients."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=_STRENGTH, max_iter=300, tol=1e-3)
     model.fit(features[rows], said, sample_weight=weights)
-    return _standardised(model.decision_function(features)), model.coef_[0]
+    return _standardized(model.decision_function(features)), model.coef_[0]
 
 
 def _shares(
     judged: NDArray[np.float64], said: NDArray[np.bool_], weights: NDArray[np.float64], far: int
 ) -> NDArray[np.float64]:
-    """Intercept and weights of the views: the search first, the words last (a machine between).
+    """Intercept and weights of the views: the search first, the words last, a machine between.
 
-    Args:
-        judged: (n, v) what each view says, the words of posts that they were not learned from.
-        said: (n,)
-        weights: (n,)
-        far: how many of the n are far posts, which do not tell what words are worth near the top.
+    `judged` (n, v) holds the views; the words' is of posts that they were not learned from. The
+    last `far` of the n posts do not show what words are worth near the top.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -365,48 +348,27 @@ def _shares(
 def unjudged(
     scores: NDArray[np.float64], verdicts: Mapping[int, bool], machine: NDArray[np.float64]
 ) -> Feedback:
-    """The order of search and machine before there are labels of people to judge it.
-
-    Args:
-        scores: (N,) of the search.
-        verdicts: see `learn`; too few.
-        machine: see `learn`.
-    """
-    joined = _standardised(scores) + MACHINE * _standard_machine(machine)
-    relevant, none = sum(verdicts.values()), float("nan")
-    return Feedback(
-        relevant,
-        len(verdicts) - relevant,
-        0,
-        none,
-        none,
-        none,
-        none,
-        none,
-        none,
-        ((), ()),
-        joined,
-        joined - np.quantile(joined, 0.95),
-    )
+    """The order of search and machine while people's labels are too few to judge it."""
+    joined = _standardized(scores) + MACHINE * _standard_machine(machine)
+    relevant = sum(verdicts.values())
+    odds = joined - np.quantile(joined, 0.95)
+    return Feedback(relevant, len(verdicts) - relevant, joined, odds)
 
 
 def _standard_machine(machine: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N,) a machine's verdicts, standardised over the posts that have one; 0 for the others."""
+    """A machine's verdicts (N,), standardized over the posts that have one; 0 elsewhere."""
     there = ~np.isnan(machine)
     found = np.zeros(len(machine))
-    found[there] = _standardised(machine[there])
+    found[there] = _standardized(machine[there])
     return found
 
 
 def _by_chance(
     machine: NDArray[np.float64], said: NDArray[np.bool_], groups: NDArray[np.int64]
 ) -> float:
-    """How likely a machine that knows nothing agrees with labels so well, or better.
+    """The probability that an uninformed machine agrees with the labels this well, or better.
 
-    Args:
-        machine: (n,) its verdicts, NaN for none.
-        said: (n,) the labels.
-        groups: (n,) of near-duplicates, which count once.
+    `machine` (n,) has NaN where there is no verdict; near-duplicates (`groups`, (n,)) count once.
     """
     from scipy.stats import mannwhitneyu
 
@@ -419,14 +381,14 @@ def _by_chance(
     return 1.0 if np.isnan(found) else found  # all verdicts are equal
 
 
-def _standardised(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def _standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     return np.asarray((values - values.mean()) / (values.std() or 1.0), np.float64)
 
 
 def _folds(
     said: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """(n,) the part in which a post is judged; posts with the same words are in one part."""
+    """The fold (n,) in which each post is judged; near-duplicates share a fold."""
     relevant = np.zeros(int(groups.max()) + 1, bool)
     relevant[groups[said]] = True
     part = np.zeros(len(relevant), np.int64)
@@ -443,7 +405,7 @@ def _interval(
     stands_for: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> tuple[float, float]:
-    """95% of the differences when the texts are drawn anew, with replacement."""
+    """The 95% interval of the difference when the texts are resampled with replacement."""
     count = int(groups.max()) + 1
     drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
     times = drawn * stands_for
@@ -455,16 +417,7 @@ def _interval(
 def _weighted(
     said: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Average precision where each post counts so many times.
-
-    Args:
-        said: (n,) whether a post is relevant.
-        scores: (n,)
-        times: (R, n)
-
-    Returns:
-        (R,)
-    """
+    """Average precision (R,) when each post counts `times` (R, n)."""
     order = np.argsort(-scores, kind="stable")
     times = times[:, order]
     hits = times * said[order]

@@ -1,6 +1,5 @@
 """Results with labels of people and of a machine, and the posts in the order learned from them."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,27 +16,27 @@ from siamese_news.labels.journal import SKIP, YES
 from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.labels.results import Unit, read_table
 from siamese_news.labels.sheets import read_rows
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.provenance import provenance
 
 BEFORE = "rank_before"
-"""The column with the rank in the order of the search."""
+"""The column of ranks in the order of the search."""
 
 KEY = "id:"
-"""What a key of `next_units` begins with, so that no spreadsheet takes it for a number."""
+"""The prefix of the keys of `next_units`; it keeps spreadsheets from reading them as numbers."""
 
 
 def read_verdicts(
     paths: Sequence[Path], say: Callable[[str], None] | None = None
 ) -> dict[str, bool]:
-    """Posts with the one thing that all their labels say; skipped and disputed posts are left out.
+    """Posts with unanimous labels; skipped and disputed posts are left out.
 
     Args:
         paths: sheets, or any files with the columns post and label.
-        say: is told how many posts are disputed.
+        say: is told the number of disputed posts.
 
     Raises:
-        InputError: with ``path:line``, for a label that is none.
+        InputError: with ``path:line``, for an invalid label.
     """
     said: dict[str, set[bool]] = {}
     for path in paths:
@@ -52,15 +51,15 @@ def read_verdicts(
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledResults:
-    """One list of posts, and what people and a machine say of them.
+class LabeledResults:
+    """A list of posts, with labels of people and of a machine.
 
     Attributes:
         path: Parquet with one list of posts and their texts.
-        table: what is in it.
-        verdicts: place of a labelled post -> whether it is relevant.
-        missing: labelled posts that it does not have; they are not used.
-        machine: the verdicts of a machine.
+        table: its content.
+        verdicts: place of a labeled post -> whether it is relevant.
+        missing: unused labels, of posts that are not in the list.
+        machine: its verdicts.
     """
 
     path: Path
@@ -72,16 +71,16 @@ class LabelledResults:
     @classmethod
     def read(
         cls, path: Path, verdicts: Mapping[str, bool], machine: tuple[Path, str] | None = None
-    ) -> "LabelledResults":
+    ) -> "LabeledResults":
         """Read results.
 
         Args:
             path: see the class.
-            verdicts: ids of posts to whether they are relevant.
+            verdicts: ids of posts -> whether they are relevant.
             machine: a file of a machine's verdicts, and its name.
 
         Raises:
-            InputError: for results that cannot be used, labels of other posts; see `read_machine`.
+            InputError: for unusable results, and labels of other posts; see `read_machine`.
         """
         table = read_table(path)
         if BEFORE in table.column_names:
@@ -101,7 +100,7 @@ class LabelledResults:
         """Learn the new order.
 
         Raises:
-            TooFewLabels: see `learning.learn`; not where there is a machine.
+            TooFewLabels: see `learning.learn`; never with a machine.
         """
         scores, machine = self.table.column("score").to_numpy(), self.machine
         values = None if machine is None else machine.values
@@ -119,10 +118,10 @@ class LabelledResults:
         return found if machine is None else replace(found, machine=machine.name)
 
     def remarks(self) -> list[str]:
-        """What a user should know about labels and verdicts, and how far they agree."""
+        """What a user should know about labels and verdicts, and how well they agree."""
         found = []
         if self.missing:
-            found.append(f"{self.missing:,} labelled posts are not in {self.path}; not used")
+            found.append(f"{self.missing:,} labeled posts are not in {self.path}; not used")
         if self.machine is None:
             return found
         ranks = self.table.column("rank").to_numpy()
@@ -132,16 +131,11 @@ class LabelledResults:
         self, found: Feedback | None, count: int, mix: str, seed: int
     ) -> list[tuple[str, Unit]]:
         """The posts to label next, with their keys; see `asking.next_posts`."""
-        used = found is not None and found.helps
-        places = next_posts(
-            found.scores if found and used else self.table.column("score").to_numpy(),
-            found.odds if found and used else None,
-            self._groups(),
-            self.verdicts,
-            count,
-            mix=mix,
-            seed=seed,
-        )
+        scores, odds = self.table.column("score").to_numpy(), None
+        if found is not None and found.helps:
+            scores, odds = found.scores, found.odds
+        groups = self._groups()
+        places = next_posts(scores, odds, groups, self.verdicts, count, mix=mix, seed=seed)
         posts, texts = self.table.column("post"), self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
         units = []
@@ -152,7 +146,7 @@ class LabelledResults:
         return units
 
     def _groups(self) -> NDArray[np.int64]:
-        """(N,) the clusters of near-duplicates; without them posts with one text."""
+        """(N,) the clusters of near-duplicates; without them, posts with the same text."""
         table = self.table
         if "cluster" in table.column_names and not table.column("cluster").null_count:
             return np.asarray(table.column("cluster").to_numpy())
@@ -168,30 +162,30 @@ def learn_order(
     *,
     command_line: str,
 ) -> tuple[Feedback, list[str]]:
-    """Learn from labels, and write the posts in the learned order where it helps.
+    """Learn from labels, and write the posts in the learned order if it helps.
 
     Args:
-        results: see `LabelledResults`.
-        verdicts: ids of posts to whether they are relevant.
-        machine: a file of a machine's verdicts, and its name.
+        results: see `LabeledResults`, like the next two.
+        verdicts: of people.
+        machine: of a machine.
         out: the same posts in the learned order.
-        command_line: that does this, to be kept in ``<out>.meta.json``.
+        command_line: of this step, stored in ``<out>.meta.json``.
 
     Returns:
-        What was learned, and remarks on labels and verdicts.
+        The learned order, and remarks on labels and verdicts.
 
     Raises:
-        InputError: for results that cannot be used, and labels that teach nothing.
+        InputError: for unusable results, and labels that are too few.
     """
-    read = LabelledResults.read(results, verdicts, machine)
+    read = LabeledResults.read(results, verdicts, machine)
     found = read.learn()
     if found.helps:
         write_order(out, read, found, command_line)
     return found, read.remarks()
 
 
-def write_order(path: Path, read: LabelledResults, found: Feedback, command_line: str) -> None:
-    """Write the posts in the learned order, with their former ranks; what is known beside them."""
+def write_order(path: Path, read: LabeledResults, found: Feedback, command_line: str) -> None:
+    """Write the posts in the learned order with their former ranks, and a file about it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -210,6 +204,4 @@ def write_order(path: Path, read: LabelledResults, found: Feedback, command_line
         "provenance": provenance(),
         "feedback": found.plain() | {"of": read.path.name, "remarks": read.remarks()},
     }
-    with atomic_write(path.with_name(path.name + ".meta.json")) as stream:
-        json.dump(meta, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
+    write_json(path.with_name(path.name + ".meta.json"), meta)

@@ -138,7 +138,9 @@ class Certificate(_Planned[Certification]):
         """Ids of the posts to label next for the certificate; none if no label would help."""
         with self._guard:
             work = self._open()
-            units = work.units(work.next_posts(labels_in(self._log, work.sampled), at_least=count))
+            units = work.texts.units(
+                work.next_posts(labels_in(self._log, work.sampled), at_least=count)
+            )
             work.sampled.draw(units)
             return [unit.post for unit in units]
 
@@ -268,7 +270,9 @@ class Goals(_Planned[Stopping]):
         """Ids of the posts to label next; empty once all goals are reached."""
         with self._guard:
             work = self._open()
-            return [unit.post for unit in work.units(work.needed(labels_in(self._log))[:count])]
+            return [
+                unit.post for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
+            ]
 
     def state(self) -> dict[str, Any]:
         """The state of the goals with the present labels.
@@ -291,7 +295,7 @@ class Goals(_Planned[Stopping]):
         with self._guard:
             work, labels = self._open(), labels_in(self._log)
             ranks = work.population.ranks_of(list(labels.of))
-            work.sampled.draw(work.units(list(ranks.values())))
+            work.sampled.draw(work.texts.units(list(ranks.values())))
             _write_labels(self.sheet, {n: labels.of[n] for n in ranks}, work.plan[SEAL])
             relative = self._project.relative
             arguments = ["annotate", "--results", relative(self._project.results)]

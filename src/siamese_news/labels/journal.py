@@ -1,13 +1,13 @@
-"""Files of JSON lines that only grow: any rows, and the labels that people give."""
+"""Files of JSON lines that are only appended to, and the journal of the labels that people give."""
 
 import json
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,24 +16,24 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
 YES, NO, SKIP = "yes", "no", "skip"
-"""What a label says of a post; a skipped post counts as not relevant."""
+"""The labels of a post; a skipped one counts as not relevant."""
 
 LABELS = (YES, NO, SKIP)
 CONFLICT = "conflict"
-"""What annotators who contradict each other say together."""
+"""The common label of annotators who contradict each other."""
 
 
 class Journal:
-    """JSON lines. A last line without its end was never confirmed to anybody: it is cut off.
+    """A file of JSON lines. An incomplete last line was never confirmed to anybody and is removed.
 
     Args:
-        path: of the file; need not exist yet.
+        path: of the file; it need not exist yet.
 
     Attributes:
-        rows: number of the line (from 1) and its object, of every line.
+        rows: the number (from 1) and the object of each line.
 
     Raises:
-        InputError: for a damaged line that is not the last one.
+        InputError: for any other damaged line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,15 +47,22 @@ class Journal:
                 if not isinstance(row, dict):
                     raise TypeError("not an object")
             except (ValueError, TypeError, RecursionError) as error:
-                raise self.damaged(number, error) from error
+                raise self._damaged(number, error) from error
             self.rows.append((number, row))
 
-    def damaged(self, number: int, error: object) -> InputError:
-        """What to raise for a line that cannot be used."""
+    def replay(self, take: Callable[[dict[str, Any]], None]) -> None:
+        """Pass each line to `take`, which raises an error for a damaged one."""
+        for number, row in self.rows:
+            try:
+                take(row)
+            except (ValueError, KeyError, TypeError) as error:
+                raise self._damaged(number, error) from error
+
+    def _damaged(self, number: int, error: object) -> InputError:
         return InputError(f"{self.path}:{number}: is damaged ({error}); restore it from a copy")
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add lines; they are on the disk when this returns, all of them or none."""
+        """Append lines, all or none; they are on the disk when this returns."""
         new = [dict(row) for row in rows]
         data = "".join(map(_line, new)).encode()
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
@@ -80,12 +87,12 @@ class Judgment:
 
     Attributes:
         number: of its line, from 1.
-        post: what it is known by: its id, or article and id with a tab between them.
+        post: its name: its id, or article and id with a tab between them.
         label: one of `LABELS`.
-        annotator: who said it.
-        note: for oneself.
-        at: when, UTC.
-        copies: ids of near-duplicates to which it applies as well.
+        annotator: who gave it.
+        note: the annotator's own.
+        at: time, UTC.
+        copies: names of near-duplicates that it also applies to.
     """
 
     number: int
@@ -99,14 +106,14 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A label that was replaced or taken back.
+    """A label that its annotator replaced or removed.
 
     Attributes:
         post: see `Judgment`.
-        annotator: who changed their own label.
+        annotator: who gave it.
         before: the former label.
-        after: the new label; empty where it was taken back.
-        at: when, UTC.
+        after: the new label; empty if it was removed.
+        at: time, UTC.
     """
 
     post: str
@@ -117,11 +124,7 @@ class Change:
 
 
 class Conflict(Exception):
-    """The label changed since the page showed it.
-
-    Args:
-        current: the label that there is; None where it was taken back.
-    """
+    """The label has changed since the page showed it; `current` is None if it was removed."""
 
     def __init__(self, current: Judgment | None) -> None:
         super().__init__("the label changed in the meantime")
@@ -130,32 +133,29 @@ class Conflict(Exception):
 
 @dataclass(slots=True)
 class _State:
-    """What the lines come to."""
+    """The labels after all lines so far."""
 
     lines: int = 0
-    by_number: dict[int, Judgment] = field(default_factory=dict)
-    # Post -> annotator -> numbers of the labels in force, in the order in which they came.
-    said: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    given: dict[int, Judgment] = field(default_factory=dict)  # by number
+    # Post -> annotator -> the valid labels, in the order in which they came.
+    said: dict[str, dict[str, list[Judgment]]] = field(default_factory=dict)
 
     def take(self, row: Mapping[str, Any]) -> None:
-        """Add a line.
-
-        Raises:
-            ValueError, KeyError, TypeError: for a line that is damaged.
-        """
+        """Add a line."""
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
         if "plan" in row:
             return
         if "undo" in row:
-            gone = self.by_number.pop(row["undo"], None)
-            for post in (gone.post, *gone.copies) if gone else ():
-                self.said[post][gone.annotator].remove(gone.number)  # type: ignore[union-attr]
+            gone = self.given.pop(row["undo"], None)
+            if gone is not None:
+                for post in (gone.post, *gone.copies):
+                    self.said[post][gone.annotator].remove(gone)
             return
         if row["label"] not in LABELS:
             raise ValueError(f"label {row['label']!r}")
-        given = Judgment(
+        new = Judgment(
             row["n"],
             row["post"],
             row["label"],
@@ -164,39 +164,36 @@ class _State:
             row.get("at", ""),
             tuple(row.get("copies", ())),
         )
-        self.by_number[given.number] = given
-        for post in (given.post, *given.copies):
-            self.said.setdefault(post, {}).setdefault(given.annotator, []).append(given.number)
+        self.given[new.number] = new
+        for post in (new.post, *new.copies):
+            self.said.setdefault(post, {}).setdefault(new.annotator, []).append(new)
+
+    def of(self, post: str, annotator: str) -> Judgment | None:
+        """See `LabelJournal.of`."""
+        found = list(self.said.get(post, {}).get(annotator, []))
+        return max(found, key=lambda one: (one.post == post, one.number), default=None)
 
     @classmethod
-    def of(cls, journal: Journal) -> "_State":
-        """What the lines of a journal come to.
-
-        Raises:
-            InputError: for a damaged line.
-        """
+    def read(cls, journal: Journal) -> "_State":
+        """The labels after all lines of a journal."""
         state = cls()
-        for number, row in journal.rows:
-            try:
-                state.take(row)
-            except (ValueError, KeyError, TypeError) as error:
-                raise journal.damaged(number, error) from error
+        journal.replay(state.take)
         return state
 
 
 class LabelJournal:
     """The labels of a project or of a plan, each on the disk before its number is returned.
 
-    Many threads may add labels; lines that come at once are written together, so that one wait for
-    the disk serves them all. A label that replaces one names it, so two tabs cannot overwrite each
-    other. Taking back is a line too.
+    Several threads may add labels; lines that arrive together are written together, with a single
+    wait for the disk. A label that replaces another names it, so two tabs cannot overwrite each
+    other. Removing a label appends a line too.
 
     Args:
-        path: of the file; need not exist yet.
-        plan: the seal of the plan that it belongs to; empty where it belongs to none.
+        path: of the file; it need not exist yet.
+        plan: the seal of the plan that it belongs to, or empty.
 
     Raises:
-        InputError: for a damaged line that is not the last one, and a journal of another plan.
+        InputError: for a damaged line other than the last, and for the journal of another plan.
     """
 
     def __init__(self, path: Path, plan: str = "") -> None:
@@ -206,9 +203,9 @@ class LabelJournal:
         rows = self._journal.rows
         if rows and plan and rows[0][1].get("plan") != plan:
             raise InputError(f"{path}:1: has the labels of another plan; name another --labels")
-        # Even with nothing to add, this cuts off what was never confirmed.
+        # Even with nothing to add, this removes an incomplete last line.
         self._journal.append([{"n": 1, "plan": plan}] if plan and not rows else [])
-        self._state = _State.of(self._journal)
+        self._state = _State.read(self._journal)
         self._waiting: queue.SimpleQueue[tuple[dict[str, Any], Future[None]] | None] = (
             queue.SimpleQueue()
         )
@@ -217,11 +214,11 @@ class LabelJournal:
 
     @property
     def version(self) -> int:
-        """How many lines there are; changes whenever a label does."""
+        """The number of lines; it changes whenever a label does."""
         return self._state.lines
 
     def add(self, post: str, label: str, annotator: str, **more: Any) -> Judgment:
-        """Write a label down; returns when it is on the disk. See `begin`."""
+        """Write a label; it is on the disk when this returns. See `begin`."""
         given, done = self.begin(post, label, annotator, **more)
         done.result()
         return given
@@ -236,23 +233,24 @@ class LabelJournal:
         copies: tuple[str, ...] = (),
         seen: int | None = None,
     ) -> "tuple[Judgment, Future[None]]":
-        """Hand a label to the writer.
+        """Pass a label to the writer thread.
 
         Args:
             post: see `Judgment`.
             label: one of `LABELS`.
-            annotator: a name, so that several people can work on one project.
-            note: anything.
-            copies: near-duplicates that it applies to as well.
+            annotator: their name.
+            note: any text.
+            copies: near-duplicates that it also applies to.
             seen: the number of this annotator's label of the post that the page showed, 0 for none;
-                None to write whatever there is.
+                None to skip the check.
 
         Returns:
-            The label, and what is done when it is on the disk; confirm it to nobody before.
+            The label, and a future that is done when it is on the disk; confirm it to nobody
+                before.
 
         Raises:
-            InputError: for another label, and an empty name.
-            Conflict: this annotator's label is another one by now.
+            InputError: for an unknown label, and an empty name.
+            Conflict: this annotator's label has another number by now.
         """
         if label not in LABELS:
             raise InputError(f"label is {label!r}; expected one of {', '.join(LABELS)}")
@@ -264,31 +262,28 @@ class LabelJournal:
             if seen is not None and seen != (current.number if current else 0):
                 raise Conflict(current)
             number = self._state.lines + 1
-            given = Judgment(number, post, label, name, note[:2000], _now(), tuple(copies))
+            given = Judgment(number, post, label, name, note[:2000], now(), tuple(copies))
             return given, self._append(_row(given))
 
     def undo(self, annotator: str) -> Judgment | None:
-        """Take back the annotator's last label in force; None where there is none."""
+        """Remove the annotator's last label and return it; None if there is none."""
         name = annotator_name(annotator)
         with self._guard:
-            mine = [n for n, given in self._state.by_number.items() if given.annotator == name]
+            mine = [n for n, given in self._state.given.items() if given.annotator == name]
             if not mine:
                 return None
-            last = self._state.by_number[max(mine)]
+            last = self._state.given[max(mine)]
             number = self._state.lines + 1
-            done = self._append({"n": number, "at": _now(), "annotator": name, "undo": last.number})
+            done = self._append({"n": number, "at": now(), "annotator": name, "undo": last.number})
         done.result()
         return last
 
     def of(self, post: str, annotator: str) -> Judgment | None:
-        """What an annotator says of a post; said of itself counts before said of a copy."""
-        numbers = self._state.said.get(post, {}).get(annotator, [])
-        found = [self._state.by_number[number] for number in numbers]
-        own = [given for given in found if given.post == post]
-        return own[-1] if own else found[-1] if found else None
+        """An annotator's label of a post; one given to it directly precedes one of a copy."""
+        return self._state.of(post, annotator)
 
     def verdict(self, post: str) -> str:
-        """What all annotators together say: a label, `CONFLICT`, or nothing."""
+        """The annotators' common label, `CONFLICT`, or empty."""
         labels = {given.label for given in self.by_annotator(post).values()}
         certain = labels - {SKIP}
         if len(certain) == 2:
@@ -301,15 +296,15 @@ class LabelJournal:
         return {name: given for name in names if (given := self.of(post, name)) is not None}
 
     def posts(self) -> list[str]:
-        """The posts that have a label."""
+        """The posts with labels."""
         return [post for post, names in list(self._state.said.items()) if any(names.values())]
 
     def annotators(self) -> list[str]:
-        """Who labeled, by name."""
-        return sorted({given.annotator for given in list(self._state.by_number.values())})
+        """The names of the annotators, sorted."""
+        return sorted({given.annotator for given in list(self._state.given.values())})
 
     def changes(self) -> list[Change]:
-        """Every label that was replaced by a different one or taken back, the last one first."""
+        """The labels that were replaced by a different one or removed, newest first."""
         given: dict[int, Mapping[str, Any]] = {}
         last: dict[tuple[str, str], str] = {}
         found = []
@@ -326,13 +321,13 @@ class LabelJournal:
         return found[::-1]
 
     def close(self) -> None:
-        """End the writing."""
+        """Stop the writer thread."""
         self._waiting.put(None)
         self._writer.join()
 
     def _append(self, row: dict[str, Any]) -> "Future[None]":
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # a request that is given up does not stop the writer
+        done.set_running_or_notify_cancel()  # an abandoned request must not stop the writer
         self._state.take(row)
         self._waiting.put((row, done))
         return done
@@ -343,9 +338,9 @@ class LabelJournal:
             try:
                 self._journal.append(row for row, _ in together)
             except OSError as error:
-                with self._guard:  # go back to what is on the disk, and refuse what was built on it
+                with self._guard:  # return to the state of the disk and refuse what depends on it
                     together += self._all_waiting()
-                    self._state = _State.of(self._journal)
+                    self._state = _State.read(self._journal)
                 for _, done in together:
                     done.set_exception(error)
             else:
@@ -355,42 +350,25 @@ class LabelJournal:
     def _all_waiting(self) -> "Iterator[tuple[dict[str, Any], Future[None]]]":
         while not self._waiting.empty():
             item = self._waiting.get()
-            if item is None:  # the end comes after what is written now
+            if item is None:  # close after these lines
                 self._waiting.put(None)
                 return
             yield item
 
 
 def read_judgments(path: Path) -> list[Judgment]:
-    """The labels of a journal that are in force, one for each post and annotator.
-
-    Raises:
-        InputError: for a damaged file.
-    """
-    state = _State.of(Journal(path))
+    """The valid labels of a journal, one for each post and annotator."""
+    state = _State.read(Journal(path))
     return [
-        Judgment(last.number, post, last.label, last.annotator, last.note, last.at)
+        replace(last, post=post, copies=())
         for post, names in state.said.items()
-        for numbers in names.values()
-        if numbers
-        for last in [
-            max(
-                (state.by_number[number] for number in numbers),
-                key=lambda given: (given.post == post, given.number),
-            )
-        ]
+        for name in names
+        if (last := state.of(post, name)) is not None
     ]
 
 
 def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str = "") -> None:
-    """Write a journal anew, with one label of each post.
-
-    Args:
-        path: of the file; it is replaced.
-        labels: by post, one of `LABELS` each.
-        annotator: whose they are.
-        plan: the seal of the plan that they belong to.
-    """
+    """Replace a journal by one label of each post, for the plan with this seal (or none)."""
     rows: list[Mapping[str, Any]] = [{"n": 1, "plan": plan}] if plan else []
     for number, (post, label) in enumerate(labels.items(), len(rows) + 1):
         rows.append(_row(Judgment(number, post, label, annotator)))
@@ -399,26 +377,20 @@ def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan:
 
 
 def annotator_name(text: str) -> str:
-    """A person's name as the journal keeps it."""
+    """A name as the journal stores it."""
     return " ".join(text.split())[:60]
 
 
 def _row(given: Judgment) -> dict[str, Any]:
-    row = {
-        "n": given.number,
-        "at": given.at,
-        "post": given.post,
-        "label": given.label,
-        "annotator": given.annotator,
-        "note": given.note,
-        "copies": given.copies,
-    }
-    return {name: value for name, value in row.items() if value not in ("", ())}
+    names = ("at", "post", "label", "annotator", "note", "copies")
+    values = {name: getattr(given, name) for name in names}
+    return {"n": given.number} | {name: value for name, value in values.items() if value}
 
 
 def _line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in the format of journals, UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Verdicts that something else gave, a language model or a classifier: a value for each post id."""
+"""Verdicts of a language model or a classifier: a value for each post."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,22 +12,20 @@ from siamese_news.labels.journal import SKIP, YES
 from siamese_news.labels.sheets import RawLabel, read_rows
 
 COLUMNS = ("verdict", "label", "probability", "score")
-"""Where a file may have the verdicts; the first of these counts."""
-
+"""Columns that may hold the verdicts; the first one in the file counts."""
 
 _LARGEST = 1e15
 
 
 @dataclass(frozen=True, slots=True)
 class MachineVerdicts:
-    """What something else says of posts.
+    """The verdicts of a machine.
 
     Attributes:
-        name: what it is called.
-        values: (N,) by the posts of the results; NaN where there is none.
-        cut: from which value on a post counts as relevant: .5 for labels and probabilities, None
-            for scores.
-        unknown: verdicts of posts that the results do not have; they are not used.
+        name: of the machine.
+        values: (N,) for the posts of the results; NaN where there is none.
+        cut: the lowest value of a relevant post: .5 for labels and probabilities, None for scores.
+        unknown: unused verdicts, of posts that the results do not have.
         repeated: verdicts that were given twice, the same both times.
     """
 
@@ -38,22 +36,16 @@ class MachineVerdicts:
     repeated: int
 
     def sentence(self) -> str:
-        """What was read."""
-        count = int((~np.isnan(self.values)).sum())
-        kind = (
-            "scores"
-            if self.cut is None
-            else (
-                "labels"
-                if set(self.values[~np.isnan(self.values)].tolist()) <= {0.0, 1.0}
-                else "probabilities"
-            )
-        )
+        """A summary of the file."""
+        values = self.values[~np.isnan(self.values)]
+        count, kind = len(values), "scores"
+        if self.cut is not None:
+            kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
         said = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"
         if count < len(self.values):
-            said += "; it moves none of the others"
+            said += "; the others keep their scores"
         if self.unknown:
-            said += f"; {self.unknown:,} are of posts that the results do not have, and not used"
+            said += f"; {self.unknown:,} are not used, because the results do not have their posts"
         if self.repeated:
             said += f"; {self.repeated:,} were given twice, the same both times"
         return said + "."
@@ -64,13 +56,13 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
 
     Args:
         path: CSV or JSON lines with the columns post and one of `COLUMNS`.
-        name: of what gave them.
+        name: of the machine.
         posts: ids, in the order of the results.
 
     Raises:
-        InputError: with ``path:line``, for a verdict that is neither label nor number, and for two
-            of a post that differ; for a file without a verdict of these posts, and one that says
-            the same of all.
+        InputError: with ``path:line``, for a verdict that is neither a label nor a number, and for
+            two different ones of a post; for a file without a verdict of these posts, and one that
+            gives the same verdict to all.
     """
     places = {post: place for place, post in enumerate(posts)}
     values = np.full(len(posts), np.nan)
@@ -100,18 +92,18 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
     if not len(there):
         raise InputError(
             f"{path}: none of its {len(first):,} verdicts is of a post of the results; expected "
-            "the ids of their column post"
+            "ids as in their column post"
         )
     if len(np.unique(there)) == 1:
         raise InputError(
-            f"{path}: says {there[0]:g} of all {len(there):,} posts; expected verdicts that differ"
+            f"{path}: says {there[0]:g} of all {len(there):,} posts; expected different verdicts"
         )
     cut = 0.5 if there.min() >= 0 and there.max() <= 1 else None
     return MachineVerdicts(name, values, cut, unknown, repeated)
 
 
 def _value(row: RawLabel) -> float | None:
-    """The verdict as a number; None where there is none."""
+    """The verdict as a number; None if there is none."""
     text = row.label.strip().rstrip("%")
     try:
         value = float(text.replace(",", "."))

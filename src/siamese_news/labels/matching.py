@@ -1,32 +1,32 @@
-"""Labels out of sheets, whatever program they came back from."""
+"""Labels from sheets, whatever program saved them, matched to the drawn posts."""
 
 import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, SKIP, YES, Journal, LabelJournal
+from siamese_news.labels.journal import CONFLICT, SKIP, YES, Journal, LabelJournal, now
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import RawLabel, check_value, read_rows
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
-_ROUNDED = 15  # digits that a spreadsheet keeps of a number
+_ROUNDED = 15  # digits of a number that a spreadsheet keeps
 
 
 @dataclass(frozen=True, slots=True)
 class SampledPost:
-    """One drawn unit.
+    """A drawn unit.
 
     Attributes:
-        key: what stands in a sheet for it; no spreadsheet takes it for a number.
-        name: what the population knows it by.
-        part: what it was drawn for, where a plan has several samples; else empty.
+        key: identifies it in sheets; no spreadsheet takes it for a number.
+        name: in the population.
+        part: of a plan with several samples; otherwise empty.
     """
 
     key: str
@@ -40,16 +40,16 @@ class SampledPost:
 
     @property
     def article(self) -> str:
-        """The article's id; empty where units are posts."""
+        """The article's id; empty if units are posts."""
         return self.name.rpartition("\t")[0]
 
 
 class SampledPosts:
-    """The drawn units of a plan, in the order in which they were drawn; only ever longer.
+    """The drawn units of a plan in the order in which they were drawn; it only grows.
 
     Args:
-        path: JSON lines; need not be there yet.
-        plan: the seal of the plan that it belongs to.
+        path: JSON lines; the file need not exist yet.
+        plan: the seal of its plan.
 
     Raises:
         InputError: for a damaged file.
@@ -61,20 +61,13 @@ class SampledPosts:
         self.by_key: dict[str, SampledPost] = {}
         self.by_name: dict[str, SampledPost] = {}
         self._journal = Journal(path)
-        for number, row in self._journal.rows:
-            try:
-                parts = (row["key"], row["name"], row.get("part", ""))
-                if not all(isinstance(part, str) for part in parts):
-                    raise TypeError("key, name and part are no texts")
-            except (KeyError, TypeError) as error:
-                raise self._journal.damaged(number, error) from error
-            self._take(SampledPost(*parts))
+        self._journal.replay(self._read)
 
     def __len__(self) -> int:
         return len(self.by_key)
 
     def draw(self, units: Iterable[Unit], part: str = "") -> list[SampledPost]:
-        """Write units down that are not yet there; returns all of them."""
+        """Record units that are not yet recorded; returns all of them."""
         found, new = [], []
         for unit in units:
             drawn = self.by_name.get(unit.name)
@@ -91,12 +84,18 @@ class SampledPosts:
         return found
 
     def keyed(self, units: Sequence[Unit]) -> list[tuple[str, Unit]]:
-        """Draw units, and give each with its key, as `write_sheet` takes them."""
+        """Record units and return them with their keys, as `write_sheet` takes them."""
         return [(one.key, unit) for one, unit in zip(self.draw(units), units, strict=True)]
 
     def of_part(self, part: str) -> Sequence[SampledPost]:
-        """The units that were drawn for one sample."""
+        """The units drawn for one part."""
         return [drawn for drawn in self.by_key.values() if drawn.part == part]
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        parts = (row["key"], row["name"], row.get("part", ""))
+        if not all(isinstance(part, str) for part in parts):
+            raise TypeError("key, name and part must be texts")
+        self._take(SampledPost(*parts))
 
     def _take(self, drawn: SampledPost) -> None:
         self.by_key[drawn.key] = drawn
@@ -113,13 +112,7 @@ class SampledPosts:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What was said of one post.
-
-    Attributes:
-        sampled: of which post.
-        said: ``yes``, ``no`` or ``skip``.
-        where: ``path:line`` of it.
-    """
+    """The label of a drawn post: ``yes``, ``no`` or ``skip``, and its ``path:line``."""
 
     sampled: SampledPost
     said: str
@@ -132,19 +125,29 @@ class Label:
 
     @property
     def skipped(self) -> bool:
-        """Whether nothing was said; that counts as not relevant."""
+        """Whether the post was skipped; it then counts as not relevant."""
         return self.said == SKIP
+
+
+_REMARKS = {
+    "repeated": "labels were given twice, the same both times",
+    "not_drawn": "labels are of posts that were not drawn; not used",
+    "mangled": "ids were changed by another program (a spreadsheet drops leading zeros and "
+    "digits); the posts were found anyway",
+    "unchecked": "labels are in rows without a check value (column check), so columns that were "
+    "sorted or moved separately would not be noticed",
+}
 
 
 @dataclass(slots=True)
 class Labels:
-    """The labels of one plan.
+    """The labels of a plan.
 
     Attributes:
         of: by the name of the unit, in the order of the files.
         repeated: labels that were given twice, the same both times.
-        not_drawn: labels of posts that the plan has not drawn; they are not used.
-        mangled: rows whose id a program changed; found by their keys.
+        not_drawn: unused labels, of posts that the plan has not drawn.
+        mangled: rows whose id a program changed; the posts were found by their keys.
         unchecked: labels in rows without a check value.
     """
 
@@ -156,35 +159,16 @@ class Labels:
 
     def remarks(self) -> list[str]:
         """What a user should know about the files."""
-        found = []
-        if self.repeated:
-            found.append(f"{self.repeated} labels were given twice, the same both times")
-        if self.not_drawn:
-            found.append(f"{self.not_drawn} labels are of posts that were not drawn; not used")
-        if self.mangled:
-            found.append(
-                f"{self.mangled} ids were changed by another program (a spreadsheet drops leading "
-                "zeros and digits); the posts were found all the same"
-            )
-        if self.unchecked:
-            found.append(
-                f"{self.unchecked} labels are in rows without a check value (column check), so "
-                "columns that were sorted or moved apart would not be noticed"
-            )
-        return found
+        counts = [(getattr(self, name), text) for name, text in _REMARKS.items()]
+        return [f"{count} {text}" for count, text in counts if count]
 
 
 def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
-    """Read the labels of one or several sheets, in any order.
-
-    Args:
-        paths: CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows), JSON lines,
-            Label Studio JSON, Prodigy JSON lines.
-        drawn: the posts that there can be labels for.
+    """Read the labels of sheets in any order, in any format that `sheets.read_rows` knows.
 
     Raises:
-        InputError: with ``path:line``, for a label that is no label, one in a wrong column, and two
-            that contradict each other; for files without a single drawn post.
+        InputError: with ``path:line``, for an invalid label, one in a wrong column, and
+            contradicting ones; for files without any drawn post.
     """
     labels = Labels()
     rows = 0
@@ -210,7 +194,7 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             else:
                 raise InputError(
                     f"{raw.where}: post '{found.post}' has the label {raw.label!r} here and "
-                    f"another one at {old.where}; decide for one of them and clear the other"
+                    f"another one at {old.where}; keep one of them and clear the other"
                 )
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
@@ -223,13 +207,9 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
 
 
 def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Labels:
-    """The labels of a journal, in the order in which they came.
+    """The labels of a journal, of the sampled posts or of all, in the order in which they came.
 
-    A post of which annotators say different things counts as skipped.
-
-    Args:
-        journal: with the labels.
-        sampled: the posts that labels count of; None for all.
+    A post whose annotators contradict each other counts as skipped.
     """
     labels = Labels()
     for name in journal.posts():
@@ -241,38 +221,31 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
 
 
 class VerdictLog:
-    """The verdicts of a plan as they came in; only ever longer.
+    """The verdicts of a plan as they came in; it only grows.
 
-    Whoever has seen what the labels show and judges some posts again moves the result; no
-    confidence covers that. So `look` is called before anything is shown, and `changed` counts.
-
-    Args:
-        path: of the file; need not be there yet.
+    Changing verdicts after seeing the result moves the result, and no confidence covers that. So
+    `look` is called before anything is shown, and `changed` counts the changes.
     """
 
     def __init__(self, path: Path) -> None:
         self._journal = Journal(path)
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
-        for number, row in self._journal.rows:
-            try:
-                self._take(str(row["key"]), str(row["label"]))
-            except KeyError as error:
-                raise self._journal.damaged(number, error) from error
+        self._journal.replay(lambda row: self._take(str(row["key"]), str(row["label"])))
 
     @property
     def changed(self) -> int:
-        """How many posts were judged otherwise, or not at all any more, after the first look."""
+        """The number of posts whose verdict was changed or removed after the first look."""
         return len(self._changed)
 
     def look(self, labels: Labels) -> None:
-        """Write down what is new; it is on the disk when this returns."""
-        now = {label.sampled.key: label.said for label in labels.of.values()}
-        new = {key: now.get(key, "") for key in [*now, *self._last]}
+        """Record new verdicts; they are on the disk when this returns."""
+        given = {label.sampled.key: label.said for label in labels.of.values()}
+        new = {key: given.get(key, "") for key in [*given, *self._last]}
         new = {key: said for key, said in new.items() if self._last.get(key, "") != said}
         if not new:
             return
-        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = now()
         self._journal.append({"key": key, "label": said, "at": at} for key, said in new.items())
         for key, said in new.items():
             self._take(key, said)
@@ -284,13 +257,13 @@ class VerdictLog:
 
 
 def changed_sentence(changed: int) -> str:
-    """What to say where verdicts were changed after the first look; empty where none were."""
+    """The sentence about changed verdicts; empty if there are none."""
     if not changed:
         return ""
     verdicts = "1 verdict was" if changed == 1 else f"{changed:,} verdicts were"
     return (
         f" {verdicts} changed after the result had been seen for the first time; the confidence "
-        "does not cover that."
+        "does not cover such changes."
     )
 
 
@@ -303,20 +276,19 @@ def _check_row(raw: RawLabel, found: SampledPost, labels: Labels) -> None:
         raise InputError(
             f"{raw.where}: the text or the value {raw.check!r} in the column check is not that of "
             f"post '{found.post}'; a column was sorted or moved without the others, so labels may "
-            "be at wrong posts: undo that (where somebody only corrected the text, empty its cell)"
+            "be in the rows of other posts: undo that (if somebody only corrected the text, clear "
+            "its cell)"
         )
 
 
 def _refuse_sorted(
     path: Path, sheet: Sequence[tuple[SampledPost, str]], drawn: SampledPosts
 ) -> None:
-    """Refuse labels that are sorted though the posts are not.
+    """Refuse labels that are sorted although the posts are not.
 
-    Rows that were sorted as a whole no longer follow the order in which posts were drawn. Relevant
-    posts first prove nothing, for a sheet goes down the ranking.
-
-    Raises:
-        InputError: where that happens by chance in less than one of a thousand sheets.
+    Rows that were sorted as a whole no longer follow the random order. Relevant posts first prove
+    nothing, because a sheet goes down the ranking. The error is raised if fewer than one in a
+    thousand sheets would look sorted by chance.
     """
     places = {key: place for place, key in enumerate(drawn.by_key)}
     rows = [places[one.key] for one, _ in sheet]
@@ -329,8 +301,8 @@ def _refuse_sorted(
             f"{path}:2: the labels are sorted ("
             + ", then ".join(f"{count} {said}" for said, count in counts.items())
             + "), while the posts are in their random order: the column label was probably sorted "
-            "without the others; undo that (if the labels really came like this, sort whole rows "
-            "by the column key and run the command again)"
+            "without the others; undo that (if the labels really came in this order, sort whole "
+            "rows by the column key and run the command again)"
         )
 
 
@@ -349,7 +321,7 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
         if raw.label.strip():
             raise InputError(
                 f"{raw.where}: a label without key and post; the labels were probably moved to "
-                "other rows: move each back to its post"
+                "other rows: move each one back to its post"
             )
         return None
     name = f"{raw.article}\t{raw.post}" if raw.article else raw.post
@@ -363,13 +335,13 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
     if len(alike) > 1:
         raise InputError(
             f"{raw.where}: post '{raw.post}' lost digits, and {len(alike)} drawn posts could be "
-            "meant; expected the column key of the sheet beside it: restore it"
+            "meant; expected the column key of the sheet: restore it"
         )
     return None
 
 
 def _mangled(shown: str, real: str) -> bool:
-    """Whether a spreadsheet may have made one id of the other."""
+    """Whether a spreadsheet may have turned the real id into the shown one."""
     shown = shown.strip()
     if not real.isdigit():
         return False

@@ -1,4 +1,4 @@
-"""Columns and texts of files with scored posts: Parquet, JSON lines, CSV, TREC runs."""
+"""Columns and texts of files of scored posts: Parquet, JSON lines, CSV, TREC runs."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
-_PIECE = 2**18  # rows that are Python objects at one time
+_PIECE = 2**18  # rows in memory as Python objects at one time
 _PARQUET = (".parquet", ".pq")
 _JSON = (".jsonl", ".ndjson")
 _TREC = (".trec", ".run")
@@ -32,7 +32,7 @@ def _ending(path: Path) -> str:
 
 
 Articles = tuple[NDArray[np.int32], list[str]]
-"""(N,) which of the names each row has, and the names."""
+"""(N,) the index of the name of each row, and the names."""
 
 
 def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
@@ -75,7 +75,7 @@ def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.f
         with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False) as file:
             if pa.types.is_floating(file.schema_arrow.field("post").type):
                 raise InputError(
-                    f"{path}: column 'post' holds fractions, so ids lost digits; write text"
+                    f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
                 )
             wanted = [name for name in ("post", "score", "article") if name in columns]
             scores = np.empty(file.metadata.num_rows)
@@ -178,13 +178,13 @@ def _score(value: Any, where: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing to judge.
+    """A post (or an article-post pair) to judge.
 
     Attributes:
-        name: what the random order and the labels know it by.
+        name: in the random order and the labels.
         post: the post's id.
-        article: of the list it stands in, where the results have several lists; else empty.
-        text: of the post; empty where the results have none.
+        article: of its list, if the results have several lists; otherwise empty.
+        text: of the post; empty if the results have none.
         link: to the post.
     """
 
@@ -196,13 +196,13 @@ class Unit:
 
 
 def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each row of a file of results is, for messages, and its fields.
+    """The place (for messages) and the fields of each row of a file of results.
 
     Args:
         path: .parquet, .jsonl, .csv, .tsv, .trec or .run; all but the first plain, .gz or .zst.
 
     Raises:
-        InputError: for another file, and a row that cannot be read.
+        InputError: for another file, and an unreadable row.
     """
     ending = _ending(path)
     if ending in _PARQUET:
@@ -220,7 +220,7 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
     else:
         raise InputError(
-            f"{path}: the name does not tell the format; expected .parquet, .jsonl, .csv, .tsv, "
+            f"{path}: unknown format; expected a name that ends with .parquet, .jsonl, .csv, .tsv, "
             ".trec or .run, as rank and filter write them"
         )
 
@@ -246,7 +246,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    open_binary(path).close()  # says what is wrong with the path itself
+    open_binary(path).close()  # raises the errors of the path itself
     number = 0
     try:
         for batch in pq.ParquetFile(path).iter_batches(8192):
@@ -258,7 +258,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def result_meta(path: Path) -> dict[str, Any]:
-    """What the search wrote about its results; empty where it wrote nothing."""
+    """The search's file about its results; empty if there is none."""
     beside = path.with_name(path.name + ".meta.json")
     if not beside.exists():
         return {}
@@ -277,17 +277,13 @@ def result_meta(path: Path) -> dict[str, Any]:
 
 
 def web_link(link: Any) -> str | None:
-    """A link that a browser may follow; another scheme than http could run a script."""
+    """A link that is safe in a browser; another scheme than http could run a script."""
     known = isinstance(link, str) and link.lower().startswith(("https://", "http://"))
     return link if known else None
 
 
 def read_table(path: Path) -> Any:
-    """The table of a Parquet file of results with texts, one list of posts.
-
-    Raises:
-        InputError: for another file.
-    """
+    """The table of a Parquet file of results with texts and a single list of posts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -298,13 +294,12 @@ def read_table(path: Path) -> Any:
     for name in ("post", "score", "text", "rank"):
         if name not in table.column_names:
             raise InputError(
-                f"{path}: has no column '{name}'; expected what filter wrote as Parquet, texts "
-                "included"
+                f"{path}: has no column '{name}'; expected a Parquet file of filter, with texts"
             )
     posts = table.column("post").cast(pa.string())
     if len(posts.unique()) < len(posts):
         raise InputError(
-            f"{path}: posts stand in several lists; expected one list (rank --one-story, filter)"
+            f"{path}: posts are in several lists; expected one list (rank --one-story, filter)"
         )
     texts = table.column("text").fill_null("")
     table = table.set_column(table.column_names.index("post"), "post", posts)

@@ -1,4 +1,4 @@
-"""Rows of files with labels, as programs save them, and the words that labels may be."""
+"""Rows of files with labels, as programs save them, and the words for labels."""
 
 import csv
 import hashlib
@@ -25,16 +25,16 @@ _WORDS = {
     NO: "0 0.0 no n false irrelevant not_relevant reject nein non nao",
     SKIP: "skip skipped ? unsure ignore",
 }
-"""What annotators write for a verdict: case and accents do not matter."""
+"""Words that annotators use, whatever the case and accents."""
 _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
 _VERDICTS["not relevant"] = NO
 
 
 @dataclass(frozen=True, slots=True)
 class RawLabel:
-    """A row of a file; `label` is empty where there is none yet.
+    """A row of a file.
 
-    `check` is None where labels cannot have moved to other posts.
+    `label` is empty if there is none yet, `check` None if labels cannot have moved to other posts.
     """
 
     where: str
@@ -46,11 +46,7 @@ class RawLabel:
     check: str | None
 
     def verdict(self) -> str:
-        """``yes``, ``no`` or ``skip``; empty where there is no label yet.
-
-        Raises:
-            InputError: for a label that is none of the known words.
-        """
+        """``yes``, ``no`` or ``skip``; empty if there is no label yet."""
         if not self.label.strip():
             return ""
         found = _verdict(self.label)
@@ -71,12 +67,15 @@ def _verdict(label: str) -> str | None:
 def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLabel]:
     """The rows of a file of labels.
 
+    CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows), JSON lines, Label Studio
+    JSON, Prodigy JSON lines, or a journal.
+
     Args:
         path: the file.
-        columns: where the label is; the first of these that the file has.
+        columns: names for the column of labels; the first one that the file has counts.
 
     Raises:
-        InputError: for a missing file, one that is no sheet, and labels in a wrong column.
+        InputError: for a missing file, one that is not a sheet, and labels in a wrong column.
     """
     text = _decoded(path)
     start = text.lstrip()[:1]
@@ -103,7 +102,7 @@ def _decoded(path: Path) -> str:
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
-            # What a spreadsheet on Windows calls CSV; keys and labels are ASCII.
+            # Spreadsheets on Windows save CSV like this; keys and labels are ASCII.
             text = raw.decode("cp1252", "replace")
     if not text.strip():
         raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
@@ -111,8 +110,7 @@ def _decoded(path: Path) -> str:
 
 
 def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
-    header = text.splitlines()[0]
-    delimiter = max(",;\t", key=header.count)
+    delimiter = max(",;\t", key=text.splitlines()[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows = []
     line = 0
@@ -135,11 +133,7 @@ def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
 
 
 def _column(where: str, what: str, names: Iterable[str], columns: Sequence[str]) -> str:
-    """The column that the labels are in.
-
-    Raises:
-        InputError: where there is none, or nothing that says of which posts they are.
-    """
+    """The column of the labels, in a table that also identifies the posts."""
     names = list(names)
     column = next((name for name in columns if name in names), None)
     if column is None or not {"key", "post"} & set(names):
@@ -153,7 +147,7 @@ def _column(where: str, what: str, names: Iterable[str], columns: Sequence[str])
 def _refuse_wrong_column(
     path: Path, names: list[str], column: str, rows: list[tuple[int, list[str]]]
 ) -> None:
-    """Where the column of labels is empty and another one looks as if they were there."""
+    """Refuse labels in another column while their own is empty."""
     own = names.index(column)
     if any(len(cells) > own and cells[own].strip() for _, cells in rows):
         return
@@ -170,7 +164,7 @@ def _refuse_wrong_column(
         if filled and all(_verdict(cell) for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
-                f"{path}:{filled[0][0]}: the label seems to stand in {shown}, and the column "
+                f"{path}:{filled[0][0]}: the labels seem to be in {shown}, and the column "
                 f"'{column}' is empty; move the labels there"
             )
 
@@ -185,7 +179,7 @@ def _raw(where: str, row: dict[str, Any]) -> RawLabel:
 
 
 def _plain(value: Any) -> str:
-    """A value as a cell would have it: true is 1."""
+    """A value as the text of a cell: true is 1."""
     if isinstance(value, bool):
         return "1" if value else "0"
     return str(value)
@@ -224,14 +218,9 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
         data = task.get("data") if isinstance(task, dict) else None
         if not isinstance(data, dict):
             raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
-        said = False
-        for annotation in _listed(task.get("annotations"), dict, where):
-            label = _choice(annotation, where)
-            if label:
-                said = True
-                yield _raw(where, {**data, "label": label})
-        if not said:
-            yield _raw(where, {**data, "label": ""})
+        given = [_choice(one, where) for one in _listed(task.get("annotations"), dict, where)]
+        for label in [label for label in given if label] or [""]:
+            yield _raw(where, {**data, "label": label})
 
 
 def _choice(annotation: dict[str, Any], where: str) -> str:
@@ -247,11 +236,11 @@ def _choice(annotation: dict[str, Any], where: str) -> str:
 
 
 def _listed(value: Any, kind: type[T], where: str) -> list[T]:
-    """A list of objects or texts; none where it is missing."""
+    """A list of objects or texts; empty if it is missing."""
     found = [] if value is None else value
     if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
         raise InputError(
-            f"{where}: its annotations are not as Label Studio writes them; export them as JSON"
+            f"{where}: its annotations are not in Label Studio's format; export them as JSON"
         )
     return found
 
@@ -261,11 +250,7 @@ COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
 def format_of(path: Path, asked: str | None = None) -> str:
-    """The format of a sheet: the one asked for, else by the ending of its name.
-
-    Raises:
-        InputError: the name tells none.
-    """
+    """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked
     name = path.name.lower()
@@ -278,13 +263,13 @@ def format_of(path: Path, asked: str | None = None) -> str:
         if name.endswith(ending):
             return found
     raise InputError(
-        f"{path}: the name does not tell the format of the sheet; expected an ending .csv, .jsonl, "
+        f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
         ".json (Label Studio) or .prodigy.jsonl, or --format"
     )
 
 
 def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> None:
-    """Write posts to label, in the order to label them, without score or rank.
+    """Write posts to label, in the order to label them, without scores or ranks.
 
     Args:
         path: a new file.
@@ -292,11 +277,11 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
         format: one of `FORMATS`.
 
     Raises:
-        InputError: where the file is there already.
+        InputError: the file exists.
     """
     if path.exists():
         raise InputError(
-            f"{path}: is there already and may have labels; name another --out, or remove it"
+            f"{path}: already exists and may have labels; use another --out, or remove it"
         )
     records = [
         {
@@ -316,11 +301,11 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
 
 
 def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
-    stream.write("\ufeff")  # by which spreadsheets know UTF-8
+    stream.write("\ufeff")  # tells spreadsheets that this is UTF-8
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     for record in records:
-        # A carriage return alone would end the row for many programs.
+        # Many programs end the row at a lone carriage return.
         cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
         writer.writerow([guarded(cell) for cell in cells])
 
@@ -356,18 +341,14 @@ _WRITERS = {
 }
 
 
-_BOUND = 500  # characters of a text that its check value rests on
+_BOUND = 500  # characters of a text behind its check value
 
 
 def check_value(name: str, text: str) -> str:
-    """The check value of a row: by it a text that was moved to another row is noticed.
+    """The check value of a row, which reveals a text that was moved to another row.
 
     Only the ASCII letters and digits of the first 500 characters count: programs change line ends
     and quotes, and Excel's CSV turns what Windows-1252 lacks into question marks.
-
-    Args:
-        name: of the unit.
-        text: that stands beside it.
     """
     plain = re.sub("[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()).lower()
     # A letter first, so that no spreadsheet takes it for a number.

@@ -1,17 +1,18 @@
 """The descent: sets from the top down, each with its exact test, until the first that fails.
 
-What is handed over is a list: the posts of a set without those that were labelled not relevant.
-Of a set of R posts with E errors, x of them labelled, the list has a precision of R - E over R - x;
-it misses the target p if E >= N(x) = R - ceil(p (R - x)) + 1. N grows with x.
+The result is a list: the posts of a set without those that were labeled not relevant. If x of the E
+errors in a set of R posts are labeled, the precision of the list is (R - E) / (R - x). It misses
+the target p if E >= N(x) = R - ceil(p (R - x)) + 1. N grows with x.
 
 For each set a number d is fixed before the first label (`design.planned_nulls`). Its test rules out
-E >= N(d); sets are tested from the smallest on until one fails. A set that passed is handed over if
-x >= d. If its list misses the target, then E >= N(x) >= N(d), so what its test ruled out is true.
-The first set of which that is true is fixed, however the labels fall; it passed, for every set down
-to the one handed over did, and its table allows that with the error budget at most. So many sets
-need no correction (fixed-sequence testing: Bauer, 1991; Learn then Test, Angelopoulos et al., 2021,
-arXiv 2110.01052), and x may be counted at any time, whichever labels found these errors. Labelled
-relevant posts from further down that are put into the list only raise its precision.
+E >= N(d); sets are tested from the smallest on until one fails. A set that passed is returned if x
+>= d. If its list misses the target, then E >= N(x) >= N(d), so what its test ruled out is true. The
+first set for which this is true is fixed, whatever the labels; it passed, because every set down to
+the returned one did, and its table allows that with at most the error budget. So testing many sets
+needs no correction (fixed-sequence testing: Bauer, 1991; Learn then Test, Angelopoulos et al.,
+2021, arXiv 2110.01052), and x may be counted at any time, whichever labels found these errors.
+Posts from further down that were labeled relevant and are added to the list only raise its
+precision.
 """
 
 from collections.abc import Callable
@@ -26,10 +27,10 @@ from siamese_news.decide.plan.design import Order
 UNKNOWN = -1
 
 Verdicts = Callable[[NDArray[np.int64]], NDArray[np.int8]]
-"""Ranks to labels: 1 relevant, 0 not relevant (or skipped), -1 not labelled."""
+"""Ranks to labels: 1 relevant, 0 not relevant (or skipped), -1 not labeled."""
 
-_STEP = 64  # posts of a set that are looked up at once
-_BEYOND = 20  # how far, in budgets of labels, an estimate is looked for
+_STEP = 64  # posts of a set that are looked up together
+_BEYOND = 20  # budgets of labels that an estimate may reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class Step:
 
     Attributes:
         number: of the set, from 0.
-        size: posts in it.
-        labels: after how many of its labels it was certified, or how many it has without a gap.
-        errors: how many of those are not relevant.
+        size: its posts.
+        labels: the number of labels that certified it, or that it has without a gap.
+        errors: posts among these that are not relevant.
         certified: whether it passed.
     """
 
@@ -53,12 +54,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where a descent stands.
+    """The state of a descent.
 
     Attributes:
-        steps: the sets it has looked at; all but perhaps the last one are certified.
-        needed: ranks of the posts to label next, in order: with fewer labels the next set cannot be
-            certified, whatever they say. Empty where all sets are certified.
+        steps: the tested sets; all of them except perhaps the last one are certified.
+        needed: ranks of the posts to label next, in order: with fewer labels the next set cannot
+            pass, whatever they say. Empty if all sets are certified, or if the next one cannot
+            pass.
     """
 
     steps: tuple[Step, ...]
@@ -77,16 +79,10 @@ class Outcome:
 
 
 def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0) -> Outcome:
-    """Walk down the sets with the labels that there are.
+    """Walk down the sets with the labels so far, from set `start` on.
 
-    A post without a label that comes before a labelled one of its set counts as not relevant: the
-    count of errors is then too high, if anything, so gaps cost power and never validity.
-
-    Args:
-        tables: of the sets.
-        order: of their posts.
-        verdicts: the labels.
-        start: the first set to look at, where those before it are known to pass.
+    A post without a label that comes before a labeled one of its set counts as not relevant. This
+    can only overestimate the errors, so gaps cost power but never validity.
     """
     steps: list[Step] = []
     for number in range(start, len(tables.sizes)):
@@ -110,12 +106,10 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
 
 
 def handed_over(outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int64]) -> Step | None:
-    """The largest set that passed and of which enough errors are known; None where there is none.
+    """The largest certified set with enough known errors, or None.
 
-    Args:
-        outcome: of the descent.
-        due: (K,) errors of each set that must be known; see `design.errors_due`.
-        errors: ranks of all posts that are known not to be relevant, ascending.
+    `due` (K,) are the errors that each set needs (`design.errors_due`); `errors` the ranks of all
+    posts known to be not relevant, ascending.
     """
     for step in reversed(outcome.steps):
         known = int(np.searchsorted(errors, step.size))
@@ -127,9 +121,9 @@ def handed_over(outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int
 def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) -> NDArray[np.int8]:
     """The labels of a set in its order, as far as they may certify it.
 
-    Labels of smaller sets lie scattered in the order of a large one, the rarer the further down.
-    Where the count is above what the table allows and most posts have no label any more, nothing
-    that comes later brings it back.
+    Labels of smaller sets are scattered in the order of a large one, and rarer further down. Once
+    the count is above what the table allows and most posts have no label, later ones cannot change
+    that.
     """
     size = int(tables.sizes[number])
     found: list[NDArray[np.int8]] = []
@@ -157,12 +151,11 @@ def _needed(
 ) -> tuple[int, ...]:
     """The posts of a set without which it cannot pass, even if all of them are relevant.
 
-    With j further labels, all relevant, the count after t labels is ``errors(t) + gaps(t) - j``
-    where no more than j of the first t are gaps; the smallest j that brings it to the table is
-    what is needed.
+    With j more labels, all relevant, the count after t labels is ``errors(t) + gaps(t) - j`` where
+    at most j of the first t are gaps; the smallest j that brings it down to the table is needed.
     """
     known = int((labels == 0).sum())
-    while True:  # until a look is found at which the errors that lie before it are few enough
+    while True:  # until the errors before a look are few enough for it
         errors = known
         first = first_look(tables, number, errors)
         if first is None:
@@ -175,7 +168,7 @@ def _needed(
             break
     gaps, bad = np.cumsum(found == UNKNOWN), np.cumsum(found != 1)
     most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
-    # Labels further down help only where the table may allow so many errors more.
+    # Labels further down help only where the table may allow that many more errors.
     better = np.flatnonzero(bad - tables.ceiling(number, last)[1:] < most)
     reach = max(first, int(better[-1]) + 1 if len(better) else 0)
     short = bad[:reach] - tables.bounds(number, reach)[1:]
@@ -184,9 +177,9 @@ def _needed(
 
 
 def first_look(tables: Tables, number: int, errors: int) -> int | None:
-    """The first number of labels with which so many errors are few enough.
+    """The smallest number of labels after which `errors` errors are few enough.
 
-    None where a set has too many errors already.
+    None if the set already has too many.
     """
     size = int(tables.sizes[number])
     if errors >= tables.nulls[number]:
@@ -203,19 +196,13 @@ def first_look(tables: Tables, number: int, errors: int) -> int | None:
 
 
 def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
-    """About how many labels a set needs in all if errors go on as they came.
+    """About how many labels a set needs in all if errors continue at the present rate.
 
-    Args:
-        tables: of the sets.
-        step: the set, with its labels and errors so far.
-        budget: the planned number of labels; the search ends at twenty times as many.
-
-    Returns:
-        A number of labels of the set, those it has included; None where there is no telling, for
-        errors come about as often as the target allows, or more often.
+    The estimate goes up to twenty times the `budget`. None if it cannot be given, because errors
+    are about as frequent as the target allows, or more.
     """
     most = min(step.size, max(_BEYOND * budget, 2 * step.labels))
-    # As if one label more had shown half of what the target allows: few labels tell little.
+    # As if one more label had shown half of the allowed rate, because few labels tell little.
     allowed = tables.nulls[step.number] / step.size
     rate = (step.errors + 0.5 * allowed) / (step.labels + 1)
     upto = 2 * step.labels + 256
@@ -227,7 +214,7 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
         passed = np.flatnonzero(expected <= bounds)
         if len(passed):
             return int(looks[passed[0]])
-        # No table is above its ceiling, so a rate that never comes below it never passes.
+        # No table exceeds its ceiling, so a rate above it never passes.
         if upto == most or rate > allowed:
             return None
         upto *= 2

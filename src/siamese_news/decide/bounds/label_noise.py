@@ -1,8 +1,8 @@
-"""Annotators who err: what their errors cost, and how often two of them disagree.
+"""Annotators who make errors: what their errors cost.
 
-Without a declared rate a certificate speaks about the annotator's verdicts, as they would fall for
-every post; that needs no assumption. With one it speaks about the truth, if the annotator's errors
-are independent from post to post.
+Without a declared error rate, a certificate is about the annotator's own verdicts, and needs no
+assumption. With a rate it is about the truth, if the annotator's errors on different texts are
+independent.
 """
 
 import math
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESERVED = Fraction(1, 200)
-"""Share of the confidence that pays for the uncertainty about how many errors there were."""
+"""Share of the confidence that covers the unknown number of errors."""
 
-
-_SLOPES = np.geomspace(1e-4, 30, 300)  # where the bound is looked for; it holds at every one
+_SLOPES = np.geomspace(1e-4, 30, 300)  # where the bound is minimized; it is valid at each
 
 
 def noisy_nulls(
@@ -26,19 +25,19 @@ def noisy_nulls(
     false_negative: float,
     copies: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """The fewest posts an annotator calls not relevant in a set that misses the target.
+    """The smallest number (K,) of posts called not relevant in a set that misses the target.
 
-    But for the probability `RESERVED`. Only the first set that misses the target counts, so it is
-    paid once. Copies of a text get one verdict, so their errors come together: the bound takes the
-    texts with the most copies as those in question.
+    This holds except with probability `RESERVED`, which is paid only once, because only the first
+    set that misses the target counts. Copies of a text get one verdict, so their errors come
+    together; the bound assumes that the texts with the most copies are the ones in question.
 
     Args:
         sizes: (K,) posts of each set.
-        nulls: (K,) the fewest truly not relevant posts with which each misses the target.
+        nulls: (K,) the smallest number of truly not relevant posts with which it misses the target.
         false_positive: at most this share of not relevant texts is called relevant.
         false_negative: at least this share of relevant texts is called not relevant; 0 is safe.
-        copies: (N,) of the post at each rank, how many posts down to it have its text, itself
-            included; None where all texts differ.
+        copies: (N,) for the post at each rank, the number of posts down to it with its text,
+            including itself; None if all texts differ.
     """
     seen = np.ones(int(sizes[-1]), np.int64) if copies is None else copies
     found, start = [], 0
@@ -54,7 +53,7 @@ def noisy_nulls(
 
 
 def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
-    """The texts with the most copies that make up so many posts: number of copies -> texts."""
+    """The texts with the most copies that make up `posts` posts: number of copies -> texts."""
     found: dict[int, int] = {}
     for place in np.flatnonzero(texts)[::-1].tolist():
         size, count = place + 1, int(texts[place])
@@ -69,9 +68,9 @@ def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
 
 
 def _at_most(texts: dict[int, int], rate: float) -> int:
-    """How many posts are in error at most, if each text is with a chance of `rate`.
+    """The most posts in error, if each text is with probability `rate`.
 
-    Exact (binomial) where no text has copies; else the bound of Chernoff.
+    Exact (binomial) if no text has copies, otherwise the Chernoff bound.
     """
     from scipy.stats import binom
 
@@ -83,7 +82,7 @@ def _at_most(texts: dict[int, int], rate: float) -> int:
 
 
 def _at_least(texts: dict[int, int], rate: float) -> int:
-    """How many posts are in error at least; see `_at_most`."""
+    """The fewest posts in error; see `_at_most`."""
     from scipy.stats import binom
 
     half = float(RESERVED) / 2
@@ -96,7 +95,7 @@ def _at_least(texts: dict[int, int], rate: float) -> int:
 
 
 def _log_mean(texts: dict[int, int], rate: float, slopes: NDArray[np.float64]) -> Any:
-    """Logarithm of the mean of ``exp(slope * posts in error)``, at each slope."""
+    """Logarithm of the mean of ``exp(slope * posts in error)`` at each slope."""
     if rate == 0:
         return np.zeros_like(slopes)
     sizes = np.array(list(texts))[:, None]

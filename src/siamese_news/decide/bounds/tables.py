@@ -1,11 +1,11 @@
 """Exact tables of group-sequential tests in finite populations.
 
-A table says after how many labels how few errors are few enough. The probability of ever being at
-or below it, when the set misses the target by the least possible, is computed exactly, for draws
-without replacement, and is at most the error budget, however often one looks.
+A table says how few errors are few enough after each number of labels. The probability of ever
+being at or below it, if the set misses the target by the least possible, is computed exactly for
+draws without replacement, and never exceeds the error budget, however often one looks.
 
-The idea of spending an error budget over looks is that of Lan and DeMets (Biometrika, 1983);
-election audits compute it exactly as well (Zagorski et al., USENIX Security 2021).
+Spending an error budget over looks is the idea of Lan and DeMets (Biometrika, 1983); election
+audits also compute it exactly (Zagorski et al., USENIX Security 2021).
 """
 
 import hashlib
@@ -15,29 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 0.1
-"""Share of the error budget that is kept for labels beyond the planned ones."""
+"""Share of the error budget that is reserved for labels beyond the planned ones."""
 
-_TOGETHER = 64  # sets whose tables are computed at once
-_FAR = 3  # times the turn: from there on a table is computed for its set alone
-_DIGITS = 1e12  # what may be spent is rounded down to this, so machines agree on the tables
+_TOGETHER = 64  # sets whose tables are computed together
+_FAR = 3  # times the turn: beyond it, a table is computed for one set only
+_DIGITS = 1e12  # the budget is rounded down to this, so all machines compute the same tables
 
 
 def turn_of(budget: int) -> int:
-    """After how many labels of a set all but the kept tenth is spent: three quarters of them."""
+    """The labels of a set by which 90% of its error budget is spent: 3/4 of the planned ones."""
     return max(1, 3 * budget // 4)
 
 
 def spent_by(labels: NDArray[np.int64], size: int, error: float, turn: int) -> NDArray[np.float64]:
-    """How much of the error budget may be spent after so many labels of a set.
+    """The error budget (n,) that may be spent after each number of labels (n,), from 1 to `size`.
 
-    Straight up to `turn`, but for a tenth, which goes with the logarithm up to the whole set; a
-    smaller set spends all of it straight.
-
-    Args:
-        labels: (n,) numbers of labels, from 1 to `size`.
-        size: posts of the set.
-        error: the budget.
-        turn: see `turn_of`.
+    It grows linearly to 90% at `turn`, then with the logarithm up to the whole set. A set smaller
+    than `turn` spends all of it linearly.
     """
     t = labels.astype(np.float64)
     if size <= turn:
@@ -49,12 +43,12 @@ def spent_by(labels: NDArray[np.int64], size: int, error: float, turn: int) -> N
 
 
 class Tables:
-    """The tables of the nested sets, computed when they are asked for.
+    """The tables of nested sets, computed on demand.
 
     Args:
         sizes: posts of each set.
-        nulls: the fewest errors with which each set misses the target.
-        error: the error budget of each set; not more than one half.
+        nulls: the smallest number of errors with which each set misses the target.
+        error: the error budget of each set, at most one half.
         turn: see `turn_of`.
     """
 
@@ -71,14 +65,9 @@ class Tables:
         self._far: dict[int, NDArray[np.int32]] = {}
 
     def bounds(self, number: int, labels: int) -> NDArray[np.int32]:
-        """The most errors with which a set is certified after 0, 1, ... labels; -1 for none.
+        """The most errors with which set `number` is certified after 0, 1, ... `labels` labels.
 
-        Args:
-            number: of the set, from 0.
-            labels: how far the table is needed.
-
-        Returns:
-            (min(labels, size) + 1,) never decreasing.
+        -1 where no number is few enough; (min(labels, size) + 1,), never decreasing.
         """
         labels = min(labels, int(self.sizes[number]))
         if labels > _FAR * self.turn:
@@ -88,29 +77,22 @@ class Tables:
         if found is None or found.shape[1] <= labels:
             start = group * _TOGETHER
             part = slice(start, start + _TOGETHER)
-            # Twice as far as needed, so that one label more is no new table.
+            # Twice as far as needed, so that one more label needs no new table.
             upto = labels if found is None else max(labels, 2 * found.shape[1])
             found = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, upto)
             self._found[group] = found
         return found[number % _TOGETHER, : labels + 1]
 
     def ceiling(self, number: int, labels: int) -> NDArray[np.int64]:
-        """What the table of a set never exceeds, without computing it.
+        """Upper bounds (labels + 1,) of the table of a set, without computing it.
 
-        The chance of being at or below the table is at most one half, so it stays below the
-        median, which is within one of the mean.
-
-        Args:
-            number: of the set, from 0.
-            labels: how far.
-
-        Returns:
-            (labels + 1,)
+        The probability of being at or below the table is at most one half, so the table stays below
+        the median, which is within one of the mean.
         """
         return np.arange(labels + 1) * self.nulls[number] // self.sizes[number] + 2
 
     def _far_bounds(self, number: int, labels: int) -> NDArray[np.int32]:
-        """As `bounds`, for the one set that somebody looks at far beyond the budget."""
+        """The same as `bounds`, for a single set far beyond the budget."""
         found = self._far.get(number)
         if found is None or len(found) <= labels:
             part = slice(number, number + 1)
@@ -119,7 +101,7 @@ class Tables:
         return found[: labels + 1]
 
     def fingerprint(self, labels: int) -> str:
-        """SHA-256 of all tables up to so many labels."""
+        """SHA-256 of all tables up to this number of labels."""
         digest = hashlib.sha256()
         for number in range(len(self.sizes)):
             digest.update(np.ascontiguousarray(self.bounds(number, labels), "<i4").tobytes())
@@ -129,11 +111,11 @@ class Tables:
 def _tables(
     sizes: NDArray[np.int64], nulls: NDArray[np.int64], error: float, turn: int, upto: int
 ) -> NDArray[np.int32]:
-    """The tables of several sets side by side.
+    """The tables of several sets, computed together.
 
     ``mass[k, x]`` is the probability that set k, with exactly ``nulls[k]`` errors, has shown x of
-    them so far and was not certified. The chance of being at or below the table is below one half,
-    so the table stays below the median, and counts beyond the mean need not be held.
+    them so far and was not certified. The table stays below the median (see `Tables.ceiling`), so
+    counts beyond the mean are not stored.
     """
     upto = min(upto, int(sizes.max()))
     mean = upto * nulls // sizes

@@ -13,29 +13,25 @@ from siamese_news.errors import InputError
 from siamese_news.utils.strings import Strings
 
 FIRST = 100
-"""Posts of the first set, at least (`first_set`)."""
+"""The fewest posts of the first set (`first_set`)."""
 
-# With m errors expected among the labels of a set that just meets the target, 2.5 m - 4.5 sqrt(m)
-# of its errors are to be found: few labels find few for certain. Chosen on the development pools
+# If m errors are expected among the labels of a set that just meets the target, 2.5 m - 4.5 sqrt(m)
+# errors are due: a few labels are sure to find only a few errors. Chosen on the development pools
 # (``python -m benchmarks.certify_design``).
 _FOUND, _FOUND_LESS = 2.5, 4.5
 
 RATIO = Fraction(102, 100)
-"""How many times as many posts the next set has."""
+"""The size of each set divided by the one before."""
 
 Keys = Callable[[int, int], NDArray[np.uint64]]
-"""The keys of the posts from one rank (from 0) up to another; the random order sorts by them."""
+"""The keys of the posts between two ranks; the random order sorts by them."""
 
 
 def share_of(value: str, what: str) -> Fraction:
-    """A share between 0 and 1 (both left out) out of what a user typed, exactly.
-
-    Args:
-        value: such as ``.9`` or ``9/10``.
-        what: the name of the option, for the message.
+    """A share strictly between 0 and 1, such as ``.9`` or ``9/10``, read exactly.
 
     Raises:
-        InputError: for anything else.
+        InputError: for anything else; it calls the value by the name `what`.
     """
     try:
         share = Fraction(value)
@@ -47,39 +43,25 @@ def share_of(value: str, what: str) -> Fraction:
 
 
 def least_errors(size: int, target: Fraction, removed: int = 0) -> int:
-    """The fewest not relevant posts of a set with which its list misses the target precision.
+    """The fewest not relevant posts with which a set, without `removed` of them, misses the target.
 
-    In whole numbers: in floating point ``ceil(.55 * 100)`` is 56.
-
-    Args:
-        size: posts of the set.
-        target: the precision, a share.
-        removed: how many not relevant posts are left out of the list.
+    In integers, because ``ceil(.55 * 100)`` is 56 in floating point.
     """
     needed = -(-target.numerator * (size - removed) // target.denominator)
     return size - needed + 1
 
 
 def first_set(budget: int) -> int:
-    """How many posts the first set has: 150 with 300 planned labels, 100 with fewer than 134.
-
-    Args:
-        budget: labels that are planned.
-    """
+    """The posts of the first set: 150 with 300 planned labels, 100 with fewer than 134."""
     return max(FIRST, math.isqrt(75 * budget))
 
 
 def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> NDArray[np.int64]:
-    """The fewest errors of each set that its test has to rule out.
+    """The smallest number of errors (K,) that the test of each set must rule out.
 
-    The list that is handed over lacks the errors that were labelled, so a set may have more errors
-    than the target allows. How many will be found is fixed beforehand, from the labels that a set
-    is expected to have when the next one fails: of the last set, which is the whole pool, none.
-
-    Args:
-        sizes: (K,) of the nested sets.
-        target: the precision.
-        budget: labels that are planned.
+    The list leaves out the labeled errors, so a set may have more errors than the target allows.
+    The number of errors that will be found is fixed beforehand, from the number of labels that a
+    set should have when the next one fails; for the last set, which is the whole pool, it is 0.
     """
     following = np.append(sizes[1:], sizes[-1])
     labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
@@ -93,15 +75,10 @@ def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> ND
 def errors_due(
     sizes: NDArray[np.int64], nulls: NDArray[np.int64], target: Fraction
 ) -> NDArray[np.int64]:
-    """How many errors of each set must be found before it can be handed over.
+    """The number of errors (K,) of each set that must be found before it can be returned.
 
-    The fewest with which a list misses the target only if the set has the errors that its test
-    rules out, or more.
-
-    Args:
-        sizes: (K,) of the nested sets.
-        nulls: (K,) see `planned_nulls`.
-        target: the precision.
+    It is the smallest number for which the list can only miss the target if the set has at least
+    the errors that its test rules out (`nulls`, (K,)).
     """
     pairs = zip(sizes.tolist(), nulls.tolist(), strict=True)
     ratio = target.denominator, target.numerator
@@ -112,16 +89,14 @@ def errors_due(
 def nested_sets(
     scores: NDArray[np.float64], *, first: int = FIRST, ratio: Fraction = RATIO
 ) -> NDArray[np.int64]:
-    """The sizes of the nested sets from the top of a ranking, cut only where the score changes.
+    """The sizes (K,) of the nested sets from the top of a ranking, strictly increasing up to N.
+
+    A set never splits equal scores, so it may be larger than asked.
 
     Args:
         scores: (N,) of all posts, descending.
-        first: posts of the first set, or more where the score does not change there; a pool with
-            fewer posts is one set.
-        ratio: of one size to the size before.
-
-    Returns:
-        (K,) strictly increasing; the last one is N.
+        first: posts of the first set; a pool with fewer posts is one set.
+        ratio: of each size to the one before.
     """
     total = len(scores)
     rising = scores[::-1]
@@ -140,13 +115,9 @@ def nested_sets(
 
 
 def kept_back(missing: int, budget: int) -> int:
-    """How many labels are kept for the errors that a set still lacks before it is handed over.
+    """Labels reserved for the `missing` errors that a set needs before it can be returned.
 
-    They go to its last posts, of which about half are errors where the next set does not pass.
-
-    Args:
-        missing: due errors of the set that are not known.
-        budget: labels that are planned.
+    They go to its last posts; about half of these are errors if the next set does not pass.
     """
     return min(2 * missing, budget // 3)
 
@@ -154,17 +125,10 @@ def kept_back(missing: int, budget: int) -> int:
 def keys_of(
     seed: int, names: Strings | Iterable[str], *, purpose: str = "certify"
 ) -> NDArray[np.uint64]:
-    """The places of posts in the random order: a keyed hash (SipHash-2-4) of their ids.
+    """The places (n,) of posts in the random order: a keyed hash (SipHash-2-4) of their ids.
 
-    The same seed and id give the same key, in whatever order the rows of a file are.
-
-    Args:
-        seed: chosen before the first label.
-        names: n ids.
-        purpose: orders for different purposes do not depend on each other.
-
-    Returns:
-        (n,) keys.
+    The same seed, purpose and id give the same key, whatever the order of the rows in a file.
+    Orders for different purposes are independent.
     """
     texts = names if isinstance(names, Strings) else Strings.of(names)
     key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=16).digest()
@@ -174,13 +138,13 @@ def keys_of(
 class Order:
     """The first posts of each nested set in the random order.
 
-    Sets are visited from the smallest on, so keys are made only as far down as the walk goes, and
-    of each set only as many posts are held as somebody asked for.
+    Sets are visited from the smallest on. Keys are computed only as far down as the descent goes,
+    and only the requested number of posts of each set is held.
 
     Args:
         sizes: (K,) of the nested sets.
         keys: of the posts by rank.
-        hold: how many posts of a set to hold at first.
+        hold: posts of each set to hold at first.
     """
 
     def __init__(self, sizes: NDArray[np.int64], keys: Keys, *, hold: int = 1024) -> None:
@@ -192,12 +156,7 @@ class Order:
         self._found_keys: list[NDArray[np.uint64]] = []
 
     def first(self, number: int, count: int) -> NDArray[np.int64]:
-        """The ranks (from 0) of the first `count` posts of a set, or of all it has.
-
-        Args:
-            number: of the set, from 0.
-            count: how many.
-        """
+        """The ranks (from 0) of the first `count` posts of set `number`, or of all its posts."""
         if count > self._hold and self._sizes[number] > self._hold:
             self._hold = max(2 * self._hold, count)
             self._found.clear()
@@ -228,12 +187,9 @@ class Order:
 def largest_precise(
     scores: NDArray[np.float64], relevant: NDArray[np.bool_], target: Fraction
 ) -> int:
-    """The most posts that a threshold can return with the target precision, all labels known.
+    """The most posts that a threshold can return at the target precision, if all labels are known.
 
-    Args:
-        scores: (N,) descending; a threshold cuts only where they change.
-        relevant: (N,)
-        target: the precision.
+    `scores` (N,) are descending, with `relevant` (N,); a threshold cannot split equal scores.
     """
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
     hits = np.cumsum(relevant)[ends - 1]

@@ -1,52 +1,55 @@
-"""Files that say whether somebody changed them: JSON with the hash of its own content."""
+"""Sealed files: JSON with the hash of its own content, which reveals later changes."""
 
 import hashlib
 import json
-import math
+import re
+import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import write_json
+from siamese_news.utils.provenance import command, provenance
 
 SEAL = "sha256"
 
 
 def seal_of(content: Mapping[str, Any]) -> str:
-    """SHA-256 of the content, whatever the order of its fields; its own seal is left out."""
+    """SHA-256 of the content without its seal, whatever the order of the fields."""
     plain = {name: value for name, value in content.items() if name != SEAL}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_sealed(path: Path, content: Mapping[str, Any]) -> str:
-    """Write an object with its seal, whole or not at all; returns the seal."""
+    """Write an object with its seal, atomically; returns the seal."""
     seal = seal_of(content)
-    with atomic_write(path) as stream:
-        json.dump({**content, SEAL: seal}, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
+    write_json(path, {**content, SEAL: seal})
     return seal
 
 
-def read_sealed(path: Path, what: str) -> dict[str, Any]:
-    """Read an object that `write_sealed` wrote.
+def made() -> dict[str, Any]:
+    """The time, command line and environment in which a file was made."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return {"created": now, "command": command(), "provenance": provenance()}
 
-    Args:
-        path: the file.
-        what: what it should be: ``plan`` or ``certificate``.
+
+def read_sealed(path: Path, what: str) -> dict[str, Any]:
+    """Read an object that `write_sealed` wrote: a ``plan`` or a ``certificate``.
 
     Raises:
-        InputError: where it is missing, not JSON, was changed since it was written, or has not the
-            shape of what it should be.
+        InputError: the file is missing, not JSON, was changed, or lacks a field.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); expected the {what} that stands beside "
-            "the first sheet"
+            f"{path}: cannot be read ({error.strerror}); expected the {what} next to the first "
+            "sheet"
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); expected the {what}") from error
@@ -54,117 +57,92 @@ def read_sealed(path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"{path}: not a {what}; expected a file that this program wrote")
     if content[SEAL] != seal:
         raise InputError(
-            f"{path}: the {what} was changed after it was written (its hash does not fit); restore "
-            "it: what is fixed before the first label cannot be changed after it"
+            f"{path}: the {what} was changed after it was written (its hash does not match); "
+            "restore it: what is fixed before the first label cannot be changed afterwards"
         )
     shape = CERTIFICATE if what == "certificate" else PLANS.get(str(content.get("kind")))
     wrong = "kind" if shape is None else misfit(content, shape)
     if wrong is not None:
         raise InputError(
-            f"{path}: {wrong} in it is missing, or is not what this program writes in a {what}; "
-            "restore the file"
+            f"{path}: its field {wrong} is missing, or is not what this program writes in a "
+            f"{what}; restore the file"
         )
     return content
 
 
 Shape = Any
+"""A type, a test, None, {field: shape}, [shape of each item], or (one shape, or another)."""
 
 
-def share(value: Any) -> bool:
-    """A share between 0 and 1, as typed."""
-    from siamese_news.decide.plan.design import share_of
-    from siamese_news.errors import InputError
-
-    try:
-        return isinstance(value, str) and share_of(value, "") > 0
-    except InputError:
-        return False
+def _between(kind: Any, low: float, high: float) -> Callable[[Any], bool]:
+    """Tests for a number of this kind in a range."""
+    return lambda value: (
+        isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+    )
 
 
-def budget_share(value: Any) -> bool:
-    """A share of an error budget, 0 and 1 among them, as a fraction is written."""
-    return value in ("0", "1") or share(value)
+def _typed(fits: Callable[[Fraction], bool]) -> Callable[[Any], bool]:
+    """Tests for a number as the user typed it."""
+
+    def test(value: Any) -> bool:
+        try:
+            return isinstance(value, str) and fits(Fraction(value))
+        except (ValueError, ZeroDivisionError):
+            return False
+
+    return test
 
 
-def count(value: Any) -> bool:
-    """A whole number from 1, of posts or labels."""
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 40
-
-
-def whole(value: Any) -> bool:
-    """A whole number."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
-
-
-def number(value: Any) -> bool:
-    """A finite number."""
-    return isinstance(value, int | float) and math.isfinite(value) and not isinstance(value, bool)
-
-
-def rate(value: Any) -> bool:
-    """A number from 0 to 1."""
-    return number(value) and 0 <= value <= 1
-
-
-def growth(value: Any) -> bool:
-    """A number above 1, as typed."""
-    from fractions import Fraction
-
-    try:
-        return isinstance(value, str) and Fraction(value) > 1
-    except (ValueError, ZeroDivisionError):
-        return False
-
-
-def one_of(*values: str) -> Callable[[Any], bool]:
-    """One of some words."""
-    return lambda value: isinstance(value, str) and value in values
-
-
-def filled(shape: Shape) -> Callable[[Any], bool]:
-    """A list of one value or more."""
+def _filled(shape: Shape) -> Callable[[Any], bool]:
+    """Tests for a list with at least one item."""
     return lambda value: isinstance(value, list) and bool(value) and not misfit(value, [shape])
 
 
+_LARGEST = sys.float_info.max
+WHOLE = _between(int, -(1 << 63), (1 << 63) - 1)
+_COUNT = _between(int, 1, 1 << 40)
+_NUMBER = _between(int | float, -_LARGEST, _LARGEST)
+_RATE = _between(int | float, 0, 1)
+_SHARE = _typed(lambda value: 0 < value < 1)
+_POPULATION = {"file": str, "posts": _COUNT, "sha256": str, "pairs": bool}
 _FILE = {"file": str, "sha256": str}
-_POPULATION = {"file": str, "posts": count, "sha256": str, "pairs": bool}
-_EARLIER = [{"sha256": str, "error": budget_share}]
+_EARLIER = [{"sha256": str, "error": _typed(lambda value: 0 <= value <= 1)}]
 _MODEL = (None, {"folder": str, "sha256": str})
 _PLAN = {
     "created": str,
     "command": str,
     "population": _POPULATION,
-    "sets": filled(count),
-    "cuts": filled(number),
+    "sets": _filled(_COUNT),
+    "cuts": _filled(_NUMBER),
     "model": _MODEL,
     "corpus": [_FILE],
     "criteria": str,
 }
 _PRECISION = {
-    "targets": filled(share),
-    "confidence": share,
-    "budget": count,
-    "first": count,
-    "ratio": growth,
-    "seed": whole,
+    "targets": _filled(_SHARE),
+    "confidence": _SHARE,
+    "budget": _COUNT,
+    "first": _COUNT,
+    "ratio": _typed(lambda value: value > 1),
+    "seed": WHOLE,
     "joint": bool,
-    "false_positive": (None, rate),
-    "false_negative": rate,
+    "false_positive": (None, _RATE),
+    "false_negative": _RATE,
 }
 _AUDIT = {
-    "budget": count,
-    "confidence": share,
-    "seed": whole,
-    "threshold": (None, number),
-    "population": (None, count),
+    "budget": _COUNT,
+    "confidence": _SHARE,
+    "seed": WHOLE,
+    "threshold": (None, _NUMBER),
+    "population": (None, _COUNT),
 }
 _STOPPING = {
-    "find": (None, count),
-    "recall": (None, share),
-    "rule": one_of("random-first", "learn-first"),
-    "positives": count,
-    "confidence": share,
-    "seed": whole,
+    "find": (None, _COUNT),
+    "recall": (None, _SHARE),
+    "rule": lambda value: value in ("random-first", "learn-first"),
+    "positives": _COUNT,
+    "confidence": _SHARE,
+    "seed": WHOLE,
 }
 PLANS: Mapping[str, Shape] = {
     "precision": {
@@ -177,20 +155,20 @@ PLANS: Mapping[str, Shape] = {
     "audit": {**_PLAN, "settings": _AUDIT, "earlier": _EARLIER},
     "stopping": {**_PLAN, "settings": _STOPPING},
 }
-"""By the kind of a plan."""
+"""The shapes of the kinds of plans."""
 
 CERTIFICATE: Shape = {
     "plan": _FILE,
     "settings": _PRECISION,
     "population": _POPULATION,
-    "confidence": rate,
+    "confidence": _RATE,
     "claims": [dict],
-    "labels": {"used": whole, "relevant": whole, "not_relevant": whole, "skipped": whole},
+    "labels": {"used": WHOLE, "relevant": WHOLE, "not_relevant": WHOLE, "skipped": WHOLE},
 }
 
 
 def misfit(value: Any, shape: Shape, name: str = "") -> str | None:
-    """The name of the first part of a value that has not its shape; None where all have."""
+    """The name of the first part of a value that does not have its shape, or None."""
     here = name or "the whole"
     if isinstance(shape, tuple):
         return None if any(misfit(value, one, name) is None for one in shape) else here
@@ -211,48 +189,36 @@ def misfit(value: Any, shape: Shape, name: str = "") -> str | None:
     return next((found for part in parts if (found := misfit(part[1], part[2], part[0]))), None)
 
 
+_SHEET = re.compile(
+    r"(.*?)(?:\.(\d+))?(\.plan\.json|\.prodigy\.jsonl|\.csv|\.jsonl|\.json|\.tsv|\.txt)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _parts(path: Path) -> tuple[str, int, str]:
+    """The stem of a sheet's name, the number of its batch, and its ending."""
+    found = _SHEET.fullmatch(path.name)
+    assert found is not None
+    return found[1], int(found[2] or 1), found[3] or ""
+
+
 def beside(sheet: Path, ending: str) -> Path:
-    """A file that belongs to a sheet: ``sheet.csv`` has ``sheet.plan.json``.
-
-    Args:
-        sheet: of any batch, such as ``sheet.2.csv``.
-        ending: what stands instead of the sheet's.
-    """
-    return sheet.with_name(f"{stem_of(sheet)}.{ending}")
-
-
-def stem_of(sheet: Path) -> str:
-    """The name of a sheet without its endings and the number of its batch."""
-    name = sheet.name
-    for known in (".plan.json", ".prodigy.jsonl", ".csv", ".jsonl", ".json", ".tsv", ".txt"):
-        if name.lower().endswith(known):
-            name = name[: -len(known)]
-            break
-    head, _, number = name.rpartition(".")
-    return head if head and number.isdigit() else name
+    """A file that belongs to a sheet of any batch: ``sheet.2.csv`` has ``sheet.plan.json``."""
+    return sheet.with_name(f"{_parts(sheet)[0]}.{ending}")
 
 
 def batch_name(sheet: Path, number: int) -> Path:
     """The file of a further batch: ``sheet.2.csv``."""
-    stem = stem_of(sheet)
-    ending = sheet.name.removeprefix(stem)
-    head, dot, tail = ending[1:].partition(".")
-    kept = f".{tail}" if dot and head.isdigit() else ending
-    return sheet.with_name(f"{stem}.{number}{kept}")
-
-
-_ENDINGS = (".csv", ".prodigy.jsonl", ".jsonl", ".json")
+    stem, _, ending = _parts(sheet)
+    return sheet.with_name(f"{stem}.{number}{ending}")
 
 
 def sheets_of(plan: Path) -> list[Path]:
-    """The sheets that lie beside a plan."""
-    stem = plan.name.removesuffix(".plan.json")
-    if not plan.parent.is_dir():
-        return []
+    """The sheets next to a plan, by batch."""
+    wanted = plan.name.removesuffix(".plan.json")
     found = []
-    for path in plan.parent.iterdir():
-        ending = next((e for e in _ENDINGS if path.name.endswith(e)), None)
-        middle = path.name.removeprefix(stem).removesuffix(ending) if ending else "no sheet"
-        if path.name == f"{stem}{middle}{ending}" and (not middle or middle[1:].isdigit()):
-            found.append((int(middle[1:] or 1), path))
+    for path in plan.parent.iterdir() if plan.parent.is_dir() else ():
+        stem, number, ending = _parts(path)
+        if stem == wanted and ending in (".csv", ".prodigy.jsonl", ".jsonl", ".json"):
+            found.append((number, path))
     return [path for _, path in sorted(found)]

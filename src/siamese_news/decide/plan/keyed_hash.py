@@ -1,8 +1,8 @@
-"""SipHash-2-4 of many texts at once, which gives posts their places in a random order.
+"""SipHash-2-4 of many texts at once, for the random order of posts.
 
-A keyed pseudorandom function (Aumasson and Bernstein, Indocrypt 2012): who does not choose the key
-cannot tell its values from random numbers, whatever regularity the ids have. Written in whole
-arrays, for a pool has millions of ids.
+A keyed pseudorandom function (Aumasson and Bernstein, Indocrypt 2012): without the key its values
+cannot be told from random numbers, however regular the ids are. It works on whole arrays, because a
+pool has millions of ids.
 """
 
 import numpy as np
@@ -18,15 +18,7 @@ _Words = NDArray[np.uint64]
 
 
 def siphash(texts: Strings, key: bytes) -> NDArray[np.uint64]:
-    """SipHash-2-4 of each text.
-
-    Args:
-        texts: n texts.
-        key: 16 bytes.
-
-    Returns:
-        (n,) values.
-    """
+    """SipHash-2-4 (n,) of each text, with a key of 16 bytes."""
     found = np.empty(len(texts), np.uint64)
     for begin in range(0, len(texts), _PIECE):
         places = texts.starts[begin : begin + _PIECE + 1].astype(np.int64)

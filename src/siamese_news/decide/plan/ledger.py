@@ -1,9 +1,10 @@
-"""Which plans were made over the same posts: trying again until one passes is no guarantee.
+"""The list of all plans over the same posts: trying again until one passes guarantees nothing.
 
-Five tries, each with its whole error budget, gave 21% false certificates. So every plan is written
-to two lists before its first sheet: one in the folder of the results (or of the project), one in
-the user's own folder, which knows of other folders and holds hashes alone. A further plan over the
-same posts is refused, or pays: its certificate holds with the error budgets of all plans added up.
+Five attempts, each with its whole error budget, gave 21% false certificates. So every plan is
+written to two lists before its first sheet: one in the folder of the results (or of the project),
+and one in the user's own folder, which covers other folders and holds only hashes. A further plan
+over the same posts is refused, or pays: its certificate is valid with the error budgets of all
+plans added up.
 """
 
 import hashlib
@@ -24,19 +25,17 @@ from siamese_news.labels.journal import Journal
 _CLAIMS = ("targets", "confidence", "joint")
 
 
-def entry_of(kind: str, scores: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes a plan the plan that it is.
-
-    Args:
-        kind: of the plan.
-        scores: SHA-256 of their file.
-        settings: what the user chose.
-    """
-    return {"kind": kind, "scores": scores, "settings": dict(settings)}
+def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What identifies a plan."""
+    return {
+        "kind": plan["kind"],
+        "scores": plan["population"]["sha256"],
+        "settings": plan["settings"],
+    }
 
 
 def lists_of(results: Path) -> tuple[Path, Path]:
-    """The list in the folder of the results, or of the project they belong to; the user's own."""
+    """The list in the folder of the results (or of their project), and the user's own list."""
     folder = results.absolute().parent
     home = next((p for p in (folder, *folder.parents) if (p / "project.json").exists()), folder)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -45,33 +44,33 @@ def lists_of(results: Path) -> tuple[Path, Path]:
 
 def register(
     population: Population,
-    entry: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    path: Path,
     *,
     error: Fraction,
-    plan: Path,
-    criteria: str,
     again: bool,
-    withdraw: Sequence[Path] = (),
+    withdraw: Sequence[Path],
 ) -> list[dict[str, str]]:
-    """Write a plan down, unless it is there already.
+    """Write a plan to the lists, unless it is already there.
 
     Args:
         population: the scored posts.
-        entry: of the plan; see `entry_of`.
-        error: the chance that it certifies wrongly, at most.
-        plan: its file.
-        criteria: what counts as relevant; plans with other criteria answer another question.
-        again: whether the user wants another plan and accepts its cost.
+        plan: its content. Plans with other criteria answer another question.
+        path: of its file.
+        error: the largest probability that it certifies wrongly.
+        again: whether the user wants a further plan and accepts its cost.
         withdraw: earlier plans that this one replaces.
 
     Returns:
-        ``sha256`` and ``error`` of the plans for which the certificate has to pay.
+        ``sha256`` and ``error`` of the plans that the certificate must pay for.
 
     Raises:
-        InputError: where another plan is there and neither `again` nor `withdraw` allows this one.
+        InputError: for a further plan that neither `again` nor `withdraw` allows.
     """
     shared, private = lists_of(population.path)
-    seal, given_up = seal_of(entry), [_entry_in(path) for path in withdraw]
+    entry, criteria = identity(plan), plan["criteria"]
+    seal = seal_of(entry)
+    given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
     own = {
         "sha256": seal,
         "kind": entry["kind"],
@@ -86,12 +85,12 @@ def register(
             private.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(private.with_name(f".{private.name}.lock")))
         plans, withdrawn = _read(shared, private)
-        withdrawn |= {seal_of(one) for one in given_up}
+        withdrawn |= set(given_up)
         if seal in withdrawn:
-            raise InputError(f"{plan}: {_WITHDRAWN}")
+            raise InputError(f"{path}: {_WITHDRAWN}")
         if seal in plans:
             there = shared.parent / plans[seal].get("plan", "")
-            if there.is_file() and there.resolve() != plan.resolve():
+            if there.is_file() and there.resolve() != path.resolve():
                 raise InputError(
                     f"{there}: is this very plan already; label its sheets, or move them here"
                 )
@@ -106,8 +105,8 @@ def register(
                 for line in others
                 if line in active or line["order"] != own["order"]
             ]
-        gone = [{"withdrawn": seal_of(one)} for one in given_up]
-        name = os.path.relpath(plan.absolute(), shared.parent)
+        gone = [{"withdrawn": one} for one in given_up]
+        name = os.path.relpath(path.absolute(), shared.parent)
         here = {**own, "settings": entry["settings"], "plan": name}
         known = seal in plans
         Journal(shared).append(gone if known else [*gone, here])
@@ -118,60 +117,44 @@ def register(
 
 
 def plans_over(population: Population) -> int:
-    """How many plans there are over the same posts, those that were withdrawn included."""
+    """The number of plans over the same posts, including withdrawn ones."""
     plans, _ = _read(*lists_of(population.path))
     return sum(_overlap(line["posts"], population.sketch) for line in plans.values())
 
 
 def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
-    """Refuse to go on with a plan that was withdrawn.
-
-    Args:
-        path: of the plan.
-        plan: its content.
-        results: the scored posts.
-
-    Raises:
-        InputError: it was.
-    """
-    entry = entry_of(plan["kind"], plan["population"]["sha256"], plan["settings"])
-    if seal_of(entry) in _read(*lists_of(results))[1]:
+    """Refuse to continue a plan that was withdrawn."""
+    if seal_of(identity(plan)) in _read(*lists_of(results))[1]:
         raise InputError(f"{path}: {_WITHDRAWN}")
 
 
 _WITHDRAWN = (
-    "this plan was withdrawn, and its sheets cannot be used any more; use those of the plan that "
+    "this plan was withdrawn, and its sheets can no longer be used; use those of the plan that "
     "replaced it, or make a new plan with another --seed and --again"
 )
 
 
 def _read(*paths: Path) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """The plans by their seals, and the seals of those that were withdrawn."""
+    """The plans by their seals, and the seals of the withdrawn ones."""
     plans: dict[str, dict[str, Any]] = {}
     withdrawn: set[str] = set()
+
+    def take(row: dict[str, Any]) -> None:
+        if "withdrawn" in row:
+            withdrawn.add(str(row["withdrawn"]))
+        else:
+            Fraction(row["error"]), set(row["posts"]), row["earlier"], row["criteria"]
+            plans.setdefault(row["sha256"], row)
+
     for path in paths:
-        journal = Journal(path)
-        for number, row in journal.rows:
-            try:
-                if "withdrawn" in row:
-                    withdrawn.add(str(row["withdrawn"]))
-                else:
-                    Fraction(row["error"]), set(row["posts"]), row["earlier"], row["criteria"]
-                    plans.setdefault(row["sha256"], row)
-            except (KeyError, TypeError, ValueError) as error:
-                raise journal.damaged(number, error) from error
+        Journal(path).replay(take)
     return plans, withdrawn
 
 
-def _entry_in(path: Path) -> dict[str, Any]:
-    plan = read_sealed(path, "plan")
-    return entry_of(plan["kind"], plan["population"]["sha256"], plan["settings"])
-
-
 def _order(entry: Mapping[str, Any]) -> str:
-    """What two plans have in common that draw the same posts in the same order.
+    """What plans share that draw the same posts in the same order.
 
-    They differ in what they claim, as the targets of one plan do.
+    They differ only in their claims, like the targets of a single plan.
     """
     kept = {name: value for name, value in entry["settings"].items() if name not in _CLAIMS}
     return seal_of({**entry, "settings": kept})
@@ -187,7 +170,7 @@ def _same_posts(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 
 def _overlap(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two populations have half of their posts in common, by their sketches."""
+    """Whether two populations share half of their posts, by their sketches."""
     both = sorted({*first, *second})[:SKETCH]
     return 2 * len({*first} & {*second} & {*both}) >= len(both)
 
@@ -207,13 +190,12 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
     where = f"{last['plan']}" if "plan" in last else "in another folder"
     cost = sum(Fraction(line["error"]) for line in others)
     return (
-        f"{path}: there is a plan over the same posts already ({where}"
+        f"{path}: there is already a plan over the same posts ({where}"
         f"{'; ' + '; '.join(changed) if changed else ''}). What is fixed before the first label "
-        "cannot be changed after it, and trying again until one passes is no guarantee: with five "
-        "tries 21% of the certificates were false. Go on with the first plan (more labels may be "
-        "added at any time). To replace it, name it with --withdraw PLAN; to keep it as well, add "
-        "--again: either makes the chance of a wrong certificate the sum over all plans, "
-        f"{float(cost):g} more than that of the new one alone (--withdraw is free where only "
-        "targets and confidence change). For another story over the same posts, give each plan "
-        "its --criteria"
+        "cannot be changed afterwards, and trying again until a plan passes guarantees nothing: "
+        "with five attempts, 21% of the certificates were false. Continue with the first plan (you "
+        "can add labels at any time). To replace it, name it with --withdraw PLAN; to keep both, "
+        "add --again. Either adds the error of the earlier plans to the new certificate: its "
+        f"chance of being wrong grows by {float(cost):g} (--withdraw is free if only targets and "
+        "confidence change). If the plans are about different stories, give each its --criteria"
     )

@@ -1,4 +1,4 @@
-"""Scored posts as a population: their ids, their scores from the highest down, their texts."""
+"""Scored posts as a population: their ids, their descending scores, and their texts."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,28 +14,28 @@ from siamese_news.errors import InputError
 from siamese_news.labels.results import Articles, Unit, read_columns, read_texts
 from siamese_news.utils.strings import Strings
 
-_PIECE = 1 << 18  # names that are held at one time
+_PIECE = 1 << 18  # names in memory at one time
 
 SKETCH = 64
-"""Hashes of a sketch: their share in common is that of the posts, to within .06."""
+"""Hashes of a sketch: the shared part estimates that of the posts, to within .06."""
 
 
 class Population:
     """The posts of a file that `rank` or `filter` wrote, best first.
 
-    Of each post the id and the score are held; texts are read when they are asked for. Where a post
-    stands in several lists, every (article, post) pair is a unit by itself.
+    Ids and scores are in memory; texts are read when needed. If a post is in several lists, each
+    (article, post) pair is a unit.
 
     Args:
         path: Parquet, JSON lines, CSV or a TREC run; the last three plain, .gz or .zst.
 
     Attributes:
         scores: (N,) descending.
-        sketch: the smallest hashes of the posts' ids, by which `ledger` knows the posts again,
-            whatever the file and the scores.
+        sketch: the smallest hashes of the ids, by which `ledger` recognizes the same posts whatever
+            the file and the scores.
 
     Raises:
-        InputError: for a file without ids and scores, and one that has a unit twice.
+        InputError: for a file without ids and scores, and one with a repeated unit.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,8 @@ class Population:
         bad = np.flatnonzero(~np.isfinite(scores))
         if len(bad):
             raise InputError(
-                f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; rank anew"
+                f"{path}: the score of row {bad[0] + 1} is {scores[bad[0]]}; expected a "
+                "number: run rank again"
             )
         self._ids = ids
         self._articles: Articles | None = None
@@ -82,9 +83,9 @@ class Population:
     def keys(self, seed: int, purpose: str = "certify") -> Callable[[int, int], NDArray[np.uint64]]:
         """The keys of the random order by rank; see `design.Order`.
 
-        Other scores have another order. A ranking that was learned from labels puts what was
-        labelled relevant at the top; with the order in which those labels were drawn its sets would
-        look better than they are.
+        Other scores have another order. A ranking that was learned from labels has the posts that
+        were labeled relevant at the top; in the order of these labels its sets would look better
+        than they are.
         """
         scores = hashlib.blake2b(self.scores.tobytes(), digest_size=16).hexdigest()
 
@@ -100,14 +101,14 @@ class Population:
         return keys
 
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
-        """The ranks of those of the names that there are."""
+        """The ranks of the known names among these."""
         wanted = [name for name in dict.fromkeys(names) if name not in self._ranks]
         if wanted:
             self._look_up(wanted)
         return {name: self._ranks[name] for name in names if name in self._ranks}
 
     def _look_up(self, names: Sequence[str]) -> None:
-        """Find units among all that there are."""
+        """Find the ranks of units by a pass over all names."""
         wanted, start, rows = keys_of(0, names, purpose="repeated"), 0, []
         for piece in self._pieces():
             rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
@@ -128,7 +129,7 @@ class Population:
         return units
 
     def size_at(self, threshold: float) -> int:
-        """How many units have this score or a higher one."""
+        """The number of units with this score or a higher one."""
         return len(self) - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
@@ -139,7 +140,7 @@ class Population:
         return [f"{names[a]}\t{p}" for a, p in zip(codes[rows].tolist(), posts, strict=True)]
 
     def _pieces(self) -> Iterator[Strings]:
-        """The names of all units, in the order of the file, some at a time."""
+        """The names of all units in the order of the file, a piece at a time."""
         for start in range(0, len(self._ids), _PIECE):
             end = min(start + _PIECE, len(self._ids))
             if self._articles is None:
@@ -166,5 +167,5 @@ class Population:
 
 
 def _keys(names: Strings) -> NDArray[np.uint64]:
-    """By which equal names are found."""
+    """Hashes by which equal names are found."""
     return keys_of(0, names, purpose="repeated")

@@ -12,7 +12,7 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import SampledPosts, VerdictLog
-from siamese_news.labels.results import Unit, result_meta
+from siamese_news.labels.results import result_meta
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 
@@ -92,23 +92,7 @@ class SamplingPlan:
             InputError: for a plan that is not allowed.
         """
         results, posts = population.path, options.get("posts")
-        criteria = options.get("criteria", "")
-        scores = file_sha256(results)
-        entry = ledger.entry_of(cls.kind, scores, settings)
-        if path.exists():
-            old = read_sealed(path, "plan")
-            if old["settings"] != entry["settings"] or old["population"]["sha256"] != scores:
-                raise InputError(f"{path}: this file has another plan; use another --out")
-        earlier = ledger.register(
-            population,
-            entry,
-            error=error,
-            plan=path,
-            criteria=criteria,
-            again=options.get("again", False),
-            withdraw=options.get("withdraw", ()),
-        )
-        plan = {
+        plan: dict[str, Any] = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,
             "order": ORDER,
@@ -118,17 +102,29 @@ class SamplingPlan:
             "population": {
                 "file": results.name,
                 "posts": len(population),
-                "sha256": scores,
+                "sha256": file_sha256(results),
                 "pairs": population.pairs,
             },
             "sets": [len(population)],
             "cuts": [float(population.scores[-1])],
             "model": model_of(results),
             "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
-            "earlier": earlier,
-            "criteria": criteria,
+            "earlier": [],
+            "criteria": options.get("criteria", ""),
             **(own or {}),
         }
+        if path.exists():
+            old = read_sealed(path, "plan")
+            if ledger.identity(old) != ledger.identity(plan):
+                raise InputError(f"{path}: this file has another plan; use another --out")
+        plan["earlier"] = ledger.register(
+            population,
+            plan,
+            path,
+            error=error,
+            again=options.get("again", False),
+            withdraw=options.get("withdraw", ()),
+        )
         if not path.exists():
             write_sealed(path, plan)
         return cls(read_sealed(path, "plan"), path, population, posts)
@@ -164,10 +160,6 @@ class SamplingPlan:
         population = _unchanged(plan, given, corpus)
         ledger.refuse_withdrawn(path, plan, given)
         return cls(plan, path, population, corpus)
-
-    def units(self, ranks: Sequence[int]) -> list[Unit]:
-        """The posts at these ranks, with their texts."""
-        return self.texts.units(ranks)
 
     @property
     def earlier_error(self) -> Fraction:

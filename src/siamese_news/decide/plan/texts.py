@@ -1,4 +1,4 @@
-"""The texts of drawn posts, and verdicts that one text carries to its copies."""
+"""The texts of drawn posts, and the verdicts that a text shares with its copies."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,19 +13,14 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 
-# A pass over the posts costs much more than their texts in memory, so one pass looks up many:
-_BEST = 50_000  # all posts from the top, for labels of small sets are anywhere in a larger one
-_AHEAD = 50  # further down: sets, from the one that is asked about (1.02 each: 2.7 times as many)
-_OF_EACH = 512  # how many posts of each of them, at least
+# A pass over the posts costs much more than holding their texts, so one pass looks up many:
+_BEST = 50_000  # posts from the top, because labels of small sets are anywhere in a larger one
+_AHEAD = 50  # further down: sets from the present one on (each 1.02 times as large as the last)
+_OF_EACH = 512  # the fewest posts of each of these sets
 
 
 class Texts:
-    """Units with their texts, from the results or from the posts themselves; looked up once.
-
-    Args:
-        population: the scored posts.
-        posts: files with their texts; None where the results have them.
-    """
+    """Units with texts, from the results or from files of posts; each is looked up once."""
 
     def __init__(self, population: Population, posts: Sequence[Path] | None = None) -> None:
         self._population = population
@@ -36,7 +31,7 @@ class Texts:
     def units(
         self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
     ) -> list[Unit]:
-        """The units at these ranks; where one is new those `ahead` are looked up as well."""
+        """The units at these ranks; a lookup also fetches those `ahead`."""
         if any(rank not in self._found for rank in ranks):
             wanted = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
             units = self._population.units(wanted)
@@ -55,7 +50,7 @@ class Texts:
         return [self._keys[rank] for rank in ranks]
 
     def copies(self) -> NDArray[np.int64]:
-        """(N,) of the post at each rank, how many posts down to it have its text; it counts."""
+        """(N,) for the post at each rank, the posts down to it with its text, including itself."""
         seen: Counter[tuple[str, str]] = Counter()
         found = np.ones(len(self._population), np.int64)
         for rank, key in enumerate(self.keys(range(len(found)))):
@@ -80,16 +75,16 @@ class Texts:
 
 
 class KnownVerdicts:
-    """Labels by rank; a post whose text was labelled before has the label of that text.
+    """Labels by rank; a post whose text was labeled before has that label.
 
-    The label of a copy costs nothing and changes no probability: it is what the annotator says of
-    that text. A post without words has no copies, for what it shows is not known.
+    The label of a copy costs nothing and changes no probability: it is what the annotator says
+    about that text. A post without words has no copies, because its content is not known.
 
     Args:
         labels: by the names of units.
         population: the scored posts.
-        texts: of them.
-        order: of their sets, to know what will be asked for next.
+        texts: of these posts.
+        order: of their sets, to look up in advance the texts that will be needed.
         sizes: of the sets.
     """
 
@@ -133,22 +128,22 @@ class KnownVerdicts:
         return found
 
     def given(self, ranks: NDArray[np.int64]) -> int:
-        """How many labels stand behind the verdicts of these ranks; copies share one."""
+        """The number of labels behind the verdicts of these ranks; copies share one."""
         known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
         return len(distinct(self._texts.units(known), known))
 
     def not_relevant(self, size: int) -> NDArray[np.int64]:
-        """Ranks of those of the first posts that are known not to be relevant, ascending.
+        """Ranks of the first `size` posts that are known to be not relevant, ascending.
 
-        Copies of labelled posts are known down to rank 50,000.
+        Copies of labeled posts are only found down to rank 50,000.
         """
-        labelled = self._known[self._said == 0]
+        labeled = self._known[self._said == 0]
         best = np.arange(min(size, _BEST) if self._by_text else 0)
-        found = np.union1d(labelled, best[self(best) == 0])
+        found = np.union1d(labeled, best[self(best) == 0])
         return found[found < size]
 
     def relevant_from(self, size: int) -> NDArray[np.int64]:
-        """Ranks of the labelled relevant posts below the first ones."""
+        """Ranks from `size` on that were labeled relevant."""
         return self._known[(self._said == 1) & (self._known >= size)]
 
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
@@ -167,7 +162,7 @@ def text_key(unit: Unit) -> tuple[str, str] | None:
 
 
 def distinct(units: Sequence[Unit], ranks: Sequence[int]) -> list[int]:
-    """The ranks without those whose text comes before."""
+    """The ranks without those whose text came before."""
     seen: set[tuple[str, str]] = set()
     kept = []
     for unit, rank in zip(units, ranks, strict=True):

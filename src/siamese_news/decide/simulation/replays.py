@@ -238,8 +238,11 @@ def replay_cell(
     cores: int,
 ) -> Cell:
     """Replay a pool, or a new pool of the family with this name in each run."""
-    task: Callable[[Sequence[int]], list[_Run]] = partial(
-        _family_runs if isinstance(source, str) else _pool_runs, source, target, budget, error, seed
+    setting = target, budget, error, seed
+    task: Callable[[Sequence[int]], list[_Run]] = (
+        partial(_family_runs, source, *setting)
+        if isinstance(source, str)
+        else partial(_pool_runs, source, *setting)
     )
     parts = [part.tolist() for part in np.array_split(np.arange(runs), max(1, min(cores, runs)))]
     if len(parts) == 1:

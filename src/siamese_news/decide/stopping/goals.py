@@ -1,4 +1,9 @@
-"""The goals of labeling: a number of posts, recall, a certified precision, or several of them."""
+"""The goals of labeling down a ranking: a number of posts, recall, or both.
+
+A label counts for every goal, and for a certificate over the same scores: each has its own random
+order, fixed beforehand, and its guarantee holds whichever other posts are labeled, and at every
+look.
+"""
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -8,7 +13,6 @@ from typing import Self, Unpack
 
 import numpy as np
 
-from siamese_news.decide.certification import Certification
 from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
@@ -156,26 +160,3 @@ class Stopping(SamplingPlan):
         return {
             ranks[name]: int(label.relevant) for name, label in labels.of.items() if name in ranks
         }
-
-
-class Several:
-    """A precision certificate and other goals, all from the same labels.
-
-    The posts of the certificate come first, because their order reveals nothing; then those that
-    the other goals still need. A label counts for every goal: each has its own random order, fixed
-    beforehand, and its guarantee holds whichever other posts are labeled, and at every look.
-    """
-
-    def __init__(self, certification: Certification, stopping: Stopping) -> None:
-        self._certification = certification
-        self._stopping = stopping
-        self.plan = certification.plan
-        self.sampled = certification.sampled
-
-    def ask(self, labels: Labels) -> Unit | None:
-        """The next post to label; None if no goal needs more."""
-        return self._certification.ask(labels) or self._stopping.ask(labels)
-
-    def status(self, labels: Labels) -> str:
-        """The progress of all goals."""
-        return f"{self._certification.status(labels)}; {self._stopping.status(labels)}"
