@@ -114,8 +114,8 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
     if given < shown:
         how += (
-            f" It was decided by {shown:,} verdicts, from {given:,} labels: the other "
-            f"{shown - given:,} are of copies of labeled posts."
+            f" The {shown:,} verdicts behind it come from {given:,} labels, because copies of a "
+            "text share one label."
         )
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
@@ -198,8 +198,8 @@ def _judged(work: Certification) -> str:
     if rate is None:
         return "as judged by the annotator"
     return (
-        f"in truth, if the annotator calls at most {rate:g} of the posts that are not relevant "
-        "relevant, with independent errors on different texts"
+        f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, with "
+        "independent errors on different texts"
     )
 
 
