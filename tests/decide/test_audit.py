@@ -246,4 +246,4 @@ def test_two_annotators_through_the_command(tmp_path):
     done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "second.csv")
     assert done.exit_code == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "200 posts labelled twice, 10 labels differ" in text and "0.012 to 0.047" in text
+    assert "200 posts labeled twice, 10 labels differ" in text and "0.012 to 0.047" in text

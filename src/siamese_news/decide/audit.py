@@ -110,10 +110,7 @@ class Audit(SamplingPlan):
                 found += zip(mixed, repeat(name), ranks, strict=False)
         found.sort()
         units = self.texts.units([rank for _, _, rank in found])
-        return [
-            (self.sampled.draw([unit], part)[0].key, unit)
-            for unit, (_, part, _) in zip(units, found, strict=True)
-        ]
+        return self.sampled.keyed(units, [part for _, part, _ in found])
 
     def report(self, labels: Labels) -> dict[str, Any]:
         """The findings, as they are written.

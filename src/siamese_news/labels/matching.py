@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -66,10 +66,10 @@ class SampledPosts:
     def __len__(self) -> int:
         return len(self.by_key)
 
-    def draw(self, units: Iterable[Unit], part: str = "") -> list[SampledPost]:
-        """Record units that are not yet recorded; returns all of them."""
+    def draw(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[SampledPost]:
+        """Record units, of these parts, that are not yet recorded; returns all of them."""
         found, new = [], []
-        for unit in units:
+        for unit, part in zip(units, parts or [""] * len(units), strict=True):
             drawn = self.by_name.get(unit.name)
             if drawn is None:
                 drawn = SampledPost(self._key(unit.name), unit.name, part)
@@ -83,9 +83,9 @@ class SampledPosts:
             )
         return found
 
-    def keyed(self, units: Sequence[Unit]) -> list[tuple[str, Unit]]:
+    def keyed(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[tuple[str, Unit]]:
         """Record units and return them with their keys, as `write_sheet` takes them."""
-        return [(one.key, unit) for one, unit in zip(self.draw(units), units, strict=True)]
+        return [(one.key, unit) for one, unit in zip(self.draw(units, parts), units, strict=True)]
 
     def of_part(self, part: str) -> Sequence[SampledPost]:
         """The units drawn for one part."""
