@@ -198,3 +198,13 @@ def test_the_number_of_relevant_posts_is_told_by_random_ones_alone():
             known |= {rank: int(relevant[rank]) for rank in ranks[:50]}
         assert abs(rule.relevant(known) - relevant.sum()) < 0.12 * relevant.sum()
     assert Find(10, 3000).relevant({0: 1}) is None
+
+
+def test_an_error_of_the_learner_is_raised_every_time():
+    def learner(known):
+        raise InputError("no words")
+
+    rule = LearnThenRandom(0.8, 0.05, np.arange(50), learner)
+    for _ in range(2):
+        with pytest.raises(InputError, match="no words"):
+            rule.next({})

@@ -86,12 +86,16 @@ class LearnThenRandom:
         """Take the labels in the order of the requests, up to the first gap; returns the rest."""
         if any(known.get(rank) != label for rank, label in self.asked.items()):
             self._restart()  # a label was changed or removed
-        if self._needed is None:
-            self._needed = next(self._steps)
-        while len(self._needed) and (rank := int(self._needed[0])) in known:
-            self.asked[rank] = known[rank]
-            self._needed = self._steps.send(known[rank])
-        return self._needed
+        try:
+            needed = next(self._steps) if self._needed is None else self._needed
+            while len(needed) and (rank := int(needed[0])) in known:
+                self.asked[rank] = known[rank]
+                needed = self._steps.send(known[rank])
+        except Exception:
+            self._restart()  # a generator cannot continue after an error of the learner
+            raise
+        self._needed = needed
+        return needed
 
     def _rounds(self) -> Generator[Sequence[int] | NDArray[np.int64], int, None]:
         """Yield the posts to label next; the label of the first one is sent back."""
