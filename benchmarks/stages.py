@@ -60,7 +60,7 @@ def measured(posts: int) -> dict[str, float]:
         for block in spool:
             clocked("first pass, from the ids", lambda b=block: scorer.observe(b.content))
         clocked("feedback and smoothing", scorer.settle)
-        second = StreamPool((), spool=spool).parts(scorer, 1, Window())
+        second = StreamPool((), spool=spool).parts(scorer, 1, Window(), None)
         clocked("second pass, from the spool", lambda: list(second))
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]

@@ -71,8 +71,7 @@ def kept_rows(
     assert query.threshold is not None
     least = round(query.threshold * MILLION)
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
-    texts = len(seeds.texts)
-    for block in pool.parts(scorer, texts, opened.window, wanted=wanted, done=done):
+    for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
         yield block, scores, _lines(scorer, seeds, block, scores[0], best, query)
 

@@ -75,13 +75,7 @@ class Pool(ABC):
 
     @abstractmethod
     def parts(
-        self,
-        scorer: Scorer,
-        articles: int,
-        window: Window,
-        *,
-        wanted: Wanted | None = None,
-        done: int = 0,
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """The posts with their scores, a block at a time.
 

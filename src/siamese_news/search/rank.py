@@ -200,7 +200,7 @@ def search(
     deep = top if second_look is None else max(top, second_look.most)
     found, counts = TopPosts(seeds.lists, deep), ScoreCounts()
     wanted = Wanted(seeds.at_most, found.least)
-    for block in pool.parts(scorer, len(seeds.texts), window, wanted=wanted):
+    for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
         counts.add(scores, of_all=block.rows is None)
         bare = block.rows is None and not texts
@@ -235,7 +235,7 @@ def write_scores(
     # Ids are all different and scores nearly so: dictionaries would only take room.
     options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
     with pq.ParquetWriter(stream, schema, **options) as writer:
-        for block in pool.parts(scorer, len(seeds.texts), window):
+        for block in pool.parts(scorer, len(seeds.texts), window, None):
             scores, _ = seeds.combine(block.scores)
             counts.add(scores)
             scanned += len(block.posts)

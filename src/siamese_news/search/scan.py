@@ -67,13 +67,7 @@ class StreamPool(Pool):
             yield 0
 
     def parts(
-        self,
-        scorer: Scorer,
-        articles: int,
-        window: Window,
-        *,
-        wanted: Wanted | None = None,
-        done: int = 0,
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
         rows = max(1, _CELLS // articles)

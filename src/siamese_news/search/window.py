@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,26 +64,10 @@ class Window:
         """The posts within the window."""
         if not self.asked:
             return list(posts)
-        kept = []
-        for post in posts:
-            date = iso_date(post.metadata.get("created_at"))
-            if date is None:
-                self.undated += 1
-                if self.dated_only:
-                    continue
-            else:
-                self.dated += 1
-                if (self.after and date < self.after) or (self.before and date >= self.before):
-                    self.outside += 1
-                    continue
-            kept.append(post)
-        return kept
+        return list(compress(posts, self.mask(seconds_of(posts))))
 
     def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of P posts lie within the window.
-
-        `seconds` are (P,) dates since 1970; the smallest 64-bit integer means no date.
-        """
+        """Which of P posts lie within the window, by their dates (`seconds_of`)."""
         if not self.asked:
             return np.ones(len(seconds), bool)
         moments = seconds.astype("datetime64[s]")
@@ -102,6 +87,13 @@ class Window:
         if not self.asked:
             return {}
         return {"outside the dates": self.outside, "without a date": self.undated}
+
+
+def seconds_of(posts: Sequence[Post]) -> NDArray[np.int64]:
+    """(P,) dates of posts in seconds since 1970; the smallest 64-bit integer means no date."""
+    dates = (iso_date(post.metadata.get("created_at")) for post in posts)
+    moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
+    return np.array(moments, "datetime64[s]").astype(np.int64)
 
 
 def _moment(option: str, value: str | None) -> str | None:

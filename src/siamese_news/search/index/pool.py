@@ -122,13 +122,7 @@ class PostIndex(Pool):
             yield from StoredPosts(segment, posts.rows_of(number, self._observed))
 
     def parts(
-        self,
-        scorer: Scorer,
-        articles: int,
-        window: Window,
-        *,
-        wanted: Wanted | None = None,
-        done: int = 0,
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """See `Pool`: the posts that can matter, or all; none where a block is done already."""
         if done:
