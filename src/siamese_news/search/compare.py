@@ -30,12 +30,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, or two that follow each other, and how a group uses it.
+    """A word, or two in a row, and its use by a group.
 
     Attributes:
-        term: the word.
-        found: texts of the group that have it.
-        others: texts of the other groups that have it.
+        found: number of texts of the group with the word.
+        others: number of texts of the other groups with it.
         log_odds: how much likelier it is in the group; natural log.
         error: its standard error.
         sure: whether it sets the group apart, corrected for all words and groups tried.

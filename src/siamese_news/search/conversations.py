@@ -44,12 +44,10 @@ class Found:
     """A row of the results.
 
     Attributes:
-        article: as the row has it: in one list for all, the one that the post is nearest to.
-        post: id.
-        score: as the search computed it.
+        article: in one list for all articles, the one that the post is nearest to.
         rank: in its list, from 1.
         terms: matched words.
-        list: the article whose list it is in; empty where one list is for all articles.
+        list: the article whose list it is in; empty in one list for all articles.
     """
 
     article: str

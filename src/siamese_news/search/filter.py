@@ -26,13 +26,7 @@ from siamese_news.utils.files import atomic_write
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The outcome of a filter.
-
-    Attributes:
-        scored: number of posts scored in the last pass.
-        kept: number of posts at or over the threshold.
-        scores: counts of all scores.
-    """
+    """The outcome of a filter: numbers of posts scored and kept, and the counts of all scores."""
 
     scored: int
     kept: int

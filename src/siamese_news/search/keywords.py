@@ -24,11 +24,11 @@ class Keyword:
     """One term of the list.
 
     Attributes:
-        term: a word, a hashtag, or two words in quotation marks that follow each other.
-        adds: accepted posts that it finds and no term above it does.
-        found: accepted posts that the list finds down to here.
-        accepted: accepted posts that have it.
-        others: posts of the pool that have it and are not accepted.
+        term: a word, a hashtag, or two consecutive words in quotation marks.
+        adds: number of accepted posts that it finds and no term above it does.
+        found: number of accepted posts that the list down to this term finds.
+        accepted: number of accepted posts with the term.
+        others: number of other posts of the pool with the term.
         log_odds: how much likelier it is in an accepted post than in another one; natural log.
     """
 
@@ -42,13 +42,7 @@ class Keyword:
 
 @dataclass(frozen=True, slots=True)
 class KeywordList:
-    """The list, best term first.
-
-    Attributes:
-        keywords: the terms.
-        accepted: how many posts there were to find.
-        others: how many other posts the pool has.
-    """
+    """The terms, best first, and the numbers of accepted and of other posts in the pool."""
 
     keywords: list[Keyword]
     accepted: int

@@ -29,10 +29,8 @@ class Seeds:
     are combined by the same rule and subtracted.
 
     Attributes:
-        articles: the seeds.
-        negatives: articles about different stories; their score is subtracted.
+        negatives: articles about different stories.
         one_story: one list over all seeds; otherwise one list for each.
-        aggregate: the rule.
         set_aside: the reasons why articles were left out.
     """
 

@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
+from siamese_news.data.readers.values import iso_date
 from siamese_news.search.report.data import Histogram, ReportPost
 from siamese_news.utils.terminal import counted
 
@@ -224,6 +226,12 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(n * step, f"{n * step + 0.0:.{places}f}") for n in range(first, last + 1)]
+
+
+def moment(value: Any) -> datetime | None:
+    """A date as `iso_date` reads it, in UTC."""
+    date = iso_date(value) if value else None
+    return datetime.fromisoformat(date).replace(tzinfo=None) if date else None
 
 
 def _bin(date: datetime, unit: str) -> int:

@@ -19,16 +19,11 @@ class ReportPost:
 
     Attributes:
         rank: from 1, for its seed.
-        id: of the post.
-        score: as the search computed it.
-        text: of the post.
-        cluster: number of its cluster of near-duplicates.
-        cluster_size: number of posts in that cluster.
+        cluster: number of its cluster of near-duplicates, of `cluster_size` posts.
         seed: id of the seed article.
-        created_at: as in the results; any form that `iso_date` reads.
-        lang: language code.
+        created_at: in any form that `iso_date` reads.
         terms: words to highlight.
-        link: address of the post itself; http or https.
+        link: to the post itself; http or https.
         place: its (x, y) on the map, if there is one.
     """
 
@@ -48,13 +43,12 @@ class ReportPost:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A post in its thread.
+    """A post in its thread: a result, or one that a result answers or that answers it.
 
     Attributes:
-        post: of the results, or one that a found post answers or that answers it.
         role: ``found``, ``answered`` or ``reply``.
-        depth: how many posts of the thread are above it.
-        left_out: posts of the thread that the results do not have.
+        depth: number of posts of the thread above it.
+        left_out: number of posts of the thread that the results lack.
     """
 
     post: ReportPost
@@ -76,15 +70,13 @@ class ReportData:
     """All of the page; it names the parts that are None or empty, and leaves them out.
 
     Attributes:
-        title: of the page.
         command: the command line of the search.
         provenance: versions, hashes, machine; values may be mappings.
-        seeds: the seed articles, all that the posts name.
+        seeds: all articles that the posts name.
         posts: the results, in the order of the ranking.
         histogram: scores of all posts that were scanned, or of the results only.
         histogram_note: which of the two.
-        threshold: the lowest score of posts to keep.
-        threshold_note: its origin.
+        threshold_note: the origin of the threshold.
         counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, from the search.
         remarks: for the reader, one sentence each.
         threads: if the results are threads: the posts of each in reading order, by the ``cluster``
