@@ -12,7 +12,7 @@ import numpy as np
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows
-from siamese_news.search.records import metadata_text
+from siamese_news.search.records import metadata_text, post_columns
 
 COLUMNS = (
     "article",
@@ -256,10 +256,8 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
                 "rank": row.rank if row else None,
                 "score": row.score if row else None,
                 "terms": row.terms if row else None,
-                "post": post.id,
-                "text": post.text,
-                "link": metadata_text(post, "permalink"),
-                **{n: metadata_text(post, n) for n in ("reply_to", "quotes", "lang", "created_at")},
+                **post_columns(post),
+                **{name: metadata_text(post, name) for name in ("reply_to", "quotes")},
             }
 
 

@@ -18,7 +18,7 @@ from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
-from siamese_news.search.records import ScoreCounts, metadata_text
+from siamese_news.search.records import ScoreCounts, post_columns
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
@@ -101,12 +101,7 @@ def rows_over(
         yield {
             "article": seeds.articles[int(best[column])].id,
             "score": int(scores[column]),
-            "post": post.id,
-            # Needed for the clusters even if it is not written.
-            "text": post.text,
-            "lang": metadata_text(post, "lang"),
-            "created_at": metadata_text(post, "created_at"),
-            "link": metadata_text(post, "permalink"),
+            **post_columns(post),  # the text is for the clusters even if it is not written
             "terms": own,
             "author": query.author_of(post),
         }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -33,6 +34,17 @@ def metadata_text(post: Post, name: str) -> str | None:
     """A post's metadata value if it is text; prepared collections may hold anything."""
     value = post.metadata.get(name)
     return value if isinstance(value, str) else None
+
+
+def post_columns(post: Post) -> dict[str, Any]:
+    """The columns of the results that come from the post alone."""
+    return {
+        "post": post.id,
+        "text": post.text,
+        "lang": metadata_text(post, "lang"),
+        "created_at": metadata_text(post, "created_at"),
+        "link": metadata_text(post, "permalink"),
+    }
 
 
 class Sample:
