@@ -19,7 +19,7 @@ PRIOR = 1000
 """Words of the prior: that many are added to each group, in the proportions of all groups."""
 
 _COMMON = 5  # texts that have a word before it is looked at
-_SURE = 0.05  # chance that any word at all is listed where no group differs
+_SURE = 0.05  # chance that any word is listed if no group differs
 _LISTED = 100  # words of each group that are kept
 _BURST = 0.001  # chance that a steady flow shows any burst
 _BINS = 5  # times from which there is something for a burst to rise from

@@ -25,7 +25,7 @@ _MANY = 0.2  # share of empty texts from which they are named
 
 @contextmanager
 def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """What shows how much of a pass is done, of `total`, and how many posts these are."""
+    """The function that reports how much of a pass is done, of `total`, and how many posts."""
     started = shown = time.monotonic()
 
     def report(done: int, posts: int) -> None:
@@ -33,13 +33,8 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
         if (now := time.monotonic()) - shown < _SECONDS:
             return
         shown = now
-        row = {
-            "pass": turn,
-            "done": done,
-            "total": total,
-            "posts": posts,
-            "seconds": round(now - started, 2),
-        }
+        row: dict[str, Any] = {"pass": turn, "done": done, "total": total, "posts": posts}
+        row["seconds"] = round(now - started, 2)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
     if os.environ.get(PROGRESS) == "json":

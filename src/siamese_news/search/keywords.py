@@ -1,4 +1,4 @@
-"""Keywords that would have found given posts, for APIs that can only be searched by words."""
+"""Keywords that would have found some posts, for APIs that can only be searched by words."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields

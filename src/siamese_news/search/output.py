@@ -167,5 +167,5 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):
-            held = {name: [row.get(name) for row in batch] for name in columns}
-            writer.write_table(pa.table(held, schema=schema))
+            values = {name: [row.get(name) for row in batch] for name in columns}
+            writer.write_table(pa.table(values, schema=schema))

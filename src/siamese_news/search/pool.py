@@ -25,7 +25,7 @@ class Scored:
         posts: P posts within the window (of an index, only those that can change the results).
         scores: (A, P).
         last: whether the block has no further part.
-        rows: (P,) places of the posts in the pool; None where all posts come in its order.
+        rows: (P,) places of the posts in the pool; None if all posts come in its order.
     """
 
     number: int
@@ -97,7 +97,7 @@ class Pool(ABC):
         """Fewer than 1,000 posts, to detect the languages of the pool."""
 
     def counts(self) -> dict[str, int]:
-        """How many posts were read, rejected and so on; empty where that is unknown."""
+        """How many posts were read, rejected and so on; empty if that is unknown."""
         return {}
 
     def searched(self, scored: int) -> int:

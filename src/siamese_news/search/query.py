@@ -24,7 +24,7 @@ READING = ("text_field", "id_field", "date_field", "encoding", "long_window", "s
 
 _KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
 _KEY_BYTES = 16
-_OPTIONS = {"negatives": "not"}  # where the option of a field has another name
+_OPTIONS = {"negatives": "not"}  # fields whose option has another name
 _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
 

@@ -207,7 +207,7 @@ def search(
         kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
         found.add(kept, scores, best, block.rows)
     if not found.seen:
-        reason = "; no post lies within the dates" if window.counts() else ": expected at least one"
+        reason = "; no post is within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
         found.look_again(second_look, top)

@@ -77,7 +77,7 @@ class Sample:
         del self._noted[SAMPLE:]
 
 
-_LOWEST, _HIGHEST = -2000, 2000  # thousandths; a score less a negative seed's lies within
+_LOWEST, _HIGHEST = -2000, 2000  # thousandths; the bounds of a score minus a negative seed's
 _BINS = 100
 
 

@@ -78,10 +78,6 @@ class StreamPool(Pool):
                 some = block.posts if count <= rows else block.posts[start : start + rows]
                 yield Scored(block.number, some, scores, last=start + rows >= count)
 
-    def close(self) -> None:
-        """Drop the spool."""
-        self._spool.close()
-
     def sample(self) -> list[Post]:
         """The posts with the smallest checksums among those read."""
         return self._sample.posts

@@ -210,7 +210,7 @@ class Searcher:
             **options: `SearchOptions`; `about` is ``event`` unless you choose another value.
 
         Returns:
-            Records as those of `rank`; none where no post reaches the threshold.
+            Records as those of `rank`; none if no post reaches the threshold.
 
         Raises:
             InputError: as for `rank`, or the threshold is not a finite number.

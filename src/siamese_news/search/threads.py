@@ -15,7 +15,7 @@ from typing import Any
 
 
 def use_threads(threads: int | None) -> None:
-    """Let this process compute on so many threads, and each product of numpy on one.
+    """Let this process compute on this many threads, and each product of numpy on one.
 
     None is the number in OMP_NUM_THREADS, or one for each core.
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Article, Post
 
 EQUAL = 0.2
-"""Sentences are of about equal length where their numbers of tokens differ by up to this share."""
+"""Sentences are of about equal length if their numbers of tokens differ by up to this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Explained:
 def check(
     score: float, surplus: NDArray[np.float64], without: NDArray[np.float32], lengths: Sequence[int]
 ) -> Check | None:
-    """The test of an explanation; None where no sentence has a surplus."""
+    """The test of an explanation; None if no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
         return None
     named = int(surplus.argmax())

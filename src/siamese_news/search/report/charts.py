@@ -98,7 +98,7 @@ class Map:
 
 
 def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
-    """Posts by score on a log axis, and the threshold where there is one."""
+    """Posts by score on a log axis, and the threshold if there is one."""
     edges = [float(edge) for edge in histogram.edges]
     shown = edges if threshold is None else [*edges, threshold]
     low, high = min(shown), max(shown)
@@ -189,12 +189,12 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
 
 
 def map_chart(posts: Sequence[ReportPost]) -> Map | None:
-    """The posts that have a place, the best-ranked 2,000; None where none has."""
+    """The posts that have a place, the best-ranked 2,000; None if none has."""
     placed = [(row, post, post.place) for row, post in enumerate(posts) if post.place is not None]
     if not placed:
         return None
     shown = placed[:MAP_POINTS]
-    xs, ys = [place[0] for _, _, place in shown], [place[1] for _, _, place in shown]
+    xs, ys = zip(*(place for _, _, place in shown), strict=True)
     scores = [post.score for _, post, _ in shown]
     low, width = min(scores), max(scores) - min(scores)
 

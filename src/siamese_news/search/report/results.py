@@ -89,25 +89,15 @@ def read_results(
 
 def _threads(rows: list[dict[str, Any]], posts: list[ReportPost]) -> dict[int, list[Turn]]:
     """The turns of each thread with found posts, in the order of the file."""
-    left = iter(posts)
-    turns = [
-        Turn(
-            next(left) if row["role"] == "found" else _post(row, 0, 1),
-            row["role"],
-            row["depth"],
-            row["left_out"],
-        )
-        for row in rows
-    ]
-    number = {
-        row["thread"]: turn.post.cluster
-        for row, turn in zip(rows, turns, strict=True)
-        if turn.role == "found"
-    }
+    left, turns = iter(posts), []
+    for row in rows:
+        post = next(left) if row["role"] == "found" else _post(row, cluster=0, size=1)
+        turns.append((row["thread"], Turn(post, row["role"], row["depth"], row["left_out"])))
+    number = {thread: turn.post.cluster for thread, turn in turns if turn.role == "found"}
     threads: dict[int, list[Turn]] = {}
-    for row, turn in zip(rows, turns, strict=True):
-        if row["thread"] in number:
-            threads.setdefault(number[row["thread"]], []).append(turn)
+    for thread, turn in turns:
+        if thread in number:
+            threads.setdefault(number[thread], []).append(turn)
     return threads
 
 
