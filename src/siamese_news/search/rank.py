@@ -110,8 +110,10 @@ class TopPosts:
     def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
         columns = np.flatnonzero(line >= self._floors[number])
+        if not len(columns):
+            return columns
         known = np.concatenate([self._scores[number], line[columns]])
-        if len(columns) and len(known) > self._top:
+        if len(known) > self._top:
             self._floors[number] = np.partition(known, -self._top)[-self._top]
             columns = columns[line[columns] >= self._floors[number]]
         return columns
@@ -119,7 +121,9 @@ class TopPosts:
     def _cut(self, number: int) -> None:
         """Cut a list down to `top` posts, the lowest score of which is its floor."""
         scores, rows = self._scores[number], self._rows[number]
-        if len(scores) < self._top:
+        if len(scores) <= self._top:
+            if len(scores) == self._top:
+                self._floors[number] = scores.min()
             return
         last = self._floors[number] = np.partition(scores, -self._top)[-self._top]
         above = np.flatnonzero(scores > last)
