@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -94,7 +94,6 @@ class Map:
     left_out: int
     width: int = WIDTH
     height: int = MAP_HEIGHT
-    shades: list[int] = field(default_factory=lambda: list(range(_SHADES)))
 
 
 def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
