@@ -12,8 +12,7 @@ from typing import Any
 from siamese_news.data.readers import PostStream
 from siamese_news.data.readers.rows import Counts
 from siamese_news.data.records import Post
-from siamese_news.search.scan import StreamPool
-from siamese_news.search.spool import Block, Spool
+from siamese_news.search.scan import Block, Spool, StreamPool
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
 from siamese_news.utils.stopwatch import timed_items

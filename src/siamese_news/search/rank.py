@@ -10,12 +10,11 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
-from siamese_news.search.pool import Pool, Wanted
+from siamese_news.search.pool import Pool, Wanted, Window
 from siamese_news.search.records import RankedPost, ScoreCounts
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.window import Window
 
 # Candidates more than needed before a list is cut down: of one list, and of all together.
 _SLACK, _ALL_SLACK = 8192, 1 << 22

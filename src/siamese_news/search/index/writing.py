@@ -17,7 +17,7 @@ from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
 from siamese_news.search.index.manifest import FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
-from siamese_news.search.window import seconds_of
+from siamese_news.search.pool import seconds_of
 from siamese_news.text.token_ids import TokenIds
 
 # A segment is ended by either: places in it are 32-bit numbers, and what is made of it at one time

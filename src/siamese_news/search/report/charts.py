@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from siamese_news.data.readers.values import iso_date
-from siamese_news.search.report.data import Histogram, ReportPost
+from siamese_news.search.report.results import Histogram, ReportPost
 from siamese_news.utils.terminal import counted
 
 WIDTH, HEIGHT = 760, 260

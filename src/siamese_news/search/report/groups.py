@@ -14,7 +14,7 @@ from siamese_news.labels.results import result_rows
 from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
 from siamese_news.search.files import FilePool
 from siamese_news.search.report.charts import BarChart, moment, timeline_chart
-from siamese_news.search.report.data import ReportData, ReportPost
+from siamese_news.search.report.results import ReportData, ReportPost
 
 SHOWN = 20
 """Groups that have a row of their own, those with most posts found; the rest is one more."""

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.compare import FEW
 from siamese_news.search.report.charts import histogram_chart, map_chart, moment, timeline_chart
-from siamese_news.search.report.data import ReportData, ReportPost, Turn
+from siamese_news.search.report.results import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
 # Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
