@@ -43,9 +43,9 @@ class Seeds:
     def __post_init__(self) -> None:
         if not self.articles:
             raise InputError("no seed article; expected at least one")
-        shared = {a.full_text for a in self.articles} & {a.full_text for a in self.negatives}
+        wanted = {article.full_text for article in self.articles}
         for article in self.negatives:
-            if article.full_text in shared:
+            if article.full_text in wanted:
                 raise InputError(
                     f"article '{article.id}' is a seed and a negative seed; expected one of the two"
                 )
