@@ -18,9 +18,8 @@ from benchmarks.scan import SHIPPED, invented
 from siamese_news.data.readers import open_posts
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
-from siamese_news.search.scan import StreamPool, blocks
-from siamese_news.search.spool import Block, Spool
-from siamese_news.search.window import Window
+from siamese_news.search.pool import Window
+from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 
 STORY = "A flood in the town\n\nThe river rose at night and took the bridge.\n"
 
@@ -60,7 +59,7 @@ def measured(posts: int) -> dict[str, float]:
         for block in spool:
             clocked("first pass, from the ids", lambda b=block: scorer.observe(b.content))
         clocked("feedback and smoothing", scorer.settle)
-        second = StreamPool((), spool=spool).parts(scorer, 1, Window())
+        second = StreamPool((), spool=spool).parts(scorer, 1, Window(), None)
         clocked("second pass, from the spool", lambda: list(second))
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]

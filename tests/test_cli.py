@@ -180,7 +180,7 @@ def test_posts_by_date(files, options, left):
     [
         (["--after", "15/04/2013"], "--after is '15/04/2013', expected a date"),
         (["--after", "2014-01-01", "--before", "2013-01-01"], "expected an earlier date first"),
-        (["--after", "2020-01-01", "--dated-only"], "no post lies within the dates"),
+        (["--after", "2020-01-01", "--dated-only"], "no post is within the dates"),
         (["--out", "found.xyz"], "expected an ending .jsonl"),
         (["--not", "story.txt"], "is a seed and a negative seed"),
         (["--pseudonymise", "nokey"], "nokey: cannot be read"),

@@ -9,12 +9,12 @@ from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
+from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.rank import TopPosts, search
 from siamese_news.search.records import ScoreCounts
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.window import Window
 
 A, B, C = (Article(name, f"story {name}") for name in "abc")
 
@@ -168,7 +168,7 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 5)
     monkeypatch.setattr(scan, "_CELLS", 20)
     posts = [Post(str(n), f"text {n}") for n in range(8)]
-    found = list(StreamPool(posts).parts(Once(), 10, Window()))
+    found = list(StreamPool(posts).parts(Once(), 10, Window(), None))
     assert [(b.number, len(b.posts), b.last) for b in found] == [
         (0, 2, False),
         (0, 2, False),
@@ -194,7 +194,7 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     done = list(StreamPool(posts, again=said.append).observe(scorer, window, done=1))
     assert done == [2, 3, 0]
     assert said == ["because"]
-    turn = StreamPool(posts).parts(scorer, 1, window)
+    turn = StreamPool(posts).parts(scorer, 1, window, None)
     assert [(block.number, [p.id for p in block.posts]) for block in turn] == [
         (0, ["0", "1"]),
         (2, ["4"]),

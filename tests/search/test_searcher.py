@@ -300,6 +300,13 @@ def test_what_a_notebook_gets_wrong_is_named(searcher, ask, message):
         ask(searcher)
 
 
+def test_an_option_of_a_query_that_is_none_of_a_searcher_is_refused(searcher):
+    with pytest.raises(TypeError, match="unexpected option 'out'; expected some of aggregate"):
+        searcher.rank([STORY], TEXTS, out="found.csv")
+    with pytest.raises(TypeError, match="unexpected option 'one_story'"):
+        searcher.filter([STORY], TEXTS, threshold=0, one_story=False)
+
+
 def test_progress_goes_to_a_function(tiny_model, monkeypatch, capsys):
     from siamese_news.search import scan
 

@@ -7,12 +7,11 @@ import pytest
 from siamese_news.data.records import Article, Post
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
-from siamese_news.search import scan, spool
+from siamese_news.search import scan
+from siamese_news.search.pool import Window
 from siamese_news.search.rank import search
-from siamese_news.search.scan import StreamPool
+from siamese_news.search.scan import Spool, StreamPool
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.spool import Spool
-from siamese_news.search.window import Window
 
 SEEDS = Seeds([Article("a", "The river floods the old town."), Article("b", "A fire in a mill.")])
 TEXTS = ("the river is in my cellar", "fire at the mill", "new phone", "", "flood 洪水 #RiverFlood")
@@ -69,15 +68,15 @@ def test_the_posts_are_read_once_and_again_where_the_disk_is_full(
     monkeypatch.setattr(scan, "BLOCK", 8)
     plain = list(POSTS)
     expected = found(model, plain, Spool(), fusion=fusion)
-    monkeypatch.setattr(spool.Spool, "add", lambda *_: None)
-    monkeypatch.setattr(spool.Spool, "finish", lambda *_: None)
+    monkeypatch.setattr(scan.Spool, "add", lambda *_: None)
+    monkeypatch.setattr(scan.Spool, "finish", lambda *_: None)
     assert found(model, plain, Spool(), fusion=fusion) == expected  # without any spool
     monkeypatch.undo()
     monkeypatch.setattr(scan, "BLOCK", 8)
-    make = spool.tempfile.TemporaryFile
+    make = scan.tempfile.TemporaryFile
     if writes is not None:
         monkeypatch.setattr(
-            spool.tempfile, "TemporaryFile", lambda **options: Full(make(**options), writes)
+            scan.tempfile, "TemporaryFile", lambda **options: Full(make(**options), writes)
         )
     posts = Counted()
     assert found(model, posts, Spool(), fusion=fusion) == expected

@@ -65,7 +65,7 @@ def explain(
     from siamese_news.search.explain.explainer import explain_nearest, name_neighbors
     from siamese_news.search.explain.output import write_explained
     from siamese_news.search.opening import OpenQuery
-    from siamese_news.search.window import Window
+    from siamese_news.search.pool import Window
 
     use_threads(query.threads)
     if not post and not text:
@@ -134,7 +134,7 @@ def _searched(
     """The pool, which the scorer has observed, and the wanted posts by id."""
     from siamese_news.data.readers import open_posts
     from siamese_news.search.files import FilePool
-    from siamese_news.search.window import Window
+    from siamese_news.search.pool import Window
 
     found: dict[str, Post] = {}
 

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import AnyModel
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
-    from siamese_news.search.pool import Pool
+    from siamese_news.search.pool import Pool, Window
     from siamese_news.search.seeds import Decided, Seeds
-    from siamese_news.search.window import Window
 
 _SHOWN = 10
 _WIDTH = 70

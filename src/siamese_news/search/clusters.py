@@ -1,6 +1,6 @@
 """Near-duplicates: retweets, copied headlines and trivially edited copies, as clusters.
 
-Two posts are near-duplicates where their normal forms are equal, or have the same numbers and an
+Two posts are near-duplicates if their normal forms are equal, or have the same numbers and an
 exact Jaccard similarity of character 4-grams at or above a threshold. Clusters are the connected
 components of that relation, so the partition does not depend on the order of the posts. MinHash
 only proposes the pairs to compare; the texts determine its proposals.
@@ -59,7 +59,7 @@ def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
 
 
 def normal_form(text: str) -> str:
-    """What copies of one text share: its lower-case words.
+    """The part that copies of one text share: its lower-case words.
 
     Left out are ``RT @name:``, links, mentions, punctuation, the half word of a text cut off with
     an ellipsis, and hashtags after the end of the text; one that follows a word directly may be

@@ -19,7 +19,7 @@ PRIOR = 1000
 """Words of the prior: that many are added to each group, in the proportions of all groups."""
 
 _COMMON = 5  # texts that have a word before it is looked at
-_SURE = 0.05  # chance that any word at all is listed where no group differs
+_SURE = 0.05  # chance that any word is listed if no group differs
 _LISTED = 100  # words of each group that are kept
 _BURST = 0.001  # chance that a steady flow shows any burst
 _BINS = 5  # times from which there is something for a burst to rise from
@@ -30,12 +30,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, or two that follow each other, and how a group uses it.
+    """A word, or two in a row, and its use by a group.
 
     Attributes:
-        term: the word.
-        found: texts of the group that have it.
-        others: texts of the other groups that have it.
+        found: number of texts of the group with the word.
+        others: number of texts of the other groups with it.
         log_odds: how much likelier it is in the group; natural log.
         error: its standard error.
         sure: whether it sets the group apart, corrected for all words and groups tried.

@@ -12,7 +12,7 @@ import numpy as np
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows
-from siamese_news.search.records import metadata_text
+from siamese_news.search.records import metadata_text, post_columns
 
 COLUMNS = (
     "article",
@@ -44,12 +44,10 @@ class Found:
     """A row of the results.
 
     Attributes:
-        article: as the row has it: in one list for all, the one that the post is nearest to.
-        post: id.
-        score: as the search computed it.
+        article: in one list for all articles, the one that the post is nearest to.
         rank: in its list, from 1.
         terms: matched words.
-        list: the article whose list it is in; empty where one list is for all articles.
+        list: the article whose list it is in; empty in one list for all articles.
     """
 
     article: str
@@ -258,10 +256,8 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
                 "rank": row.rank if row else None,
                 "score": row.score if row else None,
                 "terms": row.terms if row else None,
-                "post": post.id,
-                "text": post.text,
-                "link": metadata_text(post, "permalink"),
-                **{n: metadata_text(post, n) for n in ("reply_to", "quotes", "lang", "created_at")},
+                **post_columns(post),
+                **{name: metadata_text(post, name) for name in ("reply_to", "quotes")},
             }
 
 

@@ -1,4 +1,4 @@
-"""The rows of a ranking, with clusters, terms, languages and map coordinates."""
+"""The rows of the results, with clusters, terms, languages and map coordinates."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -39,8 +39,8 @@ def map_of(
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     """A place on the map for each row of vectors, best first; None after the first 2,000.
 
-    t-SNE keeps neighbors together; distances between groups mean little. The same vectors give
-    the same map on the same machine. Fewer than five different vectors have no map.
+    t-SNE keeps neighbors together; distances between groups mean little. The same vectors
+    have the same map on the same machine. Fewer than five different vectors have no map.
     """
     from sklearn.manifold import TSNE
 

@@ -12,8 +12,7 @@ from typing import Any
 from siamese_news.data.readers import PostStream
 from siamese_news.data.readers.rows import Counts
 from siamese_news.data.records import Post
-from siamese_news.search.scan import StreamPool
-from siamese_news.search.spool import Block, Spool
+from siamese_news.search.scan import Block, Spool, StreamPool
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
 from siamese_news.utils.stopwatch import timed_items
@@ -25,7 +24,7 @@ _MANY = 0.2  # share of empty texts from which they are named
 
 @contextmanager
 def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """What shows how much of a pass is done, of `total`, and how many posts these are."""
+    """The function that reports how much of a pass is done, of `total`, and how many posts."""
     started = shown = time.monotonic()
 
     def report(done: int, posts: int) -> None:
@@ -33,13 +32,8 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
         if (now := time.monotonic()) - shown < _SECONDS:
             return
         shown = now
-        row = {
-            "pass": turn,
-            "done": done,
-            "total": total,
-            "posts": posts,
-            "seconds": round(now - started, 2),
-        }
+        row: dict[str, Any] = {"pass": turn, "done": done, "total": total, "posts": posts}
+        row["seconds"] = round(now - started, 2)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
     if os.environ.get(PROGRESS) == "json":

@@ -18,7 +18,7 @@ from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
-from siamese_news.search.records import ScoreCounts, metadata_text
+from siamese_news.search.records import ScoreCounts, post_columns
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
@@ -26,13 +26,7 @@ from siamese_news.utils.files import atomic_write
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The outcome of a filter.
-
-    Attributes:
-        scored: number of posts scored in the last pass.
-        kept: number of posts at or over the threshold.
-        scores: counts of all scores.
-    """
+    """The outcome of a filter: numbers of posts scored and kept, and the counts of all scores."""
 
     scored: int
     kept: int
@@ -71,8 +65,7 @@ def kept_rows(
     assert query.threshold is not None
     least = round(query.threshold * MILLION)
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
-    texts = len(seeds.texts)
-    for block in pool.parts(scorer, texts, opened.window, wanted=wanted, done=done):
+    for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
         yield block, scores, _lines(scorer, seeds, block, scores[0], best, query)
 
@@ -108,12 +101,7 @@ def rows_over(
         yield {
             "article": seeds.articles[int(best[column])].id,
             "score": int(scores[column]),
-            "post": post.id,
-            # Needed for the clusters even if it is not written.
-            "text": post.text,
-            "lang": metadata_text(post, "lang"),
-            "created_at": metadata_text(post, "created_at"),
-            "link": metadata_text(post, "permalink"),
+            **post_columns(post),  # the text is for the clusters even if it is not written
             "terms": own,
             "author": query.author_of(post),
         }

@@ -1,4 +1,4 @@
-"""Keywords that would have found given posts, for APIs that can only be searched by words."""
+"""Keywords that would have found some posts, for APIs that can only be searched by words."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -24,11 +24,11 @@ class Keyword:
     """One term of the list.
 
     Attributes:
-        term: a word, a hashtag, or two words in quotation marks that follow each other.
-        adds: accepted posts that it finds and no term above it does.
-        found: accepted posts that the list finds down to here.
-        accepted: accepted posts that have it.
-        others: posts of the pool that have it and are not accepted.
+        term: a word, a hashtag, or two consecutive words in quotation marks.
+        adds: number of accepted posts that it finds and no term above it does.
+        found: number of accepted posts that the list down to this term finds.
+        accepted: number of accepted posts with the term.
+        others: number of other posts of the pool with the term.
         log_odds: how much likelier it is in an accepted post than in another one; natural log.
     """
 
@@ -42,13 +42,7 @@ class Keyword:
 
 @dataclass(frozen=True, slots=True)
 class KeywordList:
-    """The list, best term first.
-
-    Attributes:
-        keywords: the terms.
-        accepted: how many posts there were to find.
-        others: how many other posts the pool has.
-    """
+    """The terms, best first, and the numbers of accepted and of other posts in the pool."""
 
     keywords: list[Keyword]
     accepted: int
@@ -84,24 +78,20 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
                     counts[place] += 1
     if not others:
         raise InputError("every post of the pool is accepted; expected others to tell them from")
-    matrix = sparse.csr_matrix(
-        (
-            np.ones(sum(map(len, rows)), np.int64),
-            np.array([place for row in rows for place in row], np.int64),
-            np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-        ),
-        shape=(len(rows), len(vocabulary)),
-    )
+    of_row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    places = np.array([place for row in rows for place in row], np.int64)
+    ones, shape = np.ones(len(places), np.int64), (len(rows), len(vocabulary))
+    matrix = sparse.csc_matrix((ones, (of_row, places)), shape=shape)
     chosen = _cover(matrix, counts, others, list(vocabulary), limit)
     return KeywordList(chosen, len(rows), others)
 
 
-# Whole hashtags: a word inside one is not found by asking for the word.
+# Whole hashtags: a query for a word does not match it inside one.
 _tokens = Tokenizer(hashtags="keep")
 
 
 def terms_of(text: str) -> list[str]:
-    """The different words, hashtags and pairs of neighbouring words, by their first occurrence."""
+    """The different words, hashtags and pairs of neighboring words, by their first occurrence."""
     found: dict[str, None] = {}
     tokens = _tokens(text)
     content = {token for token in content_words(tokens) if len(token) > 1}
@@ -116,7 +106,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def _cover(
-    matrix: sparse.csr_matrix, counts: np.ndarray, others: int, terms: Sequence[str], limit: int
+    matrix: sparse.csc_matrix, counts: np.ndarray, others: int, terms: Sequence[str], limit: int
 ) -> list[Keyword]:
     posts = matrix.shape[0]
     have = np.asarray(matrix.sum(axis=0)).ravel()
@@ -124,7 +114,6 @@ def _cover(
     usable = (odds > _SURE * error) & (have >= (2 if posts >= _MANY else 1))
     share = have / np.maximum(have + counts, 1)
     uncovered = np.ones(posts, np.int64)
-    columns = matrix.tocsc()
     # Equal worth: the likelier term, then the alphabet.
     order = sorted(np.flatnonzero(usable).tolist(), key=lambda p: (-odds[p], terms[p]))
     chosen: list[Keyword] = []
@@ -136,17 +125,9 @@ def _cover(
             break
         order.remove(best)
         found += int(adds[best])
-        uncovered[columns.indices[columns.indptr[best] : columns.indptr[best + 1]]] = 0
-        chosen.append(
-            Keyword(
-                terms[best],
-                int(adds[best]),
-                found,
-                int(have[best]),
-                int(counts[best]),
-                round(float(odds[best]), 3),
-            )
-        )
+        uncovered[matrix.indices[matrix.indptr[best] : matrix.indptr[best + 1]]] = 0
+        numbers = int(adds[best]), found, int(have[best]), int(counts[best])
+        chosen.append(Keyword(terms[best], *numbers, round(float(odds[best]), 3)))
     return chosen
 
 

@@ -109,7 +109,7 @@ def _reading(names: Sequence[str]) -> str:
     listless = [name for name in names if not has_stop_words(name)]
     stop = "the stop words of its language are left out of each"
     if listless:
-        stop += " (there is no list of them for " + ", ".join(listless) + ")"
+        stop += f" (none are known for {', '.join(listless)})"
     return (
         f"Seeds are in {quoted}, not in English: {stop}, and how rare a word is comes from English "
         "text, so that most of their words count alike. What to expect: "

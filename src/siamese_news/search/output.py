@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
-from siamese_news.search.records import RankedPost, metadata_text
+from siamese_news.search.records import RankedPost, post_columns
 from siamese_news.utils.terminal import clean, guarded
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write_rows(
         bom: begin a CSV with a UTF-8 byte order mark, for Excel.
     """
     if format == "table":
-        _table(stream, rows, titles or {}, terminal)
+        _table(stream, rows, {} if titles is None else titles, terminal)
     elif format == "trec":
         for row in rows:
             where = f"{row['article']} Q0 {row['post']} {row['rank']}"
@@ -76,31 +76,18 @@ def write_rows(
 
 
 def write_ranking(
-    stream: IO[Any], ranking: Iterable[Sequence[RankedPost]], format: str, *, terminal: bool
+    stream: IO[Any], ranking: Sequence[Sequence[RankedPost]], format: str, *, terminal: bool
 ) -> None:
     """Write the lists of a ranking with `write_rows`, without further columns."""
-    titles: dict[str, str] = {}
-
-    def rows() -> Iterator[Row]:
-        for item in chain.from_iterable(ranking):
-            titles[item.article.id] = item.article.title
-            yield row_of(item)
-
-    write_rows(stream, rows(), format, titles=titles, terminal=terminal)
+    items = list(chain.from_iterable(ranking))
+    titles = {item.article.id: item.article.title for item in items}
+    write_rows(stream, map(row_of, items), format, titles=titles, terminal=terminal)
 
 
 def row_of(item: RankedPost) -> dict[str, Any]:
-    """The columns that a ranked post has by itself."""
-    return {
-        "article": item.article.id,
-        "rank": item.rank,
-        "score": item.score,
-        "post": item.post.id,
-        "text": item.post.text,
-        "lang": metadata_text(item.post, "lang"),
-        "created_at": metadata_text(item.post, "created_at"),
-        "link": metadata_text(item.post, "permalink"),
-    }
+    """The columns of a ranked post that need no other post."""
+    own = {"article": item.article.id, "rank": item.rank, "score": item.score}
+    return own | post_columns(item.post)
 
 
 def console(stream: IO[str], terminal: bool) -> "Console":
@@ -117,10 +104,7 @@ def empty_table(title: str, columns: Iterable[str], texts: Collection[str]) -> "
 
     table = Table(title=Text(title), title_justify="left")
     for name in columns:
-        folded = name in texts
-        table.add_column(
-            name, justify="left" if folded else "right", overflow="fold" if folded else "ellipsis"
-        )
+        table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
     return table
 
 
@@ -183,5 +167,5 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):
-            held = {name: [row.get(name) for row in batch] for name in columns}
-            writer.write_table(pa.table(held, schema=schema))
+            values = {name: [row.get(name) for row in batch] for name in columns}
+            writer.write_table(pa.table(values, schema=schema))

@@ -43,7 +43,7 @@ def output_lock(out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # While it is still held: who waits for the removed file looks again.
+        # Before the release: a process that waits for the removed file looks again.
         with suppress(OSError):
             path.unlink()
         lock.release()

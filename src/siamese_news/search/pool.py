@@ -1,17 +1,115 @@
-"""The interface to the posts that a search reads."""
+"""The interface to the posts that a search reads, and their selection by date."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION
-from siamese_news.search.window import Window
+
+
+@dataclass(slots=True)
+class Window:
+    """Posts from one moment to another; undated posts are kept unless `dated_only` is set.
+
+    Attributes:
+        after: first moment, as `iso_date` writes it; None for no bound.
+        before: first moment that is too late.
+        dated_only: leave out posts without a date.
+        outside: number of posts left out by their date.
+        undated: number of posts without a readable date.
+        dated: number of posts with one.
+    """
+
+    after: str | None = None
+    before: str | None = None
+    dated_only: bool = False
+    outside: int = 0
+    undated: int = 0
+    dated: int = 0
+
+    @classmethod
+    def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
+        """From dates as users type them, such as ``2013-04-15``."""
+        window = cls(_moment("--after", after), _moment("--before", before), dated_only)
+        if window.after and window.before and window.after >= window.before:
+            raise InputError(
+                f"--after {after} is not before --before {before}; expected an earlier date first"
+            )
+        return window
+
+    def start(self) -> None:
+        """Reset the counts."""
+        self.outside = self.undated = self.dated = 0
+
+    @property
+    def asked(self) -> bool:
+        """Whether posts are selected by date at all."""
+        return bool(self.after or self.before or self.dated_only)
+
+    def check(self) -> None:
+        """After a pass over all posts: refuse a selection by date if no post has a date."""
+        if self.asked and self.undated and not self.dated:
+            raise InputError(
+                f"--after, --before and --dated-only select by date, but none of {self.undated:,} "
+                "posts has a readable date; name the right field with --date-field "
+                "(siamese-news doctor FILE shows the fields of a file), or leave the dates out"
+            )
+
+    def __call__(self, posts: Sequence[Post]) -> list[Post]:
+        """The posts within the window."""
+        if not self.asked:
+            return list(posts)
+        return list(compress(posts, self.mask(seconds_of(posts))))
+
+    def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of P posts lie within the window, by their dates (`seconds_of`)."""
+        if not self.asked:
+            return np.ones(len(seconds), bool)
+        moments = seconds.astype("datetime64[s]")
+        undated = np.isnat(moments)
+        outside = np.zeros(len(seconds), bool)
+        if self.after:
+            outside |= moments < np.datetime64(self.after.removesuffix("Z"), "s")
+        if self.before:
+            outside |= moments >= np.datetime64(self.before.removesuffix("Z"), "s")
+        self.undated += int(undated.sum())
+        self.dated += int((~undated).sum())
+        self.outside += int(outside.sum())
+        return ~outside & ~undated if self.dated_only else ~outside
+
+    def counts(self) -> dict[str, int]:
+        """In plain values; empty if posts are not selected by date."""
+        if not self.asked:
+            return {}
+        return {"outside the dates": self.outside, "without a date": self.undated}
+
+
+def seconds_of(posts: Sequence[Post]) -> NDArray[np.int64]:
+    """(P,) dates of posts in seconds since 1970; the smallest 64-bit integer means no date."""
+    dates = (iso_date(post.metadata.get("created_at")) for post in posts)
+    moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
+    return np.array(moments, "datetime64[s]").astype(np.int64)
+
+
+def _moment(option: str, value: str | None) -> str | None:
+    if value is None:
+        return None
+    moment = iso_date(value)
+    if moment is None:
+        raise InputError(
+            f"{option} is {value!r}, expected a date such as 2013-04-15 or 2013-04-15T18:49:00Z"
+        )
+    return moment
+
 
 Floats = NDArray[np.float32]
 
@@ -25,7 +123,7 @@ class Scored:
         posts: P posts within the window (of an index, only those that can change the results).
         scores: (A, P).
         last: whether the block has no further part.
-        rows: (P,) places of the posts in the pool; None where all posts come in its order.
+        rows: (P,) places of the posts in the pool; None if all posts come in its order.
     """
 
     number: int
@@ -75,13 +173,7 @@ class Pool(ABC):
 
     @abstractmethod
     def parts(
-        self,
-        scorer: Scorer,
-        articles: int,
-        window: Window,
-        *,
-        wanted: Wanted | None = None,
-        done: int = 0,
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """The posts with their scores, a block at a time.
 
@@ -103,7 +195,7 @@ class Pool(ABC):
         """Fewer than 1,000 posts, to detect the languages of the pool."""
 
     def counts(self) -> dict[str, int]:
-        """How many posts were read, rejected and so on; empty where that is unknown."""
+        """How many posts were read, rejected and so on; empty if that is unknown."""
         return {}
 
     def searched(self, scored: int) -> int:

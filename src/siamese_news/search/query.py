@@ -17,14 +17,14 @@ from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_c
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
     from siamese_news.data.records import Post
-    from siamese_news.search.window import Window
+    from siamese_news.search.pool import Window
 
 READING = ("text_field", "id_field", "date_field", "encoding", "long_window", "strict")
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
 _KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
 _KEY_BYTES = 16
-_OPTIONS = {"negatives": "not"}  # where the option of a field has another name
+_OPTIONS = {"negatives": "not"}  # fields whose option has another name
 _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
 
@@ -156,7 +156,7 @@ class Query:
 
     def window(self) -> "Window":
         """The selection by date, with its counts at 0."""
-        from siamese_news.search.window import Window
+        from siamese_news.search.pool import Window
 
         return Window.of(self.after, self.before, dated_only=self.dated_only)
 

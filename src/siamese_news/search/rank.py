@@ -10,12 +10,11 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
-from siamese_news.search.pool import Pool, Wanted
+from siamese_news.search.pool import Pool, Wanted, Window
 from siamese_news.search.records import RankedPost, ScoreCounts
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.window import Window
 
 # Candidates more than needed before a list is cut down: of one list, and of all together.
 _SLACK, _ALL_SLACK = 8192, 1 << 22
@@ -110,8 +109,10 @@ class TopPosts:
     def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
         columns = np.flatnonzero(line >= self._floors[number])
+        if not len(columns):
+            return columns
         known = np.concatenate([self._scores[number], line[columns]])
-        if len(columns) and len(known) > self._top:
+        if len(known) > self._top:
             self._floors[number] = np.partition(known, -self._top)[-self._top]
             columns = columns[line[columns] >= self._floors[number]]
         return columns
@@ -119,7 +120,9 @@ class TopPosts:
     def _cut(self, number: int) -> None:
         """Cut a list down to `top` posts, the lowest score of which is its floor."""
         scores, rows = self._scores[number], self._rows[number]
-        if len(scores) < self._top:
+        if len(scores) <= self._top:
+            if len(scores) == self._top:
+                self._floors[number] = scores.min()
             return
         last = self._floors[number] = np.partition(scores, -self._top)[-self._top]
         above = np.flatnonzero(scores > last)
@@ -200,14 +203,14 @@ def search(
     deep = top if second_look is None else max(top, second_look.most)
     found, counts = TopPosts(seeds.lists, deep), ScoreCounts()
     wanted = Wanted(seeds.at_most, found.least)
-    for block in pool.parts(scorer, len(seeds.texts), window, wanted=wanted):
+    for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
         counts.add(scores, of_all=block.rows is None)
         bare = block.rows is None and not texts
         kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
         found.add(kept, scores, best, block.rows)
     if not found.seen:
-        reason = "; no post lies within the dates" if window.counts() else ": expected at least one"
+        reason = "; no post is within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
         found.look_again(second_look, top)
@@ -235,7 +238,7 @@ def write_scores(
     # Ids are all different and scores nearly so: dictionaries would only take room.
     options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
     with pq.ParquetWriter(stream, schema, **options) as writer:
-        for block in pool.parts(scorer, len(seeds.texts), window):
+        for block in pool.parts(scorer, len(seeds.texts), window, None):
             scores, _ = seeds.combine(block.scores)
             counts.add(scores)
             scanned += len(block.posts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -35,6 +36,17 @@ def metadata_text(post: Post, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def post_columns(post: Post) -> dict[str, Any]:
+    """The columns of the results that come from the post alone."""
+    return {
+        "post": post.id,
+        "text": post.text,
+        "lang": metadata_text(post, "lang"),
+        "created_at": metadata_text(post, "created_at"),
+        "link": metadata_text(post, "permalink"),
+    }
+
+
 class Sample:
     """The `SAMPLE` posts whose ids have the smallest checksums.
 
@@ -65,7 +77,7 @@ class Sample:
         del self._noted[SAMPLE:]
 
 
-_LOWEST, _HIGHEST = -2000, 2000  # thousandths; a score less a negative seed's lies within
+_LOWEST, _HIGHEST = -2000, 2000  # thousandths; the bounds of a score minus a negative seed's
 _BINS = 100
 
 

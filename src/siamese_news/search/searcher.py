@@ -32,7 +32,7 @@ from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.threads import one_thread_of_numpy
+from siamese_news.search.threads import one_thread_of_products
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -149,7 +149,7 @@ class Searcher:
         """
         return open_index(path, self.model)
 
-    @one_thread_of_numpy
+    @one_thread_of_products()
     def rank(
         self,
         articles: Articles,
@@ -190,7 +190,7 @@ class Searcher:
         self._say(opened, scorer, pool, ranking.remarks)
         return _records(ranking_rows(ranking, opened, scorer), query)
 
-    @one_thread_of_numpy
+    @one_thread_of_products()
     def filter(
         self,
         articles: Articles,
@@ -210,7 +210,7 @@ class Searcher:
             **options: `SearchOptions`; `about` is ``event`` unless you choose another value.
 
         Returns:
-            Records as those of `rank`; none where no post reaches the threshold.
+            Records as those of `rank`; none if no post reaches the threshold.
 
         Raises:
             InputError: as for `rank`, or the threshold is not a finite number.
@@ -230,7 +230,7 @@ class Searcher:
             self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
             return _records(filtered_rows(part.path, opened), query)
 
-    @one_thread_of_numpy
+    @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
         """Explain the scores of posts, each for the closest article.
 

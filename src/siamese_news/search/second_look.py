@@ -34,19 +34,16 @@ _TOGETHER = 256  # texts that are read before their values are saved
 
 
 class SecondLook:
-    """Adds to the scores of a search by the transformer in a folder.
+    """Adds to the scores of a search by a transformer.
 
     Args:
-        folder: a model of sentence-transformers or model2vec, or a cross-encoder.
+        folder: of a model of sentence-transformers or model2vec, or of a cross-encoder.
         seeds: the articles of the search.
         posts: K; None lets the scores decide: twice as many posts as score .1 or more, from 200 to
             5,000.
 
     Attributes:
         most: the largest number of posts of a list that are read.
-
-    Raises:
-        InputError: the folder holds none of these, or its library is not installed.
     """
 
     def __init__(self, folder: Path, seeds: Seeds, posts: int | None = None) -> None:

@@ -29,10 +29,8 @@ class Seeds:
     are combined by the same rule and subtracted.
 
     Attributes:
-        articles: the seeds.
-        negatives: articles about different stories; their score is subtracted.
+        negatives: articles about different stories.
         one_story: one list over all seeds; otherwise one list for each.
-        aggregate: the rule.
         set_aside: the reasons why articles were left out.
     """
 
@@ -45,9 +43,9 @@ class Seeds:
     def __post_init__(self) -> None:
         if not self.articles:
             raise InputError("no seed article; expected at least one")
-        shared = {a.full_text for a in self.articles} & {a.full_text for a in self.negatives}
+        wanted = {article.full_text for article in self.articles}
         for article in self.negatives:
-            if article.full_text in shared:
+            if article.full_text in wanted:
                 raise InputError(
                     f"article '{article.id}' is a seed and a negative seed; expected one of the two"
                 )

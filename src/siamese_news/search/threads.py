@@ -7,18 +7,15 @@ on two cores slowed each other down.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, wraps
+from functools import cache
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from typing import Any
 
 
 def use_threads(threads: int | None) -> None:
-    """Let this process compute on so many threads, and each product of numpy on one.
+    """Let this process compute on this many threads, and each product of numpy on one.
 
     None is the number in OMP_NUM_THREADS, or one for each core.
     """
@@ -63,7 +60,10 @@ _inside = 0
 
 @contextmanager
 def one_thread_of_products() -> Iterator[None]:
-    """Products of numpy on one thread until the end of the context."""
+    """Products of numpy on one thread until the end of the context, or of the function decorated.
+
+    Afterwards they take as many as before.
+    """
     global _inside
     with _lock:
         _inside += 1
@@ -76,14 +76,3 @@ def one_thread_of_products() -> Iterator[None]:
             _inside -= 1
             if not _inside:
                 _limit.close()
-
-
-def one_thread_of_numpy(function: Callable[P, R]) -> Callable[P, R]:
-    """The function with products of numpy on one thread, and as many as before afterwards."""
-
-    @wraps(function)
-    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with one_thread_of_products():
-            return function(*args, **kwargs)
-
-    return limited

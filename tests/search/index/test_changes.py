@@ -16,10 +16,10 @@ from siamese_news.data.records import Article, Post
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.index.changing import IndexChange, build
 from siamese_news.search.index.pool import open_index
+from siamese_news.search.pool import Window
 from siamese_news.search.rank import search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.window import Window
 
 from .conftest import SEEDS, posts, rows_of, run, write
 

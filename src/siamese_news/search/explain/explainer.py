@@ -285,12 +285,12 @@ class Reader:
         return fields
 
     def _text_of(self, ids: NDArray[np.int64]) -> str:
-        """The words of a post by their ids, as far as the vocabulary has them."""
+        """The words of a post by their ids; unknown ones are ``…``."""
         known = self._model.vocabulary.words
         return " ".join(known[id] if id < len(known) else "…" for id in ids.tolist())
 
     def _by_sentence(self, values: Mapping[int, float]) -> NDArray[np.float64]:
-        """Values of words and bigrams by id, split over the places where the article has them."""
+        """Values of words and bigrams by id, split over their places in the article."""
         sums = np.zeros(len(self._sentences))
         if self._model.terms is None:
             return sums

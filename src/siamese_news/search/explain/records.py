@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Article, Post
 
 EQUAL = 0.2
-"""Sentences are of about equal length where their numbers of tokens differ by up to this share."""
+"""Sentences are of about equal length if their numbers of tokens differ by up to this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,6 @@ class Sentence:
     """A sentence of the article.
 
     Attributes:
-        text: as in the article.
         tokens: number of its tokens, including those beyond the model's limits.
         contribution: its part of the score.
         expected: its part if all of the article fitted the post equally well.
@@ -38,7 +37,6 @@ class Term:
     """A word of the post, or two in a row, and its parts of the score.
 
     Attributes:
-        term: the word.
         lexical: by words.
         dense: by vectors.
         surface: by n-grams inside words.
@@ -103,9 +101,6 @@ class Explained:
     """The score of a post for an article, by its parts.
 
     Attributes:
-        article: the article.
-        post: the post.
-        score: of the post.
         kind: of the score (`Scorer.kind`).
         lexical: part of the score from the products of words.
         dense: part of the score from vectors.
@@ -115,7 +110,7 @@ class Explained:
         feedback: part of the score that the article's best posts account for
             (`lexical_head.RocchioFeedback`).
         rest: part of the score that neither these nor a sentence accounts for.
-        sentences: of the article, in order.
+        sentences: in the order of the article.
         terms: strongest first.
         alphas: of each head, by the name of the sparsity.
         check: None if no sentence contributes anything.
@@ -140,7 +135,7 @@ class Explained:
 def check(
     score: float, surplus: NDArray[np.float64], without: NDArray[np.float32], lengths: Sequence[int]
 ) -> Check | None:
-    """The test of an explanation; None where no sentence has a surplus."""
+    """The test of an explanation; None if no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
         return None
     named = int(surplus.argmax())

@@ -20,9 +20,8 @@ from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Segment, find_posts
-from siamese_news.search.pool import Floats, Pool, Scored, Wanted
+from siamese_news.search.pool import Floats, Pool, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
-from siamese_news.search.window import Window
 from siamese_news.text.token_ids import TokenIds
 
 
@@ -122,13 +121,7 @@ class PostIndex(Pool):
             yield from StoredPosts(segment, posts.rows_of(number, self._observed))
 
     def parts(
-        self,
-        scorer: Scorer,
-        articles: int,
-        window: Window,
-        *,
-        wanted: Wanted | None = None,
-        done: int = 0,
+        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """See `Pool`: the posts that can matter, or all; none where a block is done already."""
         if done:

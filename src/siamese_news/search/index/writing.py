@@ -10,7 +10,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
@@ -18,6 +17,7 @@ from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
 from siamese_news.search.index.manifest import FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
+from siamese_news.search.pool import seconds_of
 from siamese_news.text.token_ids import TokenIds
 
 # A segment is ended by either: places in it are 32-bit numbers, and what is made of it at one time
@@ -55,7 +55,7 @@ class RowMaker:
             steps=steps,
             errors=errors,
             scales=scales,
-            dates=_seconds(posts),
+            dates=seconds_of(posts),
         )
 
     def _read(self, ids: TokenIds) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
@@ -132,9 +132,3 @@ def _json(metadata: Any) -> bytes:
 def _plain(value: Any) -> Any:
     """Convert types that JSON lacks, and whole numbers beyond 64 bits, which orjson refuses."""
     return float(value) if isinstance(value, Decimal) else str(value)
-
-
-def _seconds(posts: Sequence[Post]) -> NDArray[np.int64]:
-    dates = (iso_date(post.metadata.get("created_at")) for post in posts)
-    moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
-    return np.array(moments, "datetime64[s]").astype(np.int64)

@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from siamese_news.search.report.data import Histogram, ReportPost
+from siamese_news.data.readers.values import iso_date
+from siamese_news.search.report.results import Histogram, ReportPost
 from siamese_news.utils.terminal import counted
 
 WIDTH, HEIGHT = 760, 260
@@ -92,11 +94,10 @@ class Map:
     left_out: int
     width: int = WIDTH
     height: int = MAP_HEIGHT
-    shades: list[int] = field(default_factory=lambda: list(range(_SHADES)))
 
 
 def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
-    """Posts by score on a log axis, and the threshold where there is one."""
+    """Posts by score on a log axis, and the threshold if there is one."""
     edges = [float(edge) for edge in histogram.edges]
     shown = edges if threshold is None else [*edges, threshold]
     low, high = min(shown), max(shown)
@@ -187,12 +188,12 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
 
 
 def map_chart(posts: Sequence[ReportPost]) -> Map | None:
-    """The posts that have a place, the best-ranked 2,000; None where none has."""
+    """The posts that have a place, the best-ranked 2,000; None if none has."""
     placed = [(row, post, post.place) for row, post in enumerate(posts) if post.place is not None]
     if not placed:
         return None
     shown = placed[:MAP_POINTS]
-    xs, ys = [place[0] for _, _, place in shown], [place[1] for _, _, place in shown]
+    xs, ys = zip(*(place for _, _, place in shown), strict=True)
     scores = [post.score for _, post, _ in shown]
     low, width = min(scores), max(scores) - min(scores)
 
@@ -224,6 +225,12 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(n * step, f"{n * step + 0.0:.{places}f}") for n in range(first, last + 1)]
+
+
+def moment(value: Any) -> datetime | None:
+    """A date as `iso_date` reads it, in UTC."""
+    date = iso_date(value) if value else None
+    return datetime.fromisoformat(date).replace(tzinfo=None) if date else None
 
 
 def _bin(date: datetime, unit: str) -> int:

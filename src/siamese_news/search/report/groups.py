@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows
 from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
 from siamese_news.search.files import FilePool
-from siamese_news.search.report.charts import BarChart, timeline_chart
-from siamese_news.search.report.data import ReportData, ReportPost
+from siamese_news.search.report.charts import BarChart, moment, timeline_chart
+from siamese_news.search.report.results import ReportData, ReportPost
 
 SHOWN = 20
 """Groups that have a row of their own, those with most posts found; the rest is one more."""
@@ -54,7 +53,6 @@ class Group:
     """A row of the comparison.
 
     Attributes:
-        name: of the group.
         share: found posts of the group out of all its posts; without a pool, out of all found.
         times: number and name of each time with found posts, and the same share for it; without a
             pool, out of all dated posts found of the group.
@@ -86,15 +84,12 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of groups.
+    """A comparison of groups by a column.
 
     Attributes:
-        by: the column that defines them.
-        groups: the rows.
         pool: whether shares are of all posts that were searched.
         chart: the timeline of all posts found; None without dates.
         slots: number of its times from the first to the last.
-        remarks: for the reader.
     """
 
     by: str
@@ -128,7 +123,7 @@ def compare(
             sizes[name] += 1
         if id in found:
             group_of[id] = name
-        if pool and chart is not None and (date := _date(values.get("created_at"))):
+        if pool and chart is not None and (date := moment(values.get("created_at"))):
             slot = chart.slot_of(date)
             dated[name, slot] += 0 <= slot <= last
     mine: dict[str, list[ReportPost]] = {}
@@ -269,14 +264,9 @@ def _texts(data: ReportData, posts: Iterable[ReportPost]) -> list[str]:
 
 def _timeline(posts: Iterable[ReportPost]) -> tuple[BarChart | None, dict[str, int]]:
     """The chart of the dates, and the bar of each post that has one."""
-    dates = {post.id: date for post in posts if (date := _date(post.created_at))}
+    dates = {post.id: date for post in posts if (date := moment(post.created_at))}
     chart = timeline_chart(list(dates.values()))
     return chart, {id: chart.slot_of(date) for id, date in dates.items()} if chart else {}
-
-
-def _date(value: Any) -> datetime | None:
-    date = iso_date(value) if value else None
-    return datetime.fromisoformat(date).replace(tzinfo=None) if date else None
 
 
 def _time(chart: BarChart, slot: int) -> str:

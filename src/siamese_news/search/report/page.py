@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +17,8 @@ from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.compare import FEW
-from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
-from siamese_news.search.report.data import ReportData, ReportPost, Turn
+from siamese_news.search.report.charts import histogram_chart, map_chart, moment, timeline_chart
+from siamese_news.search.report.results import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
 # Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
@@ -125,12 +124,9 @@ def render(data: ReportData) -> str:
     here = files("siamese_news.search.report")
     style = (here / "style.css").read_text(encoding="utf-8")
     script = (here / "script.js").read_text(encoding="utf-8")
-    dates = {
-        row: iso_date(post.created_at) if post.created_at else None
-        for row, post in enumerate(data.posts)
-    }
-    times = {row: datetime.fromisoformat(d).replace(tzinfo=None) for row, d in dates.items() if d}
-    days = sorted(time.date().isoformat() for time in times.values())
+    dates = ((row, moment(post.created_at)) for row, post in enumerate(data.posts))
+    times = {row: date for row, date in dates if date}
+    days = [str(edge(times.values()).date()) for edge in (min, max)] if times else []
     timeline = timeline_chart(list(times.values()))
     slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
     groups = _groups(data, slots)
@@ -157,13 +153,12 @@ def render(data: ReportData) -> str:
             above=len({post.id for post in data.posts if post.score >= threshold}),
             histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
             timeline=timeline,
-            days=[days[0], days[-1]] if days else [],
+            days=days,
             seed_numbers={seed.id: number for number, seed in enumerate(data.seeds)},
             page_size=PAGE,
-            undated=len(dates) - len(times),
+            undated=len(data.posts) - len(times),
             map=map_chart(data.posts),
             facts=_facts(data.provenance),
-            whole=_WHOLE,
             few=FEW,
         )
     )
