@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 from itertools import chain, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from weakref import WeakMethod
 
 from siamese_news.errors import InputError
 from siamese_news.text.hashtags import HashtagSplitter
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, visible
 from siamese_news.text.spaceless import bigrams, has_letter, parts
+from siamese_news.utils.choices import check_choice
 
 Hashtags = Literal["both", "keep", "split", "drop"]
 Marks = Literal["drop", "mark", "keep"]
@@ -88,16 +89,9 @@ class Tokenizer:
         max_characters: int = 200_000,
         words: Sequence[str] | None = None,
     ):
-        for field, value, allowed in (
-            ("hashtags", hashtags, get_args(Hashtags)),
-            ("urls", urls, get_args(Marks)),
-            ("mentions", mentions, get_args(Marks)),
-            ("numbers", numbers, get_args(Marks)),
-        ):
-            if value not in allowed:
-                raise InputError(
-                    f"Tokenizer: {field}={value!r}; expected one of {', '.join(allowed)}"
-                )
+        check_choice("Tokenizer: hashtags", hashtags, Hashtags)
+        for name, value in (("urls", urls), ("mentions", mentions), ("numbers", numbers)):
+            check_choice(f"Tokenizer: {name}", value, Marks)
         if isinstance(max_characters, bool) or not isinstance(max_characters, int):
             raise InputError(f"Tokenizer: max_characters={max_characters!r}; expected an integer")
         if max_characters < 1:
@@ -136,13 +130,8 @@ class Tokenizer:
 
     def config(self) -> dict[str, Any]:
         """Plain values that rebuild this tokenizer (without `words`)."""
-        return {
-            "hashtags": self.hashtags,
-            "urls": self.urls,
-            "mentions": self.mentions,
-            "numbers": self.numbers,
-            "max_characters": self.max_characters,
-        }
+        names = ("hashtags", "urls", "mentions", "numbers", "max_characters")
+        return {name: getattr(self, name) for name in names}
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

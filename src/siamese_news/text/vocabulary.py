@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.choices import check_choice
 from siamese_news.utils.files import atomic_write, open_binary, reading
 
 PAD = -1
@@ -65,10 +66,7 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
-        if unknown not in get_args(Unknown):
-            raise InputError(
-                f"Vocabulary: unknown={unknown!r}; expected one of {', '.join(get_args(Unknown))}"
-            )
+        check_choice("Vocabulary: unknown", unknown, Unknown)
         if isinstance(words, str):
             raise InputError("Vocabulary: words is one string; expected a list of words")
         self.words: tuple[str, ...] = tuple(words)

@@ -71,7 +71,7 @@ def parquet_rows(
                 "the file is made to fill the memory"
             ) from error
         except _BROKEN as error:
-            message = f"cannot be read on from here ({error}); the file is damaged"
+            message = f"cannot be read further ({error}); the file is damaged"
             yield number + 1, BadRow("damaged file", message), ""
 
 

@@ -25,11 +25,13 @@ from siamese_news.data.records import Post
 FORMATS: list[Format] = []
 
 
-def _known(*described: str, **options: Any) -> Callable[[Convert], Convert]:
-    """Add the decorated converter, with the other values of a `Format`, to `FORMATS`."""
+def _known(
+    name: str, recognized: str, text_field: str, id_field: str, **others: Any
+) -> Callable[[Convert], Convert]:
+    """Add a format to `FORMATS` whose converter is the decorated function."""
 
     def add(convert: Convert) -> Convert:
-        FORMATS.append(Format(*described, convert=convert, **options))
+        FORMATS.append(Format(name, recognized, text_field, id_field, convert=convert, **others))
         return convert
 
     return add
