@@ -1,4 +1,4 @@
-"""Lines of bounded length, and what is wrong with a row."""
+"""Lines of bounded length, and the error of a bad row."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class BadRow(Exception):
 
     Attributes:
         reason: few words out of a small set, to count by.
-        message: what came, what was expected, what to change.
+        message: the value, the expectation, and the remedy.
     """
 
     def __init__(self, reason: str, message: str) -> None:

@@ -29,14 +29,14 @@ _MEMO_CHARACTERS = 64
 class _Memo(dict[str, tuple[str, ...]]):
     """Chunk -> tokens, filled on demand and emptied when full; it never changes a result."""
 
-    __slots__ = ("_tokenise",)
+    __slots__ = ("_tokenize",)
 
-    def __init__(self, tokenise: Any):
+    def __init__(self, tokenize: Any):
         # No reference cycle with the tokenizer.
-        self._tokenise: Any = WeakMethod(tokenise)
+        self._tokenize: Any = WeakMethod(tokenize)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        tokens: tuple[str, ...] = self._tokenise()(chunk)
+        tokens: tuple[str, ...] = self._tokenize()(chunk)
         if tokens and tokens[0] == chunk:
             tokens = (chunk, *tokens[1:])  # one string, so that a look-up touches less memory
         # Links hardly ever repeat, so they are not remembered.
@@ -50,7 +50,7 @@ class _Memo(dict[str, tuple[str, ...]]):
 class Tokenizer:
     """Cut a text into lower-case tokens with one compiled pattern.
 
-    What it does beyond words and punctuation:
+    Beyond words and punctuation:
 
     - ``#BostonMarathon`` gives ``#bostonmarathon boston marathon`` (`hashtags="both"`); one without
       capitals is cut by word frequency if `words` are given.
@@ -194,7 +194,7 @@ class Tokenizer:
             last = piece
 
     def _spaceless_tag(self, body: str, tokens: list[str]) -> None:
-        """Append a hashtag that holds letters of a script without spaces, and what is in it."""
+        """Append a hashtag with letters of a script without spaces, and its content."""
         if self.hashtags in ("both", "keep"):
             tokens.append(f"#{body}")
         if self.hashtags in ("both", "split"):

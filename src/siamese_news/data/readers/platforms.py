@@ -41,14 +41,14 @@ def _known(
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
 _LINKS = {"retweeted": "retweet_of", "replied_to": "reply_to", "quoted": "quotes"}
 _V1_TEXTS = ("full_text", "text")
-# What v1.1 streams send between the tweets.
+# Notices that v1.1 streams send between the tweets.
 _NOTICES = set(
     "delete limit scrub_geo status_withheld user_withheld warning disconnect friends event".split()
 )
 
 
 def _is_v2(record: Record) -> bool:
-    """A page of API v2 (`data` and what belongs to it), or one tweet."""
+    """A page of API v2 (`data` and its companions), or one tweet."""
     if isinstance(record.get("data"), list | dict):
         if not record.keys().isdisjoint(("includes", "meta", "__twarc", "matching_rules")):
             return True

@@ -188,7 +188,7 @@ def _installed() -> Iterator[Format]:
 
 
 FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *_TOOLS)
-"""Where a record has the shape of several, the first counts; those of other packages come first."""
+"""If a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # of so many records one must have the shape
 
