@@ -2,9 +2,9 @@
 
 
 class InputError(ValueError):
-    """Bad input: the message says what came, what was expected and what to change.
+    """Bad input: the message has the input, the expectation and the remedy.
 
-    Where the input is a file the message starts with ``path:line``.
+    If the input is a file the message starts with ``path:line``.
 
     Example:
         >>> from siamese_news import InputError, build_encoder
@@ -17,4 +17,4 @@ class InputError(ValueError):
 
 
 class MissingExtraError(ModuleNotFoundError, InputError):
-    """What an extra brings is not installed; the message has the command that installs it."""
+    """A package of an extra is not installed; the message has the command that installs it."""

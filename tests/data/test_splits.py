@@ -125,11 +125,10 @@ def test_the_authors_format(tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = read_ast(path)
-    assert (read.rows, read.dropped) == (5, 2)
-    assert read.collection.qrels == {
+    assert read.qrels == {
         "train": {"http://a/1": {"line-1": 1, "line-2": 1}, "http://a/%202": {"line-3": 1}}
     }
-    assert read.collection.articles["http://a/1"].text == "One story"
+    assert read.articles["http://a/1"].text == "One story"
     path.write_text(json.dumps(rows[3]))
     with pytest.raises(InputError, match="all 1 rows"):
         read_ast(path)

@@ -489,7 +489,7 @@ def test_packed_scores_that_are_cut_off(pool):
         "--out",
         folder / "sheet.csv",
     )
-    refused(done, "cut.jsonl.gz:", "cannot be read on from here", "cut off")
+    refused(done, "cut.jsonl.gz:", "cannot be read further", "cut off")
     assert not (folder / "sheet.csv").exists()
 
 

@@ -132,8 +132,8 @@ def test_options(options: dict, text: str, tokens: str) -> None:
     [
         ({"hashtags": "all"}, "both, keep, split, drop"),
         ({"urls": True}, "drop, mark, keep"),
-        ({"mentions": None}, "mentions=None"),
-        ({"numbers": "no"}, "numbers='no'"),
+        ({"mentions": None}, "mentions is None"),
+        ({"numbers": "no"}, "numbers is 'no'"),
         ({"max_characters": 0}, "1 or more"),
         ({"max_characters": 1.5}, "integer"),
         ({"words": "abc"}, "list of words"),

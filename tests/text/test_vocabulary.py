@@ -60,7 +60,7 @@ def test_the_hash_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = Vocabulary(WORDS, unknown="hash")
     tokens = [f"w{number}" for number in range(10)]
     first = vocabulary.ids(tokens)
-    assert len(vocabulary._lookup) == len(WORDS) + 3
+    assert len(vocabulary._ids) == len(WORDS) + 3
     assert (vocabulary.ids(tokens) == first).all()
     assert (Vocabulary(WORDS, unknown="hash").ids(tokens[::-1]) == first[::-1]).all()
 
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back(
     ("words", "message"),
     [
         ([], "no words"),
-        (["a", "b", "a"], r"word 3: 'a' is there already, as word 1"),
+        (["a", "b", "a"], r"word 3: 'a' is a duplicate of word 1"),
         (["a", ""], "word 2: an empty word"),
         (["a\nb"], "line feed"),
         (["a", "\ud800"], "not valid Unicode"),
@@ -128,7 +128,7 @@ def test_bad_options() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\nb\na\n", "vocab.txt:3: 'a' is there already"),
+        (b"a\nb\na\n", "vocab.txt:3: 'a' is a duplicate of word"),
         (b"a\n\nb\n", "vocab.txt:2: an empty word"),
         (b"a\nb\xff\n", "vocab.txt:2: not UTF-8"),
         (b"", "vocab.txt: the file is empty"),

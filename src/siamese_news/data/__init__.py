@@ -25,7 +25,7 @@ __all__ = [
     "read_collection",
 ]
 
-# The records need nothing; readers need what the extra "search" brings.
+# The records need nothing; readers need the packages of the extra "search".
 _HOMES = {
     "articles": ("read_articles",),
     "beir": ("bundled", "read_collection"),

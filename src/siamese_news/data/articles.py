@@ -144,9 +144,9 @@ def read_articles(
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
       ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
-    - ``-``: standard input, a text, or JSON lines where it begins with ``{``.
+    - ``-``: standard input, a text, or JSON lines if it begins with ``{``.
 
-    There are few articles and each of them matters, so one that cannot be read is an error. Where
+    There are few articles and each of them matters, so one that cannot be read is an error. If
     an article has only a title, the title is used.
 
     Args:
@@ -203,7 +203,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
         InputError: for a missing or wrong field; an `EmptyArticle` for one with neither title nor
             text.
     """
-    # trafilatura writes every field, with null where it knows nothing.
+    # trafilatura writes every field, with null for unknown values.
     known = {key: value for key, value in record.items() if value is not None}
     names = by_normal_name(known)
     titles, bodies = present(names, TITLES)[:1], present(names, _BODIES)

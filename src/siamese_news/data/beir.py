@@ -26,7 +26,7 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
 
     Args:
         folder: holds ``queries.jsonl``, ``corpus.jsonl`` and ``qrels/<split>.tsv``.
-        splits: the splits to read; None reads all that are there.
+        splits: the splits to read; None reads all that exist.
 
     Raises:
         InputError: for a missing, empty or damaged file, a bad record, an id used twice, a qrel

@@ -38,7 +38,7 @@ def decode_value(line: bytes) -> Any:
     """The JSON value; integers come as `Digits`, NaN and Infinity as `_Constant`.
 
     Raises:
-        BadRow: for what is not JSON in UTF-8, or is nested too deeply.
+        BadRow: the line is not JSON in UTF-8, or is nested too deeply.
     """
     try:
         return _DECODER.decode(decode_text(line).strip())
@@ -125,10 +125,10 @@ def text_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
 
 
 def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The record's metadata as plain values; empty where it has none.
+    """The record's metadata as plain values; empty if it has none.
 
     Raises:
-        InputError: where it is not an object.
+        InputError: it is not an object.
     """
     value = record.get("metadata")
     if value is None:
@@ -142,7 +142,7 @@ def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def kind(value: object) -> str:
-    """What JSON calls the type of a value, with its article, for messages."""
+    """JSON's name for the type of a value, with its article, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

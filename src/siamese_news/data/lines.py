@@ -1,9 +1,9 @@
-"""Lines of bounded length, and what is wrong with a row."""
+"""Lines of bounded length, and the error of a bad row."""
 
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
@@ -22,7 +22,7 @@ class BadRow(Exception):
 
     Attributes:
         reason: few words out of a small set, to count by.
-        message: what came, what was expected, what to change.
+        message: the value, the expectation, and the remedy.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -31,20 +31,13 @@ class BadRow(Exception):
         self.message = message
 
 
-class Lines(Protocol):
-    """A source of lines: a binary stream, or a selection of its lines."""
-
-    def readline(self, limit: int, /) -> bytes:
-        """The next line, or its first `limit` bytes; empty at the end."""
-
-
-def raw_lines(stream: Lines, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes | BadRow]]:
+def raw_lines(stream: Any, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes | BadRow]]:
     """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
 
-    Neither the size of a file nor how far it expands is capped, for honest dumps are large and
-    repeat themselves; a line is. A longer one is a `BadRow` and is skipped. If its end does not
-    come for 1 GiB, or the stream is damaged, the `BadRow` is the last item. A byte order mark is
-    dropped.
+    The stream needs only ``readline(limit)``. Neither the size of a file nor how far it expands is
+    capped, for honest dumps are large and repeat themselves; a line is. A longer one is a `BadRow`
+    and is skipped. If its end does not come for 1 GiB, or the stream is damaged, the `BadRow` is
+    the last item. A byte order mark is dropped.
     """
     number = 0
     try:
@@ -56,28 +49,22 @@ def raw_lines(stream: Lines, *, cap: int = LINE_CAP) -> Iterator[tuple[int, byte
                     line = stream.readline(cap)
                     size += len(line)
                 endless = size > _SKIP_CAP
-                rest = "; the rest of the file is not read" if endless else ""
-                yield (
-                    number,
-                    BadRow(
-                        "line too long",
-                        f"the line is longer than {cap:,} bytes; expected one record on each line: "
-                        f"is this one large JSON array?{rest}",
-                    ),
+                message = (
+                    f"the line is longer than {cap:,} bytes; expected one record on each line: "
+                    "is this one large JSON array?"
                 )
+                message += "; the rest of the file is not read" if endless else ""
+                yield number, BadRow("line too long", message)
                 if endless:
                     return
                 continue
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
     except (EOFError, OSError, zlib.error) as error:
-        yield (
-            number + 1,
-            BadRow(
-                "damaged file",
-                f"cannot be read on from here ({error}); "
-                "the file is damaged or cut off: fetch or make it again",
-            ),
+        message = (
+            f"cannot be read further ({error}); the file is damaged or cut off: fetch or make it "
+            "again"
         )
+        yield number + 1, BadRow("damaged file", message)
 
 
 def decode_text(line: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Articles in Word files (.docx) and PDFs, by python-docx and pypdf; limits on what is unpacked."""
+"""Articles in Word files (.docx) and PDFs, by python-docx and pypdf; limits on unpacking."""
 
 import io
 import zipfile
@@ -118,7 +118,7 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
 
 @contextmanager
 def _reading(where: str, what: str) -> Iterator[None]:
-    """Turn any error of a library, which raises what its parsers raise, into an `InputError`."""
+    """Turn any error of a library, which may be one of its parsers' own, into an `InputError`."""
     try:
         yield
     except InputError:

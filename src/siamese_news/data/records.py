@@ -1,4 +1,4 @@
-"""What every reader gives: articles, posts and the pairs between them."""
+"""Articles, posts and the pairs between them, as every reader returns them."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from siamese_news.errors import InputError
 Qrels = dict[str, dict[str, int]]
 """Article id -> post id -> grade; a grade of 1 or more is relevant."""
 
-# What no TREC file (fields split by white space, UTF-8) could carry in an id.
+# Characters that an id in a TREC file (fields split by white space, UTF-8) cannot have.
 _NOT_IN_AN_ID = re.compile(r"[\s\x00\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -23,7 +23,7 @@ class Article:
         id: its id, a string without white space.
         text: the text without the title.
         title: the headline, or nothing.
-        metadata: what else is known of it, such as its date.
+        metadata: everything else known about it, such as its date.
 
     Example:
         >>> from siamese_news import Article
@@ -39,7 +39,7 @@ class Article:
 
     @property
     def full_text(self) -> str:
-        """Title, newline, text; the text alone where there is no title."""
+        """Title, newline, text; the text alone if there is no title."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -49,8 +49,8 @@ class Post:
 
     Attributes:
         id: its id, a string without white space.
-        text: what it says.
-        metadata: what else is known of it, such as its author and date.
+        text: its text.
+        metadata: everything else known about it, such as its author and date.
 
     Example:
         >>> from siamese_news import Post
@@ -76,7 +76,7 @@ class Collection:
         """The qrels of one split.
 
         Raises:
-            InputError: where the collection has no such split.
+            InputError: the collection has no such split.
         """
         if name not in self.qrels:
             have = ", ".join(sorted(self.qrels)) or "none"
@@ -88,7 +88,7 @@ class Collection:
 
 
 def clean_text(text: str) -> str:
-    """The text without what UTF-8 or C strings cannot carry.
+    """The text without the characters that UTF-8 or C strings cannot carry.
 
     A NUL becomes a space, a lone surrogate becomes U+FFFD.
     """
@@ -97,7 +97,7 @@ def clean_text(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()  # many times faster than looking for what it refuses: a lone surrogate
+        text.encode()  # many times faster than a search for lone surrogates, which it refuses
     except UnicodeEncodeError:
         return _SURROGATE.sub("\ufffd", text)
     return text
@@ -108,7 +108,7 @@ def check_id(value: str, where: str) -> str:
 
     Args:
         value: the id.
-        where: what the message starts with, such as ``posts.jsonl:3: field '_id'``.
+        where: the start of the message, such as ``posts.jsonl:3: field '_id'``.
 
     Raises:
         InputError: for an empty id, and one with white space, a NUL or a lone surrogate.

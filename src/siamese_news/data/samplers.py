@@ -210,8 +210,7 @@ class ArticleBatchSampler(_BatchSampler):
         """The next batch with room and no article in conflict; the least full if none has room."""
         blocked = self.conflicts[article] | {article}
         least = -1
-        for step in range(self._batches):
-            index = (start + step) % self._batches
+        for index in (*range(start, self._batches), *range(start)):
             if owners[index].isdisjoint(blocked):
                 if len(owners[index]) < capacity:
                     return index

@@ -17,16 +17,7 @@ _STARTS_WITH_WORD = re.compile(r"\w")
 SPLIT = "train"
 
 
-@dataclass(frozen=True, slots=True)
-class AstFile:
-    """The content of a file, and how many of its rows were dropped."""
-
-    collection: Collection
-    rows: int
-    dropped: int
-
-
-def read_ast(path: str | Path) -> AstFile:
+def read_ast(path: str | Path) -> Collection:
     """Read the JSON lines of the AST paper's authors into a collection with the split ``train``.
 
     Each line is one pair with the fields ``url`` (the label), ``article`` and ``text``. As in the
@@ -42,7 +33,7 @@ def read_ast(path: str | Path) -> AstFile:
     articles: dict[str, Article] = {}
     posts: dict[str, Post] = {}
     qrels: Qrels = {}
-    rows = dropped = 0
+    rows = 0
     for number, record in read_jsonl(path):
         where = f"{path}:{number}"
         url = re.sub(r"\s+", "%20", text_of(record, ["url"], where).strip())
@@ -51,7 +42,6 @@ def read_ast(path: str | Path) -> AstFile:
         text = text_of(record, ["text"], where)
         rows += 1
         if not (_STARTS_WITH_WORD.match(article) and _STARTS_WITH_WORD.match(text)):
-            dropped += 1
             continue
         articles.setdefault(article_id, Article(id=article_id, text=article))
         post_id = f"line-{number}"
@@ -63,7 +53,7 @@ def read_ast(path: str | Path) -> AstFile:
             "character; expected pairs of plain text in the fields 'article' and 'text'"
         )
     name = Path(path).name.split(".")[0]
-    return AstFile(Collection(name, articles, posts, {SPLIT: qrels}), rows, dropped)
+    return Collection(name, articles, posts, {SPLIT: qrels})
 
 
 BUNDLED = "stories"
@@ -109,7 +99,7 @@ def open_source(folder: str) -> Collection:
     if folder == BUNDLED:
         return bundled()
     path = data_path(folder)
-    return read_ast(path).collection if path.is_file() else read_collection(path)
+    return read_ast(path) if path.is_file() else read_collection(path)
 
 
 def open_posts_of(folder: str) -> dict[str, Post]:

@@ -27,7 +27,7 @@ def relevant_pairs(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, st
 
 
 def same_text_key(text: str) -> str:
-    """What near-identical texts share: lower-case words without links, mentions and ``RT``."""
+    """The key of near-identical texts: lower-case words without links, mentions and ``RT``."""
     return " ".join(_WORDS.findall(_RETWEET.sub("", _LINKS.sub(" ", text.lower()))))
 
 

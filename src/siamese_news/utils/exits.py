@@ -49,7 +49,7 @@ def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
         typer.echo(f"siamese-news: {what}; {hint}", err=True)
         raise typer.Exit(143 if ended else 130) from error
     except OSError as error:
-        # tempfile names no file where it finds no folder that it can write to.
+        # tempfile names no file if it finds no folder that it can write to.
         nowhere = error.errno == errno.ENOENT and error.filename is None
         if error.errno not in _UNWRITABLE and not nowhere:
             raise

@@ -1,4 +1,4 @@
-"""What the extras bring, the error where one is not installed, and imports on first use."""
+"""The packages of the extras, the error if one is not installed, and imports on first use."""
 
 import re
 import sys

@@ -20,7 +20,7 @@ from siamese_news.errors import InputError
 _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP_FEED = 2**16
-# 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time give 16 MiB at worst.
+# 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time become 16 MiB at worst.
 _ZSTD_FEED = 2**9
 
 
@@ -76,8 +76,18 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=folder)
     try:
         with naming(path), os.fdopen(handle, "wb") as raw:
-            with _packed(raw, mode, compressed=Path(path).suffix == ".gz") as stream:
-                yield stream
+            binary: Any = raw
+            if Path(path).suffix == ".gz":  # mtime=0: the same content makes the same bytes
+                binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
+            stream: Any = binary
+            if mode == "w":
+                stream = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+            yield stream
+            stream.flush()
+            if mode == "w":
+                stream.detach()
+            if binary is not raw:
+                binary.close()
             raw.flush()
             os.fsync(raw.fileno())
         if through:
@@ -85,7 +95,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 shutil.copyfileobj(source, sink, _BUFFER)
             os.unlink(name)
             return
-        # mkstemp makes 0600; give what a plain open() would have given.
+        # mkstemp makes 0600; set the permissions of a plain open().
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
@@ -101,24 +111,6 @@ def write_json(path: str | Path, value: Any) -> None:
     with atomic_write(path) as stream:
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")
-
-
-@contextmanager
-def _packed(raw: IO[bytes], mode: str, *, compressed: bool) -> Iterator[IO[Any]]:
-    """A stream over `raw` for text or bytes, plain or gzip; it leaves `raw` open."""
-    # mtime=0: the same content gives the same bytes.
-    binary: Any = raw
-    if compressed:
-        binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
-    stream: Any = binary
-    if mode == "w":
-        stream = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
-    yield stream
-    stream.flush()
-    if mode == "w":
-        stream.detach()
-    if binary is not raw:
-        binary.close()
 
 
 class GrowingFile:
@@ -165,7 +157,7 @@ def file_sha256(path: str | Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal.
 
     Raises:
-        InputError: where it cannot be read.
+        InputError: it cannot be read.
     """
     with reading(path), Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

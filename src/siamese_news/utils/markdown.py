@@ -30,7 +30,7 @@ def plain_cell(value: Any) -> str:
     """A value as the tables print it: four decimals, an en dash for None."""
     if value is None:
         return "–"
-    # "z": what rounds to zero has no sign.
+    # "z": a value that rounds to zero has no sign.
     return f"{value:z.4f}" if isinstance(value, float) else str(value)
 
 

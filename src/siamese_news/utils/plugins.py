@@ -8,7 +8,7 @@ from typing import Any, Literal
 from siamese_news.errors import InputError
 
 Kind = Literal["encoders", "readers", "rerankers"]
-"""What a package can add: the entry-point group is ``siamese_news.<kind>``."""
+"""The kinds of objects that a package can add: the entry-point group is ``siamese_news.<kind>``."""
 
 _PACKAGE = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
 

@@ -38,7 +38,7 @@ _BACK = {sign: code for code, sign in _SIGNS.items()}
 def guarded(cell: str) -> str:
     """Spreadsheets run a text that starts like a formula; a leading apostrophe stops them.
 
-    A formula behind apostrophes of its own gets one more, so that `unguarded` gives it back whole.
+    A formula behind apostrophes of its own gets one more, so that `unguarded` restores it whole.
     Control characters become signs.
     """
     if not cell.isprintable():
@@ -47,7 +47,7 @@ def guarded(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """A cell as it was before `guarded`, so that ids are the same again."""
+    """The cell before `guarded`, so that ids are the same again."""
     if not cell.isascii():
         cell = cell.translate(_BACK)
     return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(_FORMULA) else cell

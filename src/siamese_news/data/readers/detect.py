@@ -37,7 +37,7 @@ from siamese_news.utils.files import packing, unpack
 
 ROWS = 100
 _BYTES = 2**23
-_SHOWN = 5  # rows of a table that give samples
+_SHOWN = 5  # rows of a table that are sampled
 _MORE = 2**20  # of a document or a table that are looked at beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 _FOREIGN = {
@@ -77,7 +77,7 @@ class Choice:
         id_field: where the id is.
         date_field: where the date is.
         encoding: of text files.
-        group_field: what goes into a post's metadata as ``group``: ``platform``, ``file``, another
+        group_field: kept in a post's metadata as ``group``: ``platform``, ``file``, another
             name of its metadata, or a field of its record.
     """
 
@@ -90,7 +90,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The format of a file and what would be read from it.
+    """The format of a file and its fields.
 
     Attributes:
         source: the file, as messages call it.
@@ -273,7 +273,7 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
                 found += more
                 ended = not more
     except (EOFError, OSError, zlib.error):
-        return bytes(found) or b"\n", True  # what is damaged is said when it is read
+        return bytes(found) or b"\n", True  # the damage is reported when the file is read
     return bytes(found), ended
 
 

@@ -27,7 +27,7 @@ _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
 _ODD = re.compile(rb"NaN|Infinity|[0-9]{1000}")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[][{}]|NaN|-?Infinity|[0-9]{1000}', re.DOTALL)
 _STRING_END = re.compile(rb'(?:[^"\\]|\\.)*+"?', re.DOTALL)
-# What ijson and the stream under it raise where the JSON cannot be read on; arithmetic fails at an
+# Errors of ijson and the stream under it if the JSON cannot be read further; arithmetic fails at an
 # exponent of 20 digits.
 _UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError, ArithmeticError)
 
@@ -39,7 +39,7 @@ class Document:
     Attributes:
         prefix: as ijson writes it, such as ``data.videos.item``; empty for objects that follow
             each other.
-        known: the format of the records, where it is a known one.
+        known: the format of the records, if it is a known one.
         sample: the first records.
     """
 
@@ -55,7 +55,7 @@ def find_document(
 
     The known formats are looked for at their places, then an array of objects at the top, objects
     that follow each other, and last the arrays of objects inside the document, in their order.
-    Where none of these has a text and an id (the user's fields, if any are given), the first that
+    If none of these has a text and an id (the user's fields, if any are given), the first that
     has several records counts.
     """
     known = [(_prefix(path), one) for one in FORMATS for path in one.inside]

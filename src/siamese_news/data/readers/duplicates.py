@@ -118,7 +118,7 @@ class SeenIds:
         hashes[hashes == _EMPTY] = 1
         own = self._write(ids)
         unique, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        self._grow(len(unique))  # first, for it may make a run of what is in the table
+        self._grow(len(unique))  # first, because it may empty the table into a run
         held = np.full(len(unique), -1, np.int64)
         for run in self._runs:
             run.find(unique, held)
@@ -169,13 +169,13 @@ class SeenIds:
         while len(pending) > _FEW:
             at, wanted = slots[pending], hashes[pending]
             empty = self._hashes[at] == _EMPTY
-            # Where several want one slot the last one has it; the others look further.
+            # If several want one slot the last one gets it; the others look further.
             self._hashes[at[empty]] = wanted[empty]
             found = self._hashes[at] == wanted
             new[pending[found & empty]] = True
             pending = pending[~found]
             slots[pending] = (slots[pending] + 1) & mask
-        # What numpy takes for each further round is more than what the last few take one by one.
+        # Another round of numpy takes longer than the last few one by one.
         table = self._hashes.data
         for index, slot, hashed in zip(
             pending.tolist(), slots[pending].tolist(), hashes[pending].tolist(), strict=True

@@ -18,7 +18,7 @@ Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
 Convert = Callable[[Record], Converted]
 """A record's post; None for other records (likes, deletions); several posts for a page."""
 
-# Best first, written as `normal` gives them; English names, then those of German, Spanish, French
+# Best first, written as `normal` returns them; English names, then those of German, Spanish, French
 # and Portuguese tables.
 BODIES = tuple(
     """
@@ -46,9 +46,9 @@ IDS = tuple(
     """.split()
 )
 TITLES = ("title", "headline", "titel", "titulo", "titre")
-# What links posts: `reply_to` the post that one answers, `thread` the post that began the whole
+# Links between posts: `reply_to` the post that one answers, `thread` the post that began the whole
 # conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
-# `channel` where it was said (a subreddit, a chat).
+# `channel` the place of the post (a subreddit, a chat).
 METADATA: Mapping[str, Sequence[str]] = {
     name: columns.split()
     for name, columns in {
@@ -90,7 +90,7 @@ METADATA: Mapping[str, Sequence[str]] = {
 LINE = "line"
 """The id field that numbers the rows of data that has no ids."""
 PARTS = "@fields"
-"""Where a post whose text is joined from several fields has their names and lengths."""
+"""The metadata with the names and lengths of the fields that a text is joined from."""
 
 _SAMPLES = 3  # values of a field that a message shows
 _DEPTH = 4  # objects and lists inside each other whose fields are offered

@@ -17,7 +17,7 @@ _DECODED = 2**25  # bytes of a column's values to decode at once
 _CHUNK = 2**28  # of one column in one row group, from which its ratio is looked at
 _RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at the best
 _PREFIXES = "DELTA_BYTE_ARRAY"  # an encoding in which each value can repeat the last one
-# What pyarrow raises over a damaged file; its own exceptions are among these.
+# Errors of pyarrow over a damaged file; its own exceptions are among these.
 _BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)
 
 
@@ -71,7 +71,7 @@ def parquet_rows(
                 "the file is made to fill the memory"
             ) from error
         except _BROKEN as error:
-            message = f"cannot be read on from here ({error}); the file is damaged"
+            message = f"cannot be read further ({error}); the file is damaged"
             yield number + 1, BadRow("damaged file", message), ""
 
 
@@ -102,30 +102,32 @@ def _reading(source: Input) -> Any:
             f"{source.name}: promises {metadata.num_rows:,} rows in {metadata.num_row_groups:,} "
             f"row groups, but has {size:,} bytes; the file is damaged or made to fill the memory"
         )
+    for column in _column_chunks(metadata):
+        decoded, packed = column.total_uncompressed_size, column.total_compressed_size
+        if decoded > _CHUNK and decoded > _RATIO * min(max(packed, 1), size):
+            raise InputError(
+                f"{source.name}: column '{column.path_in_schema}' would unpack {packed:,} bytes to "
+                f"{decoded:,}; the file is made to fill the memory"
+            )
+    return file
+
+
+def _column_chunks(metadata: Any) -> Iterator[Any]:
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
-            column = metadata.row_group(group).column(number)
-            decoded, packed = column.total_uncompressed_size, column.total_compressed_size
-            if decoded > _CHUNK and decoded > _RATIO * min(max(packed, 1), size):
-                raise InputError(
-                    f"{source.name}: column '{column.path_in_schema}' would unpack {packed:,} "
-                    f"bytes to {decoded:,}; the file is made to fill the memory"
-                )
-    return file
+            yield metadata.row_group(group).column(number)
 
 
 def _batch_rows(file: Any, names: tuple[str, ...]) -> int:
     """How many rows to decode at once, by the sizes that the file promises."""
-    metadata, rows = file.metadata, _BATCH
-    for group in range(metadata.num_row_groups):
-        for number in range(metadata.num_columns):
-            column = metadata.row_group(group).column(number)
-            if column.path_in_schema.split(".")[0] not in names:
-                continue
-            size = column.total_uncompressed_size
-            if not any(_PREFIXES in str(encoding) for encoding in column.encodings):
-                size //= max(column.num_values, 1)
-            rows = min(rows, max(1, _DECODED // max(size, 1)))
+    rows = _BATCH
+    for column in _column_chunks(file.metadata):
+        if column.path_in_schema.split(".")[0] not in names:
+            continue
+        size = column.total_uncompressed_size
+        if not any(_PREFIXES in str(encoding) for encoding in column.encodings):
+            size //= max(column.num_values, 1)
+        rows = min(rows, max(1, _DECODED // max(size, 1)))
     return rows
 
 

@@ -25,11 +25,13 @@ from siamese_news.data.records import Post
 FORMATS: list[Format] = []
 
 
-def _known(*described: str, **options: Any) -> Callable[[Convert], Convert]:
-    """Add the decorated converter, with the other values of a `Format`, to `FORMATS`."""
+def _known(
+    name: str, recognized: str, text_field: str, id_field: str, **others: Any
+) -> Callable[[Convert], Convert]:
+    """Add a format to `FORMATS` whose converter is the decorated function."""
 
     def add(convert: Convert) -> Convert:
-        FORMATS.append(Format(*described, convert=convert, **options))
+        FORMATS.append(Format(name, recognized, text_field, id_field, convert=convert, **others))
         return convert
 
     return add
@@ -39,14 +41,14 @@ def _known(*described: str, **options: Any) -> Callable[[Convert], Convert]:
 _OWN_LINKS = ("https://twitter.com/", "https://x.com/", "http://twitter.com/")
 _LINKS = {"retweeted": "retweet_of", "replied_to": "reply_to", "quoted": "quotes"}
 _V1_TEXTS = ("full_text", "text")
-# What v1.1 streams send between the tweets.
+# Notices that v1.1 streams send between the tweets.
 _NOTICES = set(
     "delete limit scrub_geo status_withheld user_withheld warning disconnect friends event".split()
 )
 
 
 def _is_v2(record: Record) -> bool:
-    """A page of API v2 (`data` and what belongs to it), or one tweet."""
+    """A page of API v2 (`data` and its companions), or one tweet."""
     if isinstance(record.get("data"), list | dict):
         if not record.keys().isdisjoint(("includes", "meta", "__twarc", "matching_rules")):
             return True

@@ -19,7 +19,7 @@ from siamese_news.data.records import Post
 from siamese_news.utils.terminal import counted
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
-"""Line, record or what is wrong with it, and the row as in the file."""
+"""Line, record or its error, and the row as in the file."""
 
 # Posts whose ids are looked up together; so few that they stay in the processor's cache.
 _BLOCK = 256

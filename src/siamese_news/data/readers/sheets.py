@@ -21,8 +21,8 @@ _STRINGS = 2**28  # of the table of strings, which is held in memory
 _ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
 _LEVELS = 3
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_BROKEN = (zipfile.BadZipFile, zlib.error, expat.ExpatError, OSError, EOFError, SyntaxError)
-_BROKEN += (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_PARSING = (zipfile.BadZipFile, zlib.error, expat.ExpatError, SyntaxError, EOFError, OSError)
+_BROKEN = (*_PARSING, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def is_sheet(source: Input) -> bool:
@@ -76,7 +76,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
             bad = next((v for v in cells.values() if isinstance(v, BadRow)), None)
             yield number, bad or cells, {n: str(v) for n, v in cells.items()}
     except _BROKEN as error:
-        yield number + 1, BadRow("damaged file", f"cannot be read on from here ({error})"), ""
+        yield number + 1, BadRow("damaged file", f"cannot be read further ({error})"), ""
     finally:
         book.close()
 

@@ -27,7 +27,7 @@ from siamese_news.utils.files import atomic_write, unpack
 from siamese_news.utils.terminal import clean, counted
 
 SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
-"""What a file of posts in a folder ends in."""
+"""The endings of files of posts in a folder."""
 
 
 class PostStream:
@@ -49,7 +49,7 @@ class PostStream:
         id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
         date_field: where the date is, likewise.
         encoding: of the text files; detected by default.
-        group_field: what to keep of each post as ``group``; see `Choice`.
+        group_field: the value to keep of each post as ``group``; see `Choice`.
         long_window: allow zstd windows up to 2 GiB.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
@@ -60,7 +60,7 @@ class PostStream:
         taken: ids that a post of another part has already.
 
     Attributes:
-        detected: what each input looks like, in reading order.
+        detected: the format of each input, in reading order.
         counts: of the current or last pass.
         own: files that were skipped because a command of ours wrote them.
         unknown: files of a folder that were skipped because of their ending.
@@ -143,7 +143,7 @@ class PostStream:
         return self._done + (self._raw.tell() if self._raw is not None else self._share)
 
     def remarks(self) -> list[str]:
-        """What a reader of the results should know about the files."""
+        """Remarks about the files for a reader of the results."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
         return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
@@ -185,7 +185,7 @@ class PostStream:
                 raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
 
     def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
-        """Number, input, what it is, and which part of its rows to read; None is all of them."""
+        """Number, input, format, and the part of its rows to read; None is all of them."""
         share = self._share_of
         whose: list[int | None] = [None] * len(self._inputs)
         if share is not None:

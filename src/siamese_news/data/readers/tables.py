@@ -20,7 +20,7 @@ _TABS = (".tsv", ".tab")
 _PREAMBLE = 20  # lines about an export that may precede the header
 # A column between quotation marks; those inside are doubled.
 _WHOLE = re.compile(r'"[^"]*(?:""[^"]*)*"')
-# What surrogateescape makes of bytes that are not UTF-8; no valid UTF-8 decodes to these.
+# surrogateescape decodes bytes that are not UTF-8 to these; no valid UTF-8 decodes to them.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
