@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from siamese_news.search.seeds import Seeds
 
 
-@search_command(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"))
+@search_command(FILTER, needs="articles threshold out", without="top one_story")
 def filter(
     query: Query,
     force: ForceOption = False,

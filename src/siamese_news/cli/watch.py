@@ -27,12 +27,9 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 @search_command(
     FILTER,
-    needs=("articles", "threshold", "out"),
-    without=(
-        *("posts", "index", "top", "one_story", "strict"),
-        *("after", "before", "dated_only", "dedupe", "map", "bom", "format"),
-        *("second_look", "second_look_posts"),
-    ),
+    needs="articles threshold out",
+    without="posts index top one_story strict after before dated_only dedupe map bom format "
+    "second_look second_look_posts",
 )
 def watch(
     query: Query,
