@@ -34,13 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _EXITS = "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
-_INTERRUPTED: dict[Callable[..., None], str] = {
-    filter: "run the same command with --resume to continue",
-    watch: "run the same command again to continue",
-    index: "the index is unchanged",
-    annotate: "all labels are on disk; run the same command again to continue",
-}
-"""What an interrupted command says about its work, where it may have written something."""
+_NOTHING = "nothing was written"
 
 
 def _version(wanted: bool) -> None:
@@ -63,28 +57,29 @@ def _root(
     """News articles in, the social media posts about them out."""
 
 
-for command in (
-    rank,
-    filter,
-    watch,
-    explain,
-    index,
-    keywords,
-    rerank,
-    threads,
-    report,
-    sample,
-    annotate,
-    certify,
-    audit,
-    feedback,
-    simulate,
-    bundle,
-    push,
-    pull,
-):
-    exits = bad_input_exits(_INTERRUPTED.get(command, "nothing was written"))
-    app.command(cls=ManyValues, epilog=_EXITS)(exits(command))
+# The commands, and what an interrupted one says about its work.
+_COMMANDS: dict[Callable[..., None], str] = {
+    rank: _NOTHING,
+    filter: "run the same command with --resume to continue",
+    watch: "run the same command again to continue",
+    explain: _NOTHING,
+    index: "the index is unchanged",
+    keywords: _NOTHING,
+    rerank: _NOTHING,
+    threads: _NOTHING,
+    report: _NOTHING,
+    sample: _NOTHING,
+    annotate: "all labels are on disk; run the same command again to continue",
+    certify: _NOTHING,
+    audit: _NOTHING,
+    feedback: _NOTHING,
+    simulate: _NOTHING,
+    bundle: _NOTHING,
+    push: _NOTHING,
+    pull: _NOTHING,
+}
+for command, interrupted in _COMMANDS.items():
+    app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(interrupted)(command))
 app.command(
     epilog="Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read."
 )(doctor)

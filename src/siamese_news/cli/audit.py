@@ -37,7 +37,7 @@ def audit(
         float | None, typer.Option(help="Estimate the recall at this score, within --population.")
     ] = None,
     population: Annotated[
-        int | None, typer.Option(min=2, help="With --threshold: number of best posts to count in.")
+        int | None, typer.Option(min=2, help="With --threshold: number of best posts to consider.")
     ] = None,
     seed: SeedOption = 0,
     criteria: CriteriaOption = "",

@@ -33,11 +33,11 @@ def certify(
     at_least: AtLeastOption = 25,
     format: SheetFormatOption = None,
 ) -> None:
-    """Certify from labels which list has the wanted precision; write it and the next sheet.
+    """Find the list with the wanted precision from labels; write it and the next sheet to label.
 
     Example: siamese-news certify --labels sheet.csv --labels sheet.2.csv
 
-    The list holds the posts from a score on, without those that were labeled not relevant.
+    The list holds all posts above a score, except those that were labeled not relevant.
 
     Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
     """

@@ -13,7 +13,7 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query
+from siamese_news.search.query import Query
 from siamese_news.utils.files import cache_folder
 from siamese_news.utils.terminal import clean, counted
 
@@ -25,9 +25,7 @@ _WIDTH = 100
 
 @search_command(
     Query(),
-    "model",
-    *READING,
-    without=("strict",),
+    "model text_field id_field date_field encoding long_window",
     helps={"model": "Model folder to check as well."},
 )
 def doctor(

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from siamese_news.search.seeds import Seeds
 
 
-@search_command(FILTER, needs=("articles", "threshold", "out"), without=("top", "one_story"))
+@search_command(
+    FILTER,
+    needs="articles threshold out",
+    without="top one_story",
+    helps={"out": "File to write.", "format": "Output format (default: by the file name)."},
+)
 def filter(
     query: Query,
     force: ForceOption = False,

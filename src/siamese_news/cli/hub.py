@@ -82,20 +82,16 @@ def _hub() -> Iterator[None]:
     from siamese_news.utils.extras import needs
 
     with needs("hub", "push and pull"):
-        from huggingface_hub.errors import (  # type: ignore[attr-defined]
-            HFValidationError,
-            HTTPError,
-            LocalEntryNotFoundError,
-            LocalTokenNotFoundError,
-        )
+        from huggingface_hub import errors
+    refusals = (
+        errors.HFValidationError,
+        errors.HTTPError,  # type: ignore[attr-defined]
+        errors.LocalEntryNotFoundError,
+        errors.LocalTokenNotFoundError,
+    )
     try:
         yield
-    except (
-        HFValidationError,
-        HTTPError,
-        LocalEntryNotFoundError,
-        LocalTokenNotFoundError,
-    ) as error:
+    except refusals as error:
         said = " ".join(str(error).split())
         raise InputError(
             f"the hub: {said}; check the name, your token (hf auth login) and the network"

@@ -9,7 +9,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import READING, Query
+from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
 from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.terminal import counted
@@ -19,14 +19,7 @@ if TYPE_CHECKING:
 
 
 @search_command(
-    Query(),
-    "out",
-    "posts",
-    "model",
-    *READING,
-    "threads",
-    needs=("out",),
-    helps={"out": "Folder of the index."},
+    Query(), "out posts model reading threads", needs="out", helps={"out": "Folder of the index."}
 )
 def index(
     query: Query,

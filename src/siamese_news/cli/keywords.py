@@ -16,18 +16,8 @@ from siamese_news.search.threads import use_threads
 
 @search_command(
     Query(one_story=True, top=200),
-    "posts",
-    "articles",
-    "model",
-    "top",
-    "out",
-    "text_field",
-    "id_field",
-    "encoding",
-    "long_window",
-    "strict",
-    "threads",
-    needs=("posts",),
+    "posts articles model top out text_field id_field encoding long_window strict threads",
+    needs="posts",
     helps={
         "articles": "Seed articles to rank the posts for, instead of --results.",
         "top": "With --articles: number of best posts to accept.",

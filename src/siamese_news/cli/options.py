@@ -88,26 +88,29 @@ _STAGES = ("reading", "encoding", "scoring")
 
 def search_command(
     default: Query,
-    *names: str,
-    needs: tuple[str, ...] = (),
-    without: tuple[str, ...] = (),
+    only: str = "",
+    *,
+    needs: str = "",
+    without: str = "",
     helps: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn a function of a `Query` and its own options into a command.
 
     Args:
         default: the query without any options.
-        names: the fields that have an option; all fields, and ``--timing``, if none are named.
+        only: the fields that have an option, with spaces between them; ``reading`` stands for all
+            that say how files of posts are read. Empty: all fields, and ``--timing``.
         needs: fields whose options are required.
         without: fields that have no option.
         helps: other help texts, by field.
     """
+    names = only.replace("reading", " ".join(READING)).split()
     known = {one.name: one.type for one in fields(Query)}
-    options = [name for name in names or SEARCH if name not in without]
+    options = [name for name in names or SEARCH if name not in without.split()]
     texts = SEARCH | dict(helps or {})
 
     def parameter(name: str) -> inspect.Parameter:
-        unset: Any = ... if name in needs else getattr(default, name)
+        unset: Any = ... if name in needs.split() else getattr(default, name)
         kind = _TYPES.get(known[name], known[name])
         flag = f"--{name.replace('_', '-')}"
         flag = f"{flag}/--no-{name}" if kind == bool | None else _NAMES.get(name, flag)
@@ -132,7 +135,7 @@ def search_command(
         parameters = [parameter(name) for name in options if name not in files]
         parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
         parameters += [parameter(name) for name in options if name in files]
-        if not names:
+        if not only:
             parameters.append(_keyword("timing", bool, _TIMING))
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from siamese_news.search.records import ScoreCounts
 
 
-@search_command(Query(), needs=("articles",), without=("threshold",))
+@search_command(Query(), needs="articles", without="threshold")
 def rank(
     query: Query,
     force: ForceOption = False,

@@ -10,17 +10,15 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query
+from siamese_news.search.query import Query
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
 
 
 @search_command(
     Query(),
-    "posts",
-    "out",
-    *READING,
-    needs=("out",),
+    "posts out reading",
+    needs="out",
     helps={
         "posts": "With --by: the posts that were searched, for their columns and the share of each "
         "group that was found.",

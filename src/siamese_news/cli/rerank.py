@@ -13,13 +13,8 @@ from siamese_news.search.threads import use_threads
 
 @search_command(
     Query(format="table"),
-    "model",
-    "posts",
-    "top",
-    "format",
-    "out",
-    "threads",
-    needs=("model", "posts"),
+    "model posts top format out threads",
+    needs="model posts",
     helps={
         "model": "Model folder from training with task=rerank.",
         "top": "Number of posts to list.",

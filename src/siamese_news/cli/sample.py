@@ -29,7 +29,7 @@ SheetFormatOption = Annotated[
     typer.Option(help="Format of the sheet (default: by the extension of its name)."),
 ]
 ConfidenceOption = Annotated[
-    str, typer.Option(help="Confidence: the share of such statements that are right.")
+    str, typer.Option(help="Confidence level: the share of such statements that hold.")
 ]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of the random order; choose it once and keep it.")
@@ -38,15 +38,15 @@ AgainOption = Annotated[
     bool,
     typer.Option(
         "--again",
-        help="Make another plan over the same posts; its confidence pays for all of them.",
+        help="Make another plan over the same posts; its confidence accounts for all of them.",
     ),
 ]
 WithdrawOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="PLAN",
-        help="Replace this earlier plan by the new one: its sheets are refused from now on. Free "
-        "if only targets and confidence change. May be repeated.",
+        help="Replace this earlier plan by the new one: its sheets are refused from now on. This "
+        "costs no confidence if only targets and confidence change. May be repeated.",
     ),
 ]
 AtLeastOption = Annotated[

@@ -9,17 +9,15 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo, file_pool
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query
+from siamese_news.search.query import Query
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 
 
 @search_command(
     Query(),
-    "posts",
-    "out",
-    *READING,
-    needs=("posts", "out"),
+    "posts out reading",
+    needs="posts out",
     helps={"out": "File to write: .jsonl, .csv or .parquet."},
 )
 def threads(

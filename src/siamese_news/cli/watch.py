@@ -27,12 +27,10 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 @search_command(
     FILTER,
-    needs=("articles", "threshold", "out"),
-    without=(
-        *("posts", "index", "top", "one_story", "strict"),
-        *("after", "before", "dated_only", "dedupe", "map", "bom", "format"),
-        *("second_look", "second_look_posts"),
-    ),
+    needs="articles threshold out",
+    without="posts index top one_story strict after before dated_only dedupe map bom format "
+    "second_look second_look_posts",
+    helps={"out": "File to write (.jsonl)."},
 )
 def watch(
     query: Query,
@@ -84,7 +82,7 @@ def watch(
         typer.Option(min=0, help="Stop after this many seconds without a post (default: never)."),
     ] = None,
 ) -> None:
-    """Keep the posts over a threshold as they come in, for weeks.
+    """Collect posts over a threshold as they arrive, for weeks if need be.
 
     Example: siamese-news watch --articles seeds/ --source jetstream --threshold 0.3
     --out found.jsonl

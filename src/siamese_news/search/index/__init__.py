@@ -1,7 +1,7 @@
-"""An index of posts: read, tokenised and encoded once, then asked again and again.
+"""An index of posts: read, tokenized and encoded once, then searched many times.
 
-A folder of segments; each holds posts in their order: the posts themselves (Arrow), their token
-ids, the lengths of their lexical vectors, and their dense vectors as bytes. Scores come from the
-one scorer (`siamese_news.scoring`) that scans posts too: what the index adds is an upper bound on
-every post's score (`bounds.py`), so that only posts that can matter are scored.
+An index is a folder of segments. Each holds posts in their order: their texts and metadata, token
+ids, the lengths of their lexical vectors, and their dense vectors as bytes. The scores come from
+the same scorer (`siamese_news.scoring`) as in a scan; the index adds upper bounds on the scores
+(`bounds.py`), so that only posts that can be in the results are scored.
 """

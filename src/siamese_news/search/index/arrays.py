@@ -17,13 +17,7 @@ UNDATED = np.iinfo(np.int64).min
 
 
 class ArrayWriter:
-    """A .npy file that grows along its first axis.
-
-    Args:
-        path: of the file.
-        dtype: of the numbers.
-        columns: shape of a row; nothing where it is a number.
-    """
+    """A .npy file that grows by rows of the shape `columns`."""
 
     def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
         self._dtype, self._columns, self._rows = np.dtype(dtype), columns, 0
@@ -38,7 +32,7 @@ class ArrayWriter:
         npy.write_array_header_1_0(self._stream, header)
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Add rows, of the type and shape that were said."""
+        """Add rows of the right type and shape."""
         assert rows.dtype == self._dtype and rows.shape[1:] == self._columns
         self._stream.write(np.ascontiguousarray(rows).data)
         self._rows += len(rows)
@@ -54,11 +48,9 @@ class ArrayWriter:
 
 
 def ragged(starts: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Where the items of some rows lie, one row after the other, and how many each row has.
+    """The places of the items of n rows, and how many items each row has.
 
-    Args:
-        starts: (P + 1,) where each row's items begin.
-        rows: (n,) which rows.
+    The items of P rows are in one array; `starts` (P + 1,) says where those of each row begin.
     """
     first = starts[rows].astype(np.int64)
     lengths = starts[rows + 1].astype(np.int64) - first
@@ -76,19 +68,9 @@ def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
 _HELD = 8  # pieces in memory
 
-Column = list[bytes]
-"""A value of each row of a piece."""
-
 
 class Table:
-    """Writes rows of bytes in pieces, and in .npy files where each piece and its first row are.
-
-    Args:
-        folder: of the files.
-        name: of the table.
-        columns: how many.
-        packed: whether the pieces are packed with zstd.
-    """
+    """Writes rows of byte strings in pieces, which may be packed, and the places of the pieces."""
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns, self._packer = columns, ZstdCompressor() if packed else None
@@ -117,12 +99,12 @@ class Table:
 
 
 class TableRows:
-    """Reads what `Table` wrote, by row.
+    """Reads a `Table` by row.
 
     Args:
         content: the bytes of all pieces.
         places: (pieces + 1, 2) the first row and the first byte of each, and both ends.
-        columns: how many.
+        columns: number of columns.
         packed: whether the pieces are packed.
     """
 
@@ -134,7 +116,7 @@ class TableRows:
         self._piece = lru_cache(_HELD)(self._read)
 
     def _read(self, place: int) -> tuple[bytes, NDArray[np.int64]]:
-        """The bytes of a piece, and where in them each value begins, and the end."""
+        """The bytes of a piece, and where each value in them begins, with the end."""
         piece = self._content[self._starts[place] : self._starts[place + 1]].tobytes()
         if self._packed:
             piece = ZstdDecompressor().decompress(piece)
@@ -150,7 +132,7 @@ class TableRows:
         within = range(row - int(self._firsts[place]), step * self._columns, step)
         return tuple(piece[starts[at] : starts[at + 1]] for at in within)
 
-    def pieces(self) -> Iterator[tuple[int, list[Column]]]:
+    def pieces(self) -> Iterator[tuple[int, list[list[bytes]]]]:
         """The first row and the columns of one piece after the other."""
         for place, first in enumerate(self._firsts[:-1].tolist()):
             piece, starts = self._read(place)

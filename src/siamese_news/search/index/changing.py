@@ -1,8 +1,7 @@
 """Build and change an index; a change takes effect as a whole or not at all.
 
 New segments are written next to the old ones, and the manifest is replaced last. A process that
-has the index open keeps the posts that it had. The next change removes what an interrupted run
-left behind.
+has the index open keeps its posts. The next change removes the files of an interrupted run.
 """
 
 import shutil
@@ -33,10 +32,8 @@ class Changed:
     """The outcome of a change.
 
     Attributes:
-        posts: how many the index has now.
-        added: how many were added.
-        present: how many existed already, by id, and were left out.
-        deleted: how many were deleted.
+        posts: number of posts in the index now.
+        added, present, deleted: posts that were added, skipped because their id existed, deleted.
         missing: ids to delete that do not exist.
     """
 

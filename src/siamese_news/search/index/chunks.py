@@ -24,13 +24,11 @@ _ROWS = 1 << 17  # of a chunk, at most
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of a segment that follow one another.
+    """Consecutive rows of a segment, from `start` to `end`.
 
     Attributes:
         number: of the segment.
-        segment: where they are.
-        start, end: the first row, and the one after the last.
-        live: (n,) which of them the search has, counted from `start`.
+        live: (n,) the rows of the search, counted from `start`.
     """
 
     number: int
@@ -51,12 +49,9 @@ class Chunk:
 
 @dataclass(slots=True)
 class Chosen:
-    """The posts of a search: which rows of which segments.
+    """The posts of a search: the rows of a mask for each segment.
 
     Attributes:
-        segments: in their order.
-        masks: which rows of each.
-        codes: of the tokens.
         firsts: the number of each segment's first row over all segments, and of all rows.
     """
 
@@ -72,7 +67,7 @@ class Chosen:
         return int(sum(mask.sum() for mask in self.masks))
 
     def chunks(self, articles: int) -> Iterator[Chunk]:
-        """The posts in chunks, small enough for the scores of so many articles."""
+        """The posts in chunks that are small enough for the scores of so many articles."""
         step = min(_ROWS, max(1, CELLS // max(articles, 1)))
         for number, (segment, mask) in enumerate(zip(self.segments, self.masks, strict=True)):
             for start in range(0, len(segment), step):
@@ -80,7 +75,7 @@ class Chosen:
                 yield Chunk(number, segment, start, end, np.flatnonzero(mask[start:end]))
 
     def without(self, rows: NDArray[np.int64]) -> "Chosen":
-        """The others; the rows are over all segments, ascending."""
+        """All posts but these rows over all segments, ascending."""
         masks = [mask.copy() for mask in self.masks]
         for number, mask in enumerate(masks):
             mask[self.rows_of(number, rows)] = False

@@ -20,12 +20,10 @@ _MARGIN = 3.0  # how many times as many cosines are kept as the quantile leaves 
 
 
 class CosineTail:
-    """The highest cosines of one article over a pool, each within an error.
+    """The highest cosines of one article over a pool, each within an error, to find a quantile.
 
-    Args:
-        quantile: the quantile to find.
-        floor: cosines that are surely not above this are only counted; None sets it by the first
-            block.
+    Cosines that are surely not above the `floor` are only counted; the first block sets it if it is
+    None.
     """
 
     def __init__(self, quantile: float, floor: float | None = None) -> None:
@@ -49,13 +47,9 @@ class CosineTail:
         self._posts += len(rows)
 
     def counted(self, exact: Callable[[Rows], NDArray[np.float32]]) -> NDArray[np.int32] | None:
-        """The histogram of cosines, with the quantile in the right bin.
+        """The histogram of `PoolState`, with the quantile in the right bin.
 
-        Args:
-            exact: the cosines of some rows.
-
-        Returns:
-            (bins,) as `PoolState` counts; None if the floor is too high for that.
+        `exact` computes the cosines of some rows. None if the floor is too high.
         """
         rows = np.concatenate([np.zeros(0, np.int64), *self._rows])
         cosines = np.concatenate([np.zeros(0, np.float32), *self._cosines])
@@ -122,12 +116,7 @@ def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[NDArray[np.float32], NDArray
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
-    """Let a scorer learn from a pool.
-
-    Args:
-        scorer: one that observes, and has observed nothing.
-        form: of the scorer.
-        posts: the pool.
+    """Let a scorer that has observed nothing learn from a pool.
 
     Returns:
         The rows that were scored, ascending; every post that is among an article's best is one of
@@ -165,9 +154,6 @@ class _Best:
 
     They wait until there are many, so that the best of them come first: then the lowest useful
     score is high, and few of the others are left.
-
-    Attributes:
-        scored: rows over all segments.
     """
 
     def __init__(self, scorer: MixtureScorer, bounds: Bounds, posts: Chosen) -> None:

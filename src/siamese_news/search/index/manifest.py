@@ -31,13 +31,9 @@ class FileEntry(NamedTuple):
 
 @dataclass(slots=True)
 class SegmentEntry:
-    """A segment.
+    """A segment: the name of its folder, and its number of posts, including deleted ones.
 
-    Attributes:
-        name: of its folder.
-        posts: how many it holds, including deleted ones.
-        deleted: the file with the rows of deleted posts, if there are any.
-        deletions: number of deleted posts.
+    If there are `deletions`, the file `deleted` has the rows of these posts.
     """
 
     name: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,11 +152,7 @@ class PostIndex(Pool):
 
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
-    """Open an index that ``siamese-news index`` wrote.
-
-    Args:
-        path: its folder.
-        model: the model that it was built with.
+    """Open an index that ``siamese-news index`` wrote, with the model that it was built with.
 
     Raises:
         InputError: there is no index, it is damaged, incomplete or has another version, or it was
@@ -178,13 +174,7 @@ class StoredPosts(Sequence[Post]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, place: int) -> Post: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Post]: ...
-
-    def __getitem__(self, place: int | slice) -> Post | Sequence[Post]:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return StoredPosts(self._segment, self._rows[place])
         return self._segment.post(int(self._rows[place]))
@@ -209,15 +199,10 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[n
 def best_scores(
     scorer: Scorer, bounds: Bounds, posts: Chosen, first: NDArray[np.int64], wanted: Wanted
 ) -> Iterator[Scored]:
-    """The scores of the posts that can matter.
+    """The scores of the posts that can matter, by a scorer that has observed the pool.
 
-    Args:
-        scorer: one that has observed the posts.
-        bounds: by its form.
-        posts: the posts.
-        first: rows over all segments, ascending. These are scored first and whatever their bounds,
-            because smoothing may raise them.
-        wanted: the posts that can still change the results, asked again for each chunk.
+    The posts of the rows `first`, over all segments and ascending, are scored first and whatever
+    their bounds, because smoothing may raise them. `wanted` is asked again for each chunk.
     """
     for number in range(len(posts.segments)):
         rows = posts.rows_of(number, first)

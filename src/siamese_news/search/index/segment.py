@@ -31,13 +31,9 @@ _AT_ONCE = 1 << 17  # rows whose words are counted
 class Codes:
     """Token ids as small numbers.
 
-    A word of the vocabulary is its id. An unknown word is one of a number of buckets, by its hash;
-    its id is in a separate list.
-
-    Attributes:
-        words: V.
-        buckets: of unknown words.
-        gram: characters of the n-grams that are kept of unknown words.
+    The code of one of the V `words` of the vocabulary is its id. Unknown words share a number of
+    `buckets`, by their hashes; their ids are in a separate list, and so are their n-grams of `gram`
+    characters.
     """
 
     words: int
@@ -46,7 +42,7 @@ class Codes:
 
     @classmethod
     def of(cls, words: int, gram: int) -> "Codes":
-        """Two bytes are enough for a vocabulary of up to 61,440 words."""
+        """The codes for a vocabulary; two bytes are enough for up to 61,440 words."""
         left = (1 << 16) - words
         return cls(words, left if left >= _FEWEST_BUCKETS else _BUCKETS, gram)
 
@@ -107,10 +103,7 @@ def in_steps(
 
 
 class SegmentWriter:
-    """Writes the files of a segment.
-
-    Each unknown word is written once, with its n-grams; the posts have its number.
-    """
+    """Writes a segment; posts have the numbers of unknown words, which are written once."""
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         self.posts, self.tokens, self._gram = 0, 0, codes.gram
@@ -218,7 +211,7 @@ class Segment:
         return len(self.steps)
 
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
-        """The token ids of some rows, as `TextModel.token_ids` gave them."""
+        """The token ids of some rows, as from `TextModel.token_ids`."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
         unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
@@ -252,11 +245,7 @@ class Segment:
         return sparse.csr_matrix((np.ones(len(words), np.float32), words, ends), shape=shape)
 
     def counted(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How often words of the vocabulary, and n-grams of others, occur in rows: (V + BUCKETS,).
-
-        Args:
-            mask: (P,) which rows.
-        """
+        """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         most = 2 * np.count_nonzero(mask) > len(mask)
         found = self._occurrences(np.flatnonzero(mask != most))
         if most:
@@ -295,7 +284,7 @@ class Segment:
             yield first, [id.decode() for id in ids]
 
     def sample(self, count: int) -> NDArray[np.int64]:
-        """(n, 2) checksums of ids, and their rows: the `count` least, and perhaps more."""
+        """(n, 2) checksums of ids, and their rows: the `count` smallest, and perhaps more."""
         found = self._sampled[self.live[self._sampled[:, 1]]]
         if len(found) >= min(count, int(self.live.sum())):
             return found

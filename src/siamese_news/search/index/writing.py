@@ -1,4 +1,4 @@
-"""Posts into segments: as the model reads them, or as another segment has them."""
+"""Writes segments, from posts that a model reads or from rows of other segments."""
 
 import os
 from collections.abc import Sequence
@@ -20,8 +20,7 @@ from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_ste
 from siamese_news.search.pool import seconds_of
 from siamese_news.text.token_ids import TokenIds
 
-# A segment is ended by either: places in it are 32-bit numbers, and what is made of it at one time
-# stays small.
+# Limits of a segment: places in it are 32-bit numbers, and arrays made from it stay small.
 _POSTS = 1 << 22
 _TOKENS = 1 << 31
 
@@ -72,13 +71,7 @@ class RowMaker:
 
 
 class IndexWriter:
-    """Writes rows into new segments of an index, each of a bounded size.
-
-    Args:
-        folder: the index.
-        manifest: of the index after this change; the new segments are added to it.
-        dimensions: D.
-    """
+    """Writes rows into new segments of bounded size, and lists these in the manifest."""
 
     def __init__(self, folder: Path, manifest: Manifest, dimensions: int) -> None:
         self._folder, self._manifest, self._dimensions = folder, manifest, dimensions

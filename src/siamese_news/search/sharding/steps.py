@@ -41,24 +41,12 @@ def step_of(folder: ShardFolder) -> tuple[str, Step]:
 
 
 def advance(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Do the next step of a part, which has not done it yet.
-
-    Args:
-        opened: the query.
-        folder: of all parts.
-        index: which part, from 0.
-
-    Returns:
-        What was done, in words.
-
-    Raises:
-        InputError: posts cannot be read.
-    """
+    """Do the next step of part `index`, which has not done it yet; a sentence about it."""
     return step_of(folder)[1](opened, folder, index)
 
 
 def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Read the posts, keep them with their token ids, and observe them."""
+    """Read the posts, observe them, and keep them with their token ids."""
     query, scorer = opened.query, opened.scorer()
     rejected = folder.file(index, "rejected.jsonl")
     rejected.unlink(missing_ok=True)
@@ -168,9 +156,6 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
 
     Returns:
         The parts that must be read again first, because another part has one of their ids.
-
-    Raises:
-        InputError: no part has a post.
     """
     turn = folder.passes + 1
     if turn == 1:

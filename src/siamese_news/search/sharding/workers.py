@@ -31,38 +31,21 @@ _TRIES = 3  # of a part whose actor died
 _KEPT = "finished parts are kept: run the same command with --resume to continue"
 
 Job = tuple[Query, Seeds, ShardFolder]
+"""The query, its seeds and the folder of all parts."""
+
 Run = Callable[[Sequence[int]], Iterator[tuple[int, str]]]
 """Does the next step of some parts: yields each part and what was done, as they finish."""
 
 
 def parts_for(workers: int, size: int) -> int:
-    """The number of parts: several for each worker, so that none waits long for the last one.
-
-    Args:
-        workers: how many there are.
-        size: bytes of all files.
-    """
+    """The number of parts of files of `size` bytes: several for each worker, so that none idles."""
     return workers * max(1, min(_PARTS, -(-size // (_PART * workers))))
 
 
 def run_together(
     opened: OpenQuery, folder: ShardFolder, stream: PostStream, run: Run, say: Callable[[str], None]
 ) -> tuple[Filtered, Decided, list[str]]:
-    """Do every step of every part, merge, and write the results.
-
-    Args:
-        opened: the query.
-        folder: of all parts; finished ones are kept.
-        stream: the files of posts.
-        run: has the steps done by workers.
-        say: prints a line.
-
-    Returns:
-        See `finish`.
-
-    Raises:
-        InputError: a worker found bad input, or died.
-    """
+    """Do every step of every unfinished part, merge, and write the results; see `finish`."""
     while True:
         for index, done in run(folder.missing(step_of(folder)[0])):
             say(f"shard {index + 1} of {folder.shards}: {done}")
@@ -76,9 +59,7 @@ def run_together(
 class Worker:
     """Does the steps in a process of its own, which loads the model once.
 
-    Args:
-        job: the query, its seeds and the folder of all parts.
-        folder: the working folder of the command; the user's paths may be relative to it.
+    Its working folder becomes that of the command, because the user's paths may be relative.
     """
 
     def __init__(self, job: Job, folder: str) -> None:
@@ -120,11 +101,7 @@ def _advance(part: int) -> tuple[int, str]:
 
 @contextmanager
 def local_workers(count: int, job: Job) -> Iterator[Run]:
-    """Processes of this machine, which end with this block.
-
-    Raises:
-        InputError: from the `Run`: a worker found bad input, or died.
-    """
+    """Processes of this machine, which end with this block; if one dies, the `Run` fails."""
     context = importing([__name__])  # no effect if it was called before
 
     def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -153,11 +130,7 @@ def _end(code: int) -> str:
 
 
 def ray() -> Any:
-    """The library.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """The library, if it is installed."""
     with needs("ray", "--engine ray"):
         import ray as library
     return library
@@ -167,17 +140,9 @@ def ray() -> Any:
 def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
     """Ray actors with one CPU each, which end with this block.
 
-    Every machine of the cluster must see the posts and the folder of the output under one path. If
-    an actor dies, Ray starts it again and repeats its part.
-
-    Args:
-        count: how many.
-        job: the work of each of them.
-        address: of the cluster; None starts a local one.
-
-    Raises:
-        InputError: the cluster cannot be reached; from the `Run`: an actor found bad input, or died
-            too often.
+    Every machine of the cluster must see the posts and the folder of the output under one path.
+    Without an address, a local cluster is started. If an actor dies, Ray starts it again and
+    repeats its part, up to `_TRIES` times.
     """
     library = ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -1,4 +1,4 @@
-"""An alarm for a stream that is no longer like the posts that a threshold was chosen on."""
+"""An alarm for a stream that no longer resembles the posts on which a threshold was chosen."""
 
 from typing import Any
 
@@ -6,23 +6,17 @@ from numpy.typing import NDArray
 
 
 class DriftAlarm:
-    """Compares the scores of the stream with those of a reference, once for each settling.
+    """Compares the scores of the stream with those of a reference at each update of the scores.
 
-    Both samples are scored by the scorer that learned from neither. If the posts of the reference,
-    of the window and of the stream are drawn from one population, the scores are exchangeable, so
-    the exact Kolmogorov-Smirnov test is right at every settling, whatever the scorer learned. The
-    n-th test has the level ``rate / (n (n + 1))``; these add up to `rate`, so the chance that there
-    is ever a false alarm is at most `rate`. The first alarm stays.
-
-    Args:
-        rate: of false alarms over the whole stream.
-        tests: how many an earlier run has done.
-        alarm: what an earlier run has raised.
+    Both samples are scored by a scorer that learned from neither. If the posts of the reference, of
+    the window and of the stream are drawn from one population, the scores are exchangeable, so the
+    exact Kolmogorov-Smirnov test is valid at every update, whatever the scorer learned. The n-th
+    test has the level ``rate / (n (n + 1))``; these add up to `rate`, so the chance that there is
+    ever a false alarm is at most `rate`. The first alarm stays.
 
     Attributes:
-        tests: how many were done.
-        alarm: ``test``, ``p``, ``level`` and ``distance`` of the alarm; None as long as there is
-            none.
+        tests: number of tests so far, earlier runs included.
+        alarm: ``test``, ``p``, ``level`` and ``distance`` of the alarm, if one was raised.
 
     Example:
         >>> import numpy as np
@@ -35,12 +29,7 @@ class DriftAlarm:
         self._rate, self.tests, self.alarm = rate, tests, alarm
 
     def test(self, reference: NDArray[Any], stream: NDArray[Any]) -> bool:
-        """Whether this test raises the alarm.
-
-        Args:
-            reference: (R,) scores.
-            stream: (S,) scores.
-        """
+        """Whether this test of (R,) and (S,) scores raises the alarm."""
         if self.alarm is not None or not len(reference) or not len(stream):
             return False
         from scipy.stats import ks_2samp
@@ -59,5 +48,5 @@ class DriftAlarm:
         return True
 
     def plain(self) -> dict[str, Any]:
-        """What a later run goes on from."""
+        """The state for a later run."""
         return {"tests": self.tests, "alarm": self.alarm}

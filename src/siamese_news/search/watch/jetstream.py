@@ -13,12 +13,12 @@ from siamese_news.search.watch.sources import TICK, Batch, Cursor, Event, LineRe
 from siamese_news.utils.extras import needs
 
 PUBLIC = "wss://jetstream2.us-east.bsky.network/subscribe?wantedCollections=app.bsky.feed.post"
-"""A public server, asked for posts alone."""
+"""A public server, which is asked for posts only."""
 
 _EVENT = b'{"did": "did:plc:a", "time_us": 1, "kind": "identity"}\n'
-_OVERLAP = 5_000_000  # microseconds that are read again, for events come a little out of order
+_OVERLAP = 5_000_000  # microseconds that are read again, because events are slightly out of order
 _AHEAD = 60  # seconds that a server's clock may be ahead of ours
-_TOGETHER, _COLLECT = 1_000, 0.5  # messages of a batch, and seconds that it is waited for
+_TOGETHER, _COLLECT = 1_000, 0.5  # most messages of a batch, and seconds to collect them
 
 
 def jetstream(
@@ -29,21 +29,21 @@ def jetstream(
     stall: float = 60.0,
     pauses: tuple[float, float] = (1.0, 60.0),
 ) -> Iterator[Batch]:
-    """Events as they come; a lost connection is opened again, for as long as it takes.
+    """Events as they arrive; a lost connection is opened again until it succeeds.
 
-    Each connection asks for what came since five seconds before the last event; what comes twice is
-    known by its id. Where the oldest event of the answer is newer than the last one, the server no
-    longer has those between: a gap.
+    Each connection asks for the events since five seconds before the last one; repeated posts are
+    recognized by their ids. If the oldest event of the answer is newer than the last one, the
+    server no longer has the events between: a gap.
 
     Args:
         address: ``ws://`` or ``wss://``.
-        cursor: what an earlier run committed; empty for none.
+        cursor: of an earlier run; empty for none.
         fields: how posts are read.
         stall: seconds without an event after which the connection is opened again.
         pauses: seconds before the first new attempt, and at most; each is twice the one before.
 
     Raises:
-        InputError: the address is none of a websocket.
+        InputError: the address is not one of a websocket.
         MissingExtraError: without the extra ``watch``.
     """
     with needs("watch", "--source jetstream"):
@@ -70,7 +70,7 @@ def jetstream(
                     yield reader(data, at, lines, *events)
                     lines += len(messages)
         except (OSError, WebSocketException) as error:
-            said = f"jetstream: {type(error).__name__}: {error}; tried again in {pause:g} s"
+            said = f"jetstream: {type(error).__name__}: {error}; trying again in {pause:g} s"
         yield Batch([], {"time_us": last, "lines": lines}, events=[Event("reconnected", said)])
         until = time.monotonic() + pause
         while (left := until - time.monotonic()) > 0:
@@ -86,7 +86,7 @@ def _from(address: str, last: int) -> str:
 
 
 def _received(socket: Any, stall: float) -> Iterator[list[bytes]]:
-    """Messages as lines, those of half a second together; an empty list where none came.
+    """Messages as lines, those of half a second together; an empty list if there are none.
 
     Raises:
         TimeoutError: none came for `stall` seconds.
@@ -121,7 +121,7 @@ def _line(message: str | bytes) -> bytes:
 
 
 def _times(messages: list[bytes]) -> list[int]:
-    """The times of events, in microseconds since 1970; none that lie ahead, or are rubbish."""
+    """The plausible times of events, in microseconds since 1970."""
     found, limit = [], int((time.time() + _AHEAD) * 1e6)
     for message in messages:
         try:

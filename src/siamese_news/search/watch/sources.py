@@ -1,7 +1,7 @@
-"""Where posts come in: standard input, and a folder whose files are still being written.
+"""The sources of a stream: standard input, and a folder whose files are still being written.
 
-A source yields a `Batch` about every second, an empty one where nothing came, and goes on from the
-cursor of any earlier one.
+A source yields a `Batch` about every second, perhaps an empty one, and can be continued from the
+cursor of any of them.
 """
 
 import io
@@ -29,11 +29,11 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary, packing, reading, unpack
 
 TICK = 1.0
-"""Seconds between two looks at a source where nothing comes."""
+"""Seconds between two looks at a source that is idle."""
 
 _READ = 2**20
-_CHECKED = 2**12  # bytes before the cursor by which a file is known again
-_QUIET = 5.0  # seconds without a change, after which a file that is read as a whole is complete
+_CHECKED = 2**12  # bytes before the cursor by which a file is recognized
+_QUIET = 5.0  # seconds without a change after which a file is complete, if it is read as a whole
 _POSTS = 4096
 
 _OTHER = (
@@ -48,12 +48,7 @@ Look = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a source has to say.
-
-    Attributes:
-        name: few words, to count by.
-        said: a sentence for the user.
-    """
+    """An event of a source: a name to count by, and a sentence for the user."""
 
     name: str
     said: str
@@ -61,14 +56,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What came.
+    """The posts that arrived together.
 
     Attributes:
-        posts: in their order; ids may have come before.
-        cursor: where the source goes on after them.
+        posts: in their order; ids may be repeated.
+        cursor: the place in the source after them.
         rejections: rows that could not be used.
         counts: of other rows.
-        events: what happened.
+        events: for the user.
     """
 
     posts: Sequence[Post]
@@ -79,38 +74,35 @@ class Batch:
 
 
 class LineReader:
-    """Makes posts of JSON lines as they come.
+    """Reads posts from JSON lines as they arrive; their format is detected in the first ones.
 
     Args:
         name: of the source, for messages.
-        head: its first lines, by which the format is detected.
-        fields: how posts are read, as `Query.reading` has it.
-
-    Attributes:
-        found: the format.
+        head: the first lines.
+        fields: how posts are read, as in `Query.reading`.
 
     Raises:
-        InputError: these are no posts.
+        InputError: these are not posts.
     """
 
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
-        self._source = _input(name, head)
+        self._source = Input(name, None, io.BytesIO(head))
         self.found: Detected = detect(self._source, Choice(**_choices(fields)), long_window=False)
 
     @property
     def by_line(self) -> bool:
-        """Whether lines end at a byte that is a line end and nothing else."""
+        """Whether lines can be cut at the byte of a line end."""
         wide = self.found.encoding.startswith(("utf-16", "utf-32"))
         return self.found.kind == "jsonl" and not self.found.packed and not wide
 
     def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
-        """The posts of whole lines.
+        """The posts of complete lines, with the cursor after them.
 
         Args:
             data: the lines.
-            cursor: after them.
-            before: lines that came earlier.
-            more: what happened.
+            cursor: the place after them.
+            before: number of earlier lines.
+            more: events.
         """
         counts, posts, rejections = Counts(), list[Post](), list[Rejection]()
         stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
@@ -126,20 +118,12 @@ def _choices(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {n: fields[n] for n in ("text_field", "id_field", "date_field", "encoding")}
 
 
-def _input(name: str, data: bytes) -> Input:
-    return Input(name, None, io.BytesIO(data))
-
-
 def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]:
     """JSON lines from standard input, plain or packed, until it ends.
 
-    A pipe cannot be rewound. Where it begins with the same line as in the run that left the cursor,
-    it is taken for the same stream, and what that run has committed is skipped; otherwise it is
-    taken for what follows.
-
-    Args:
-        cursor: what an earlier run committed; empty for none.
-        fields: how posts are read.
+    A pipe cannot be rewound. If it begins with the same line as in the run that left the cursor, it
+    is considered the same stream, and the part that was committed is skipped; otherwise it is
+    considered the continuation.
 
     Raises:
         InputError: not JSON lines, damaged, or it begins like the earlier stream but differs.
@@ -152,9 +136,9 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
             first = zlib.crc32(lines.partition(b"\n")[0])
             skip = seen["bytes"] if seen.get("first") == first else 0
             if skip:
-                events = [Event("skipped", f"{name}: begins as before; what was read is skipped")]
+                events = [Event("skipped", f"{name}: begins as before; earlier posts are skipped")]
             elif seen:
-                events = [Event("continued", f"{name}: taken for what follows the earlier input")]
+                events = [Event("continued", f"{name}: read as the continuation of earlier input")]
             if not skip:
                 seen = {"bytes": 0, "crc": 0, "lines": seen.get("lines", 0), "first": first}
                 seen["looked"] = min(len(lines), _READ)
@@ -183,7 +167,7 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
 
 
 def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """Whole lines of standard input, and nothing where none came for a second."""
+    """Complete lines of standard input; empty bytes if none came for a second."""
     chunks: queue.Queue[bytes | BaseException] = queue.Queue(8)
     threading.Thread(target=_pump, args=(chunks, fields), daemon=True).start()
     held = b""
@@ -206,10 +190,10 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any]) -> None:
-    """Put what comes through standard input into a queue; nothing at its end."""
+    """Put standard input into a queue, with empty bytes at its end."""
     try:
-        # A copy: at the end of the process, Python waits for the lock of sys.stdin, which is held
-        # here while nothing comes.
+        # A copy of the handle: at exit, Python waits for the lock of sys.stdin, which this thread
+        # would hold.
         raw = open(os.dup(sys.stdin.fileno()), "rb")
         stream = unpack(raw, "standard input", long_window=fields["long_window"])
         while data := stream.read1(_READ):
@@ -220,9 +204,9 @@ def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any
 
 
 def cut(data: bytes) -> tuple[bytes, bytes]:
-    """The whole lines, and the beginning of one that is still being written.
+    """The complete lines, and the beginning of one that is still being written.
 
-    What is longer than any line may be counts as one.
+    If that beginning is longer than a line may be, it counts as a line.
     """
     end = data.rfind(b"\n") + 1
     if not end and len(data) > LINE_CAP:
@@ -231,15 +215,10 @@ def cut(data: bytes) -> tuple[bytes, bytes]:
 
 
 class Folder:
-    """The files of a folder, in the order of their names, as they grow and as new ones come.
+    """The files of a folder, in the order of their names, as they grow and as new ones appear.
 
     A file of JSON lines is read line by line while it is written. Any other file is read as a whole
-    once nothing has written to it for five seconds and, if it is packed, it can be unpacked.
-
-    Args:
-        folder: where the files are.
-        cursor: what an earlier run committed; empty for none.
-        fields: how posts are read.
+    when it has not changed for five seconds and, if it is compressed, is complete.
     """
 
     def __init__(self, folder: Path, cursor: Cursor, fields: Mapping[str, Any]) -> None:
@@ -253,7 +232,7 @@ class Folder:
     def __iter__(self) -> Iterator[Batch]:
         while True:
             if not self._folder.is_dir():
-                self._tell("missing", f"{self._folder}: is not there at the moment")
+                self._tell("missing", f"{self._folder}: does not exist at the moment")
             paths = folder_files(self._folder, SUFFIXES)[0]
             for path in paths:
                 try:
@@ -290,7 +269,7 @@ class Folder:
             yield from self._lines(path, at, head, look)
 
     def _is_lines(self, path: Path, head: bytes) -> bool:
-        """Whether a file begins with a JSON object on one line, or is said to hold such."""
+        """Whether a file holds JSON lines, by its name or its first line."""
         raw: Any = io.BufferedReader(io.BytesIO(head))
         if packing(raw, path) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return False
@@ -320,7 +299,7 @@ class Folder:
     def _whole(self, path: Path, at: Place | None, look: Look) -> Iterator[Batch]:
         name, taken = self._name(path), 0 if at is None else at["posts"]
         if 0 <= time.time() - look[1] / 1e9 < _QUIET:
-            del self._looks[name]  # look again, though it has not changed
+            del self._looks[name]  # look again even if it does not change
             return
         with open_binary(path) as stream:
             try:
@@ -334,12 +313,8 @@ class Folder:
         long_window = self._fields["long_window"]
         stream_of = PostStream(path, **_choices(self._fields), long_window=long_window)
         posts = islice(stream_of, taken, None)
-        done = {
-            "whole": True,
-            "done": False,
-            "offset": look[0],
-            "check": self._check(path, look[0]),
-        }
+        size = look[0]
+        done = {"whole": True, "done": False, "offset": size, "check": self._check(path, size)}
         while some := list(islice(posts, _POSTS)):
             taken += len(some)
             self._files[name] = {**done, "posts": taken}
@@ -348,7 +323,7 @@ class Folder:
         yield self._batch(Batch([], self._cursor(), counts=stream_of.counts))
 
     def _same(self, path: Path, at: Place, size: int) -> bool:
-        """Whether a file still begins with what was read of it; one read as a whole is all that."""
+        """Whether the part of a file that was read is unchanged."""
         if size < at["offset"] or (at["whole"] and size != at["offset"]):
             return False
         return at["check"] == self._check(path, at["offset"])
@@ -365,7 +340,7 @@ class Folder:
         return {"files": dict(self._files)}
 
     def _tell(self, name: str, said: str) -> None:
-        """Say something once."""
+        """Add an event, if it is new."""
         if said not in self._told:
             self._told.add(said)
             self._events.append(Event(name, said))
@@ -376,7 +351,7 @@ class Folder:
 
 
 def _written(stream: IO[bytes]) -> Iterator[bytes]:
-    """Whole lines, and at the end an object without a line end: a part of one is never one."""
+    """Complete lines, and a last JSON object without a line end, which is complete as well."""
     held = b""
     while data := stream.read(_READ):
         lines, held = cut(held + data)

@@ -1,4 +1,4 @@
-"""Scores posts as they come, and commits what it wrote together with how far it has read."""
+"""Scores posts as they arrive, and commits the rows together with the place in the source."""
 
 import hashlib
 import io
@@ -47,10 +47,10 @@ class Settings:
 
     Attributes:
         source: where the posts come from, as the user named it.
-        window: posts that decide what is rare and what is like the seeds, at most.
-        days: how old these are at most, by the dates of the posts; None: by number alone.
-        rotate: bytes after which a new part of the output begins; ``day``; None: one file.
-        alarm_rate: the chance of a false alarm about drift over the whole stream.
+        window: most posts that the scores are based on.
+        days: oldest age of these posts, by their dates; None: by number only.
+        rotate: bytes after which a new output file begins; ``day``; None: one file.
+        alarm_rate: the chance of a false drift alarm over the whole stream.
         idle: seconds without a post after which the watch ends; None: never.
     """
 
@@ -62,7 +62,7 @@ class Settings:
     idle: float | None = None
 
     def job(self) -> list[Any]:
-        """What decides which rows are written, and where."""
+        """The settings that decide which rows are written, and where."""
         return [self.source, self.window, self.days, self.rotate, self.alarm_rate]
 
 
@@ -70,22 +70,23 @@ class Watch:
     """A watch, new or continued; the output must be held with `output_lock`.
 
     Next to the output are a folder ``<out>.watch`` (checkpoint, log, the posts of the window),
-    ``<out>.rejected.jsonl`` and ``<out>.metrics.json``. The checkpoint is replaced whole and holds
-    the cursor, the sizes of all files that grow and the window; what lies behind these sizes is cut
-    off when the watch is continued, and written again.
+    ``<out>.rejected.jsonl`` and ``<out>.metrics.json``. The checkpoint is replaced as a whole and
+    holds the cursor, the window and the sizes of all growing files; bytes beyond these sizes are
+    cut off when the watch is continued, and written again.
 
     Args:
-        opened: what is asked, with the seeds as they are now.
-        read: reads the seeds again, at each settling.
-        settings: how.
-        tell: says a line to the user.
+        opened: the query with its present seeds.
+        read: reads the seeds again, at each update of the scores.
+        settings: how the stream is watched.
+        tell: prints a line for the user.
 
     Attributes:
-        cursor: where the source goes on; empty at the start.
+        cursor: the place in the source; empty at the start.
         fresh: whether nothing was committed yet.
-        counts: of what came, by name.
-        generation: how often the scores were settled.
-        state: names the scores of a row: the generation, and a hash of the seeds and the window.
+        counts: of posts and events, by name.
+        generation: how often the scores were updated.
+        state: identifies the scores of a row: the generation, and a hash of the seeds and the
+            window.
 
     Raises:
         InputError: an earlier watch with this output was another one, or its files were changed.
@@ -117,15 +118,17 @@ class Watch:
         self.generation, self.state = saved.get("generation", 0), saved.get("state", "")
         self._part, self._day = saved.get("part", 1), saved.get("day", _today())
         self._drift = DriftAlarm(settings.alarm_rate, **saved.get("drift", {}))
-        sizes = saved.get("sizes", {})
-        beside = self._out.with_name(self._out.name + ".rejected.jsonl")
-        self._rejected = GrowingFile(beside, sizes.get("rejected", 0), _REMEDY)
-        self._log = GrowingFile(self._folder / "log.jsonl", sizes.get("log", 0), _REMEDY)
-        self._rows = GrowingFile(self._part_path(), sizes.get("rows", 0), _REMEDY)
+        paths = {
+            "rows": self._part_path(),
+            "rejected": self._out.with_name(self._out.name + ".rejected.jsonl"),
+            "log": self._folder / "log.jsonl",
+        }
+        sizes = saved.get("sizes", dict.fromkeys(paths, 0))
+        self._files = {name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths}
         reference = self._folder / "reference.jsonl"
         known = not self.fresh and reference.exists()
         self._reference = list(posts_in(reference)) if known else []
-        self._open_window()
+        self.window = PostWindow(self._folder, self._opened, settings.window, settings.days)
         if not self.fresh:
             self.window.restore(saved["window"])
             self._scorer = self.window.scorer()
@@ -133,13 +136,10 @@ class Watch:
         self._before = 0
 
     def begin(self, warm: Iterable[Post] = ()) -> None:
-        """Start a fresh watch, with what an earlier pool teaches.
+        """Start a fresh watch, with an earlier pool in the window; the pool is iterated twice.
 
         A tenth of the pool, at most 999 posts chosen by the checksums of their ids, stays out of
-        the window as the reference for the alarm about drift.
-
-        Args:
-            warm: the pool; iterated twice.
+        the window as the reference for the drift alarm.
         """
         total, sample = 0, Sample()
         for post in warm:
@@ -149,22 +149,21 @@ class Watch:
         if len(self._reference) < _LEAST:
             self._reference = []
             (self._folder / "reference.jsonl").unlink(missing_ok=True)
-            self._tell("no alarm about drift: it needs a --warm-start of 1,000 posts or more")
+            self._tell("no drift alarm: it needs a --warm-start of at least 1,000 posts")
         else:
             with atomic_write(self._folder / "reference.jsonl", "wb") as stream:
                 stream.writelines(map(line_of, self._reference))
-            self._open_window()
         self.window.warm_up(warm, {post.id for post in self._reference})
         self._settled()
         self.commit()
 
     def run(self, batches: Iterator[Batch]) -> None:
-        """Watch until the source ends, or nothing came for long enough.
+        """Watch until the source ends, or no post came for long enough.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C or SIGTERM; all that was read is committed.
-            InputError: of the source; all that came before is committed.
-            OSError: a file cannot be written; what was not committed is read again by the next run.
+            KeyboardInterrupt: after Ctrl-C or SIGTERM; all posts that were read are committed.
+            InputError: from the source; all posts before it are committed.
+            OSError: a file cannot be written; the next run reads uncommitted posts again.
         """
         with _deferred() as stopped:
             while not stopped:
@@ -191,8 +190,8 @@ class Watch:
             self._status(time.monotonic())
 
     def commit(self) -> None:
-        """Put all that was written on the disk, and then how far it is."""
-        for file in (self._rows, self._rejected, self._log, self.window):
+        """Flush all rows to the disk, and then record the place in the source."""
+        for file in self._growing():
             file.sync()
         seeds = self._opened.seeds
         saved = {
@@ -204,11 +203,7 @@ class Watch:
             "part": self._part,
             "day": self._day,
             "drift": self._drift.plain(),
-            "sizes": {
-                "rows": self._rows.size,
-                "rejected": self._rejected.size,
-                "log": self._log.size,
-            },
+            "sizes": {name: file.size for name, file in self._files.items()},
             "seeds": [[asdict(one) for one in some] for some in (seeds.articles, seeds.negatives)],
             "window": self.window.plain(),
         }
@@ -221,9 +216,12 @@ class Watch:
 
     def close(self) -> None:
         """Close all files."""
-        for file in (self._rows, self._rejected, self._log, self.window):
-            with suppress(OSError):  # what could not be written is not committed either
+        for file in self._growing():
+            with suppress(OSError):  # rows that cannot be written are not committed either
                 file.close()
+
+    def _growing(self) -> list[GrowingFile | PostWindow]:
+        return [*self._files.values(), self.window]
 
     def _saved(self) -> dict[str, Any]:
         """The checkpoint of an earlier run; empty for none."""
@@ -241,21 +239,11 @@ class Watch:
             )
         return saved
 
-    def _open_window(self) -> None:
-        settings = self._settings
-        self.window = PostWindow(
-            self._folder,
-            self._opened,
-            settings.window,
-            settings.days,
-            sampled=bool(self._reference),
-        )
-
     def _with(self, seeds: Seeds) -> OpenQuery:
         return OpenQuery(self._opened.query, seeds, self._opened.model, self._opened.which)
 
     def _take(self, batch: Batch) -> None:
-        """Score the posts of a batch, and settle where it is time to."""
+        """Score the posts of a batch, and update the scores when it is due."""
         self._count(batch)
         at, posts, known = 0, batch.posts, self.window.known
         while at < len(posts):
@@ -290,7 +278,7 @@ class Watch:
             text = io.StringIO()
             columns = [name for name in query.columns if name not in _STREAMED]
             write_rows(text, rows, "jsonl", columns=[*columns, "state"])
-            self._rows.append(text.getvalue().encode())
+            self._files["rows"].append(text.getvalue().encode())
         self.window.add(posts, content)
         self.counts["read"] += len(posts)
 
@@ -302,8 +290,8 @@ class Watch:
             counts[f"rejected: {reason}"] += count
         for rejection in batch.rejections:
             counts[f"rejected: {rejection.bad.reason}"] += 1
-            self._rejected.append(rejection.json_line())
-        tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._files["rejected"].append(rejection.json_line())
+        tomorrow = _utc(datetime.now(UTC) + timedelta(days=1))
         for post in batch.posts:
             date = metadata_text(post, "created_at")
             if date is None:
@@ -317,7 +305,7 @@ class Watch:
             self._note(event.name, said=event.said)
 
     def _reread(self) -> None:
-        """Ask for the seeds as they are now; the old ones stay where they cannot be read."""
+        """Read the seeds again; the old ones stay if that fails."""
         try:
             seeds = self._read()
         except InputError as error:
@@ -331,7 +319,7 @@ class Watch:
             self._note("seeds", said=f"the seeds are now: {names}")
 
     def _settled(self) -> None:
-        """Score by the window as it is now."""
+        """Base the scores on the present window."""
         window = self.window
         self._scorer = window.scorer()
         chunks = [[chunk.start, chunk.sha256] for chunk in window.chunks]
@@ -348,7 +336,7 @@ class Watch:
             seeds=[article.id for article in self._opened.seeds.articles],
         )
         rotate = self._settings.rotate
-        if isinstance(rotate, int) and self._rows.size >= rotate:
+        if isinstance(rotate, int) and self._files["rows"].size >= rotate:
             self._turn()
 
     def _check_drift(self) -> None:
@@ -377,22 +365,22 @@ class Watch:
         return self._out.with_name(f"{self._out.stem}-{self._part:04d}{self._out.suffix}")
 
     def _turn(self) -> None:
-        """Begin the next part of the output."""
-        self._rows.sync()
-        self._rows.close()
+        """Begin the next file of the output."""
+        self._files["rows"].sync()
+        self._files["rows"].close()
         self._part, self._day = self._part + 1, _today()
-        self._rows = GrowingFile(self._part_path(), 0, _REMEDY)
+        self._files["rows"] = GrowingFile(self._part_path(), 0, _REMEDY)
 
     def _note(self, event: str, *, said: str = "", **values: Any) -> None:
-        """Add a line to the log, and say it to the user if it is for them."""
-        position, now = self.window.position, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        row = {"time": now, "position": position, "event": event, **values}
-        self._log.append(orjson.dumps(row | ({"said": said} if said else {})) + b"\n")
+        """Add a line to the log, and print what is `said` for the user."""
+        row = {"time": _utc(datetime.now(UTC)), "position": self.window.position, "event": event}
+        row |= values | ({"said": said} if said else {})
+        self._files["log"].append(orjson.dumps(row) + b"\n")
         if said:
             self._tell(said)
 
     def _status(self, now: float) -> None:
-        """Say how it is going, and write it to ``<out>.metrics.json``."""
+        """Print the progress, and write it to ``<out>.metrics.json``."""
         counts, passed = self.counts, max(now - self._told, 1e-9)
         rate, silent = (counts["read"] - self._before) / passed, now - self._heard
         rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
@@ -405,7 +393,7 @@ class Watch:
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line + ("; ALARM: the stream has drifted" if self._drift.alarm else ""))
         metrics = {
-            "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "time": _utc(datetime.now(UTC)),
             "posts_per_second": round(rate, 1),
             "seconds_without_a_post": round(silent, 1),
             "counts": dict(sorted(counts.items())),
@@ -425,13 +413,17 @@ def _seeds_of(saved: list[list[dict[str, Any]]], like: Seeds) -> Seeds:
     return Seeds(articles, negatives, like.one_story, like.aggregate)
 
 
+def _utc(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _today() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d")
+    return _utc(datetime.now(UTC))[:10]
 
 
 @contextmanager
 def _deferred() -> Iterator[list[int]]:
-    """Note Ctrl-C and SIGTERM in the list, and obey them at the end of the block."""
+    """Note Ctrl-C and SIGTERM in the list, and follow them at the end of the block."""
     came: list[int] = []
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda number, _: came.append(number)) for number in signals]

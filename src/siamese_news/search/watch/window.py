@@ -1,4 +1,4 @@
-"""The last posts of a stream, in files, and what a scorer learns from them."""
+"""The last posts of a stream, in files, and the states of scorers that observed them."""
 
 import hashlib
 import json
@@ -24,18 +24,14 @@ WINDOW = 1_000_000
 """Posts of the window by default."""
 
 _PARTS = 10  # the window moves by a tenth of it
-_FIRST = 1_000  # posts before the first settling, at least
+_FIRST = 1_000  # fewest posts before the first update of the scores
 
 
 def next_settling(position: int, window: int) -> int:
-    """The next position at which scores are settled anew; it depends on the positions alone.
+    """The position of the next update of the scores, after `position` posts of the stream.
 
-    That is each tenth of the window, and before the first of them a half, a quarter and so on of
-    it, so that a stream without a warm start soon has scores that know it.
-
-    Args:
-        position: how many posts came.
-        window: its posts.
+    The scores are updated at each tenth of the window. Before the first tenth they are updated at a
+    half, a quarter and so on of it, so that a stream without a warm start soon has useful scores.
 
     Example:
         >>> next_settling(0, 100_000), next_settling(5_000, 100_000), next_settling(10_000, 100_000)
@@ -51,14 +47,14 @@ def next_settling(position: int, window: int) -> int:
 
 @dataclass(slots=True)
 class Chunk:
-    """Posts between two settlings.
+    """Posts between two updates of the scores.
 
     Attributes:
         number: of the chunk, which names its files.
         start: the position of its first post; below 0 in a warm start.
         size: bytes of its file.
         sha256: of these bytes.
-        date: the median of its posts' dates; None if no post has one.
+        date: the median date of its posts, if any has one.
     """
 
     number: int
@@ -69,32 +65,27 @@ class Chunk:
 
 
 class PostWindow:
-    """The last posts, a chunk for each settling; the newest chunk grows.
+    """The last posts, a chunk for each update of the scores; the newest chunk grows.
 
-    The posts lie in ``window/`` as JSON lines, which any command reads; what a scorer observed of a
-    whole chunk lies in ``learned/``.
+    The posts are in ``window/`` as JSON lines, which any command reads; the states of scorers that
+    observed a finished chunk are in ``learned/``.
 
     Args:
         folder: of the state.
         opened: the query with its present seeds.
-        posts: how many the window has at most.
-        days: chunks that are older than this before the newest one are dropped; None: by number
-            alone.
-        sampled: keep a sample of the growing chunk.
+        posts: most posts of the window.
+        days: drop chunks that are so much older than the newest one; None: by number only.
 
     Attributes:
-        chunks: the whole ones, oldest first.
+        chunks: the finished ones, oldest first.
         growing: the newest one.
-        position: how many posts came from the stream.
+        position: number of posts that came from the stream.
         known: the ids of the stream's posts in the window.
-        sample: posts of the growing chunk, of those that are `sampled`.
+        sample: some posts of the growing chunk.
     """
 
-    def __init__(
-        self, folder: Path, opened: OpenQuery, posts: int, days: float | None, *, sampled: bool
-    ) -> None:
+    def __init__(self, folder: Path, opened: OpenQuery, posts: int, days: float | None) -> None:
         self._folder, self._opened, self._posts, self._days = folder, opened, posts, days
-        self._sampled = sampled
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self.chunks: list[Chunk] = []
@@ -104,15 +95,13 @@ class PostWindow:
 
     @property
     def room(self) -> int:
-        """Posts until the next settling."""
+        """Number of posts until the next update of the scores."""
         return next_settling(self.position, self._posts) - self.position
 
     def warm_up(self, posts: Iterable[Post], left_out: set[str]) -> int:
-        """Begin with the last of these posts, which are not scored; returns how many.
+        """Begin with the last of these posts, which are not scored; return their number.
 
-        Args:
-            posts: of the pool.
-            left_out: ids of posts that stay out of the window.
+        Posts whose ids are `left_out` stay out of the window.
         """
         kept = deque((post for post in posts if post.id not in left_out), maxlen=self._posts)
         self.position = -len(kept)
@@ -127,20 +116,20 @@ class PostWindow:
         return len(kept)
 
     def content(self, posts: Sequence[Post]) -> Content:
-        """Posts as the scorers of this window read them."""
+        """The form of posts that the scorers of this window read."""
         texts = [post.text for post in posts]
         ids = self._observer.token_ids(texts)
         return texts if ids is None else ids
 
     def add(self, posts: Sequence[Post], content: Content) -> None:
-        """Add P posts of the stream, at most as many as there is `room` for."""
+        """Add posts of the stream, at most `room`."""
         lines = b"".join(map(line_of, posts))
         self._file.append(lines)
         self._take(posts, content, lines)
         self.position += len(posts)
 
     def settle(self) -> None:
-        """End the growing chunk, and drop what is no longer of the window."""
+        """Finish the growing chunk, and drop chunks that have left the window."""
         self._close()
         newest = max((chunk.date for chunk in self.chunks if chunk.date), default=None)
         bound = ""
@@ -155,10 +144,10 @@ class PostWindow:
                     self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
 
     def scorer(self) -> Scorer:
-        """A scorer that has learned from the whole chunks.
+        """A scorer that has observed the finished chunks.
 
         Raises:
-            InputError: one that needs more than one pass over the posts.
+            InputError: it needs more than one pass over the posts.
         """
         scorer = self._opened.scorer()
         if scorer.observing and self.chunks:
@@ -173,7 +162,7 @@ class PostWindow:
         return scorer
 
     def ask(self, opened: OpenQuery) -> None:
-        """Observe for other seeds, at a settling."""
+        """Observe for other seeds from now on; call it right after `settle`."""
         self._opened = opened
         self._observer = opened.scorer()
 
@@ -182,7 +171,7 @@ class PostWindow:
         self._file.sync()
 
     def plain(self) -> dict[str, Any]:
-        """What `restore` needs, once the posts are on the disk."""
+        """The state for `restore`, once the posts are on the disk."""
         growing = Chunk(self.growing.number, self.growing.start, self._file.size)
         return {
             "position": self.position,
@@ -191,7 +180,7 @@ class PostWindow:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `plain` gave, and remove the files of what came later."""
+        """Continue from a state of `plain`, and remove later files."""
         self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
         for chunk in self.chunks:
             if chunk.start >= 0:
@@ -204,7 +193,7 @@ class PostWindow:
         self.tidy()
 
     def tidy(self) -> None:
-        """Remove the files of chunks that are dropped; call it after a commit alone."""
+        """Remove the files of dropped chunks; call it only after a commit."""
         kept = {f"{chunk.number:06d}" for chunk in (*self.chunks, self.growing)}
         for path in [*(self._folder / "window").iterdir(), *(self._folder / "learned").iterdir()]:
             if path.name.split(".")[0] not in kept:
@@ -221,9 +210,8 @@ class PostWindow:
         self.known.update(post.id for post in posts)
         dates = (metadata_text(post, "created_at") for post in posts)
         self._dates.extend(date for date in dates if date)
-        if self._sampled:
-            for post in posts:
-                self.sample.note(post)
+        for post in posts:
+            self.sample.note(post)
 
     def _begin(self, chunk: Chunk) -> None:
         self.growing, self.sample = chunk, Sample()
@@ -239,25 +227,25 @@ class PostWindow:
         chunk.size, chunk.sha256 = self._file.size, self._hash.hexdigest()
         self._dates.sort()
         chunk.date = self._dates[len(self._dates) // 2] if self._dates else None
-        self._keep(chunk, self._observer)
+        self._save(chunk, self._observer)
         self.chunks.append(chunk)
         self._begin(Chunk(chunk.number + 1, self.position))
 
-    def _keep(self, chunk: Chunk, observer: Scorer) -> bytes:
+    def _save(self, chunk: Chunk, observer: Scorer) -> bytes:
         state = observer.state()
         with atomic_write(self._state(chunk), "wb") as stream:
             stream.write(state)
         return state
 
     def _learned(self, chunk: Chunk) -> bytes:
-        """What a scorer for the present seeds observed of a whole chunk."""
+        """The state of a scorer for the present seeds that observed a finished chunk."""
         path = self._state(chunk)
         if path.exists():
             return path.read_bytes()
         observer, posts = self._opened.scorer(), posts_in(self._path(chunk))
         while some := list(islice(posts, BLOCK)):
             observer.observe(self.content(some))
-        return self._keep(chunk, observer)
+        return self._save(chunk, observer)
 
     def _path(self, chunk: Chunk) -> Path:
         return self._folder / "window" / f"{chunk.number:06d}.jsonl"
@@ -281,7 +269,7 @@ def posts_in(path: Path) -> Iterator[Post]:
 
 
 def line_of(post: Post) -> bytes:
-    """A post as a line of JSON, its metadata next to id and text."""
+    """A post as a line of JSON, with its metadata next to id and text."""
     row = {**post.metadata, "id": post.id, "text": post.text}
     try:
         return orjson.dumps(row) + b"\n"
