@@ -42,7 +42,7 @@ class Attention(nn.Module):
 
     Raises:
         ValueError: an option is not among its choices, a size or scale is not above 0, or the heads
-            do not make up a state and there is no output projection.
+            do not make up a state although no output projection follows.
 
     Example:
         >>> from siamese_news.attention import RingAttention

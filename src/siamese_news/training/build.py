@@ -1,4 +1,4 @@
-"""A model from its configuration: vectors, tokeniser, vocabulary, IDF weights and encoder."""
+"""A model from its configuration: vectors, tokenizer, vocabulary, IDF weights and encoder."""
 
 import hashlib
 import inspect
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 def build_text(
     vectors: Mapping[str, Any], tokenizer: Mapping[str, Any]
 ) -> tuple[Tokenizer, Vocabulary, np.ndarray]:
-    """Tokeniser, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
+    """Tokenizer, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
     loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
     # A copy: the cache is mapped read-only, and loading a checkpoint writes into the table.
     words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)

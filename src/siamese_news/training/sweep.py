@@ -55,7 +55,7 @@ class SweepTable(Callback):
             return
         table = markdown_table(rows)
         if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
-            table = f"{summarise(rows)}\n\n{table}"
+            table = f"{summarize(rows)}\n\n{table}"
         with atomic_write(folder / "table.md") as stream:
             stream.write(table + "\n")
         write_json(folder / "table.json", rows)
@@ -66,7 +66,7 @@ def _natural(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isdigit() else (10**9, name)
 
 
-def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
+def summarize(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds."""
     from siamese_news.training.rerank.results import SUFFIXES
 

@@ -20,7 +20,7 @@ from siamese_news.utils.files import atomic_write, cache_folder
 
 log = logging.getLogger(__name__)
 
-# Texts that are encoded between two saves, which is what an interrupted run loses at most.
+# Texts that are encoded between two saves: an interrupted run loses at most these.
 CHUNK = 2048
 
 

@@ -33,7 +33,7 @@ class LinkModule(pl.LightningModule):
     Args:
         model: the model; the module trains it in place.
         objective: loss and miner.
-        optimizer: parameters to optimiser.
+        optimizer: parameters to optimizer.
         batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
             on it.
         settings: plain values, kept in the checkpoint as hyper-parameters; they never hold
@@ -144,7 +144,7 @@ class LinkModule(pl.LightningModule):
         return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The optimiser gets only the parameters that are trained."""
+        """The optimizer gets only the parameters that are trained."""
         return self._optimizer([p for p in self.parameters() if p.requires_grad])
 
 
