@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def build_text(
 
 
 def idf_weights(
-    tokenizer: Tokenizer, vocabulary: Vocabulary, texts: Iterable[str]
+    tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary, texts: Iterable[str]
 ) -> tuple[torch.Tensor, float]:
     """Inverse document frequency ln((1 + N) / (1 + df)) of every word over N texts.
 

@@ -17,7 +17,7 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import RANKERS
-from siamese_news.training.build import build_text, class_of, make
+from siamese_news.training.build import build_text, class_of, idf_weights, make
 from siamese_news.training.rerank.batches import EncodedPosts, Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
@@ -158,22 +158,17 @@ def _build(
             unknown_range=task["unknown_range"],
         )
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
-    frequencies = vocabulary.document_frequencies(
-        collection.posts[post].split() for post in train_posts
-    )
-    weights = np.log((1 + len(train_posts)) / (1 + frequencies)).astype(np.float32)
+    texts = (collection.posts[post] for post in train_posts)
+    weights, unknown_weight = idf_weights(str.split, vocabulary, texts)
     options = {
         "trainable": vectors["trainable"],
-        "unknown_weight": float(np.log(1 + len(train_posts))),
+        "unknown_weight": unknown_weight,
         "unknown_range": task["unknown_range"],
         "project_to": vectors["project_to"],
         "dropout": vectors["dropout"],
     }
-    embedding = TokenEmbedding(
-        torch.from_numpy(np.ascontiguousarray(matrix)),
-        token_weights=torch.from_numpy(weights),
-        **options,
-    )
+    table = torch.from_numpy(np.ascontiguousarray(matrix))
+    embedding = TokenEmbedding(table, token_weights=weights, **options)
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
     ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
