@@ -107,4 +107,8 @@ class Attention(nn.Module):
 
     def _weigh(self, scores: Tensor, mask: Tensor | None, dim: int) -> Tensor:
         # Scores and weights are float32 under autocast.
-        return self.sparsity(scores if scores.dtype == torch.float64 else scores.float(), mask, dim)
+        wide = scores if scores.dtype == torch.float64 else scores.float()
+        weights: Tensor = self.sparsity(wide, mask, dim)
+        if self.record:
+            self.recorded = weights
+        return weights

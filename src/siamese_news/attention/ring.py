@@ -232,8 +232,6 @@ class RingAttention(Attention):
         value = self._split(self.value(contexts))
         scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
         weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
-        if self.record:
-            self.recorded = weights
         mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
         return self._joined(mixed.flatten(2))
 
@@ -310,8 +308,6 @@ class RingAttention(Attention):
         keys, values = zip(*sources, strict=True)
         scores = shifted_dot(query, bias, places, *keys) * self.scale
         weights = self._weigh(scores[None], None, 2)
-        if self.record:
-            self.recorded = weights
         return shifted_mix(weights[0].to(query.dtype), places, *values)
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
