@@ -26,8 +26,8 @@ class RerankModule(pl.LightningModule):
         train: the pairs to train on.
         dev: the pairs that validation ranks.
         qrels: relevance judgments of `dev`.
-        optimizer: parameters to optimizer.
-        schedule: optimizer to learning-rate schedule, which moves once an epoch.
+        optimizer: from parameters to an optimizer.
+        schedule: from an optimizer to a learning-rate schedule, which moves once an epoch.
         positive_weight: weight of the relevant class in the loss.
         seed: of the dropout, which is drawn from (seed, epoch), so that a resumed run continues as
             if it had not been interrupted.
