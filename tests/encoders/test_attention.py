@@ -350,8 +350,8 @@ def test_default_scales():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"similarity": "l2"}, "'cosine'"),
-        ({"backend": "quick"}, "'reference'"),
+        ({"similarity": "l2"}, "dot, cosine"),
+        ({"backend": "quick"}, "fast, reference"),
         ({"heads": 0}, "heads=0"),
         ({"radius": -1}, "radius=-1"),
         ({"scale": -1.0}, "scale=-1.0"),

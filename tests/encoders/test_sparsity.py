@@ -230,7 +230,7 @@ def test_vmap():
     [
         (lambda: AdaptiveEntmax(heads=0), "heads=0"),
         (lambda: AdaptiveEntmax(heads=2, init="zero"), "'uniform'"),
-        (lambda: Entmax15(heads=2, backend="sort"), "'newton'"),
+        (lambda: Entmax15(heads=2, backend="sort"), "newton, entmax, triton"),
         (lambda: entmax(torch.zeros(2, 3), torch.full((3,), 1.5)), "size 1 along dim"),
         (lambda: entmax(torch.zeros(2, 3), torch.full((1, 3), 1.5)), "size 1 along dim"),
     ],

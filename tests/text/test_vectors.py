@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from gensim.models import KeyedVectors
 from safetensors.numpy import load_file
 
 from siamese_news.errors import InputError
 from siamese_news.text import Vocabulary, cache, load_vectors, vectors
+from tests.composed import option
 
 WORDS = ["the", ",", "boston", "marathon", "u.s.", "naïve", "😂"]
 MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
@@ -331,7 +331,7 @@ def test_configurations() -> None:
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml"))
     assert names == ["gensim300.yaml", "glove100.yaml", "glove50.yaml"]
     for name in names:
-        options = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        options = option("vectors", name.removesuffix(".yaml"))
         assert list(options) == [
             "source",
             "max_words",

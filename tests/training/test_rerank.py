@@ -22,7 +22,7 @@ from siamese_news.training.job import train
 from siamese_news.training.rerank import run as rerank
 from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import make_fold, read_reranking
-from siamese_news.training.sweep import summarise
+from siamese_news.training.sweep import summarize
 from tests.composed import option
 
 YEARS = (2011, 2012, 2013, 2014)
@@ -171,7 +171,7 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
     assert (tmp_path / "out" / "row.json").stat() == saved_row
     with pytest.raises(InputError, match=r"another configuration.* seed \(0 there, 5 here\)"):
         train({**config, "seed": 5}, tmp_path / "out")
-    table = summarise([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
+    table = summarize([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
     assert "±0.0707" in table and "2013 P30" in table
     collection = read_reranking("small")
     assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row

@@ -42,7 +42,7 @@ class Attention(nn.Module):
 
     Raises:
         ValueError: an option is not among its choices, a size or scale is not above 0, or the heads
-            do not make up a state and there is no output projection.
+            do not make up a state although no output projection follows.
 
     Example:
         >>> from siamese_news.attention import RingAttention
@@ -107,4 +107,8 @@ class Attention(nn.Module):
 
     def _weigh(self, scores: Tensor, mask: Tensor | None, dim: int) -> Tensor:
         # Scores and weights are float32 under autocast.
-        return self.sparsity(scores if scores.dtype == torch.float64 else scores.float(), mask, dim)
+        wide = scores if scores.dtype == torch.float64 else scores.float()
+        weights: Tensor = self.sparsity(wide, mask, dim)
+        if self.record:
+            self.recorded = weights
+        return weights

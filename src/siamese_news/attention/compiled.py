@@ -43,7 +43,7 @@ _TUNED = ("-march=native -mprefer-vector-width=512 -Wno-psabi", "-march=native",
 
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
-    """The compiled loop, or None, and in words what it was compiled with or why it is not there."""
+    """The compiled loop, or None, and how it was compiled or why it is missing, in words."""
     if os.environ.get(SWITCH) == "0":
         return None, f"{SWITCH} is 0"
     names = filter(None, (os.environ.get("CC"), "gcc", "clang", "cc"))
@@ -90,12 +90,10 @@ def _processor() -> bytes:
 
 def head_alphas(sparsity: Sparsity) -> Tensor | None:
     """The alpha of each head, (H,), with its gradient; None if the loop does not have this map."""
-    if type(sparsity) is AdaptiveEntmax and sparsity.backend == "newton":
-        return sparsity.alpha
-    if type(sparsity) is Softmax or (
-        type(sparsity) in (Sparsemax, Entmax15) and sparsity.backend == "newton"
-    ):
+    if type(sparsity) is Softmax:
         return sparsity.alphas()
+    if type(sparsity) in (AdaptiveEntmax, Entmax15, Sparsemax) and sparsity.backend == "newton":
+        return sparsity.alpha if type(sparsity) is AdaptiveEntmax else sparsity.alphas()
     return None
 
 
@@ -149,6 +147,16 @@ class _Arguments(ctypes.Structure):
     ]
 
 
+def _given(
+    tile: Tile, mask: Tensor, alphas: Tensor, states: Sequence[Tensor | None]
+) -> tuple[Any, ...]:
+    """The first arguments of both directions of the loop."""
+    assert states[0] is not None
+    heads, size, _ = states[0].shape
+    sizes = (heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale)
+    return (*sizes, alphas.data_ptr(), mask.data_ptr(), *_matrices(tile, states))
+
+
 def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
     """Query, keys, values, own keys and values, relays' keys and values."""
     shifts = tile.start, tile.halo, tile.halo, tile.own, tile.own, 0, 0
@@ -156,9 +164,7 @@ def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
 
 
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:
-    if states is None:
-        return _Matrix()
-    return _Matrix(states.data_ptr(), shift, states.shape[-1])
+    return _Matrix() if states is None else _Matrix(states.data_ptr(), shift, states.shape[-1])
 
 
 @functools.lru_cache(maxsize=1)
@@ -204,19 +210,17 @@ class RingLoop(torch.autograd.Function):
         query = states[0]
         assert query is not None
         mixed = torch.empty_like(query)
-        heads, size, tokens = query.shape
+        heads, _, tokens = query.shape
         keys = 2 * tile.radius + 2 + (states[3] is not None)
         weights = query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
         mask, alphas = mask.contiguous(), alphas.float().contiguous()
         arguments = _Arguments(
-            *(heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale),
-            *(alphas.data_ptr(), mask.data_ptr()),
-            *_matrices(tile, states),
+            *_given(tile, mask, alphas, states),
             _matrix(mixed, tile.start),
             None if weights is None else weights.data_ptr(),
         )
         _run("forward", arguments)
-        ctx.tile, ctx.keys = tile, keys
+        ctx.tile = tile
         ctx.save_for_backward(mask, alphas, weights, *states)
         return mixed
 
@@ -226,14 +230,11 @@ class RingLoop(torch.autograd.Function):
         """The gradients of alpha and of the states that were given."""
         mask, alphas, weights, *states = ctx.saved_tensors
         tile, grad = ctx.tile, grads[0].contiguous()
-        heads, size, _ = grad.shape
         back = [None if one is None else torch.zeros_like(one) for one in states]
         d_alphas, d_scores = torch.zeros_like(alphas), torch.empty_like(weights)
         gradients = _matrices(tile, back)
         arguments = _Arguments(
-            *(heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale),
-            *(alphas.data_ptr(), mask.data_ptr()),
-            *_matrices(tile, states),
+            *_given(tile, mask, alphas, states),
             _Matrix(),
             weights.data_ptr(),
             _matrix(grad, tile.start),

@@ -2,9 +2,9 @@
 
 Shape letters: B texts, S tokens, E size of a token's state, H heads, K keys of a query, M = B * S.
 
-Logically a state is (B, S, E). In memory its tokens lie innermost, (E, M): a neighbour is then the
+Logically a state is (B, S, E). In memory its tokens lie innermost, (E, M): a neighbor is then the
 same memory shifted: windows are never copied, every elementwise loop is long whatever the length of
-the texts, and a sum over few keys costs a twentieth of what it costs with the keys innermost.
+the texts, and a sum over few keys costs a twentieth of the same sum with the keys innermost.
 """
 
 import math
@@ -159,7 +159,7 @@ class RingAttention(Attention):
     its context holds keys and values; the other way round a query would have one key.
 
     Args:
-        radius: c, how many neighbours on each side; W = 2c + 1 with the token itself.
+        radius: c, how many neighbors on each side; W = 2c + 1 with the token itself.
         **options: see `Attention`.
 
     Raises:
@@ -196,7 +196,7 @@ class RingAttention(Attention):
 
         Args:
             nodes: (B, S, E).
-            mask: (B, S) bool; a padded or absent neighbour is never a key.
+            mask: (B, S) bool; a padded or absent neighbor is never a key.
             relay: (B, E).
             embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
             columns: the nodes in a form whose projections are cheaper (words that are looked up);
@@ -232,8 +232,6 @@ class RingAttention(Attention):
         value = self._split(self.value(contexts))
         scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
         weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
-        if self.record:
-            self.recorded = weights
         mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
         return self._joined(mixed.flatten(2))
 
@@ -310,8 +308,6 @@ class RingAttention(Attention):
         keys, values = zip(*sources, strict=True)
         scores = shifted_dot(query, bias, places, *keys) * self.scale
         weights = self._weigh(scores[None], None, 2)
-        if self.record:
-            self.recorded = weights
         return shifted_mix(weights[0].to(query.dtype), places, *values)
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:

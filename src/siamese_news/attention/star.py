@@ -75,7 +75,5 @@ class StarAttention(Attention):
         return linear.weight.unflatten(0, (self.heads, self.head_dim))
 
     def _weights(self, scores: Tensor, mask: Tensor) -> Tensor:
-        weights = self._weigh(scores * self.scale, mask[:, None], -1)
-        if self.record:
-            self.recorded = weights[:, :, None]
-        return weights
+        # One query, whose axis is that of the recorded weights.
+        return self._weigh(scores[:, :, None] * self.scale, mask[:, None, None], -1)[:, :, 0]

@@ -89,7 +89,7 @@ class WordColumns(Columns):
 
 
 def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
-    """Slices of texts and columns in tiles of about `size`; None gives one tile.
+    """Slices of texts and columns in tiles of about `size`; a single tile for None.
 
     A tile consists of whole texts or lies within one text.
     """

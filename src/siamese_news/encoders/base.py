@@ -15,7 +15,7 @@ from siamese_news.sparsity.maps import Sparsity
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What the tokens of a text contributed to its vector, with the attention weights.
+    """The contributions of the tokens of a text to its vector, with the attention weights.
 
     Attributes:
         vectors: (B, D).
@@ -180,8 +180,8 @@ def weighted_mean(
     Args:
         states: (B, S, E).
         mask: (B, S) bool.
-        weights: (B, S), not negative; None weighs every token alike. A text whose weights are all
-            zero gives zeros.
+        weights: (B, S), not negative; None weighs every token alike. The mean is zero
+            where all weights of a text are.
         lead: the position that counts half as much as the first one (`lead_weights`); None weighs
             all positions alike.
     """
@@ -236,7 +236,7 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
         return states.sum(1)
     if not torch.compiler.is_compiling() and mask.all():  # no copy
         return states.amax(1)
-    # Not -inf, which would give 0 * inf in the gradient of a text without tokens.
+    # Not -inf, which would become 0 * inf in the gradient of a text without tokens.
     highest = torch.where(mask[:, :, None], states, torch.finfo(states.dtype).min).amax(1)
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 

@@ -36,7 +36,7 @@ class GRUEncoder(Encoder):
         )
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`. A text without a token gives zeros."""
+        """See `Encoder`. The vector of a text without a token is zero."""
         if 0 in mask.shape:
             return embeddings.new_zeros(len(mask), self.output_dim)
         lengths = mask.sum(1)

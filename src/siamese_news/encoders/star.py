@@ -27,9 +27,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class StarEncoder(Encoder):
-    """Reads a text in time linear in its length, over a ring of neighbours and one relay.
+    """Reads a text in time linear in its length, over a ring of neighbors and one relay.
 
-    In each of T cycles every token h_i attends to its context, its 2c + 1 neighbours and the relay
+    In each of T cycles every token h_i attends to its context, its 2c + 1 neighbors and the relay
     s (Eq. 5 and 6); then the relay attends to every token. Each option is a point that the paper
     leaves open, or on which its released code differs from it.
 
@@ -39,18 +39,18 @@ class StarEncoder(Encoder):
         heads: H; None is 10, as in the released code and in the paper's Fig. 3.
         head_dim: the size of a head; None takes E / H, as Eq. 3 needs, where `heads` is given, and
             else the released code's 30. With a number of its own H * head_dim need not be E.
-        window: c, neighbours on each side.
+        window: c, neighbors on each side.
         cycles: T; each cycle has separate weights.
         context_includes_embedding: whether e_i is a key too; in the released code, not in Eq. 5.
         relay_attends_itself: whether the keys of the relay are [s; H], as in the released code, or
             H alone.
         similarity: ``"dot"`` (scaled, the released code) or ``"cosine"`` (the paper's example).
-        scale: what the similarity is multiplied by; None is 1 / sqrt(head_dim) for ``"dot"`` and 1
+        scale: factor of the similarity; None is 1 / sqrt(head_dim) for ``"dot"`` and 1
             for ``"cosine"``.
         bias: whether queries and outputs have a bias.
         output_projection: whether the heads of a ring or star go through a linear map together, as
             in the released code. Eq. 3 only concatenates them, which needs heads * head_dim = E.
-        layer_norm: whether tokens are normalised before the ring and once more after the last
+        layer_norm: whether tokens are normalized before the ring and once more after the last
             cycle (Star-Transformer; gone from the released code).
         activation: after ring and star: ``"none"`` (paper, released code), ``"relu"``,
             ``"leaky_relu"`` (an earlier state of the code) or ``"gelu"``.

@@ -31,8 +31,6 @@ class DenseAttention(Attention):
         else:
             scores = query @ key.transpose(2, 3) * self.scale
             weights = self._weigh(scores, mask[:, None, None], -1)
-            if self.record:
-                self.recorded = weights
             mixed = weights.to(value.dtype) @ value
         return self._joined(mixed.transpose(1, 2).flatten(2))
 

@@ -16,7 +16,7 @@ class TwoHeadEncoder(Encoder):
 
     The factor of token i is the attention that the relay s pays it, without the constraint that the
     weights of a text sum to 1 (`Sparsity.exponential`; the length of the lexical vector
-    is normalised anyway):
+    is normalized anyway):
 
         f_i = [1 + (alpha - 1) z_i]_+ ^ 1/(alpha - 1),   z_i = q . h_i / sqrt(E),   q = b + W s
 

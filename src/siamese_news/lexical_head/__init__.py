@@ -3,10 +3,10 @@
 An article's weight on a word is ``idf ** power * lead * (1 + log tf)``, where ``lead = 1 / (1 +
 p / lead_half_life)`` for the place p of its first occurrence among the article's content words:
 news puts first what matters most. The vector has length 1. A post's weight is ``idf ** power``; its
-vector is divided by ``(1 - pivot) * typical + pivot * length``, the pivoted length normalisation of
+vector is divided by ``(1 - pivot) * typical + pivot * length``, the pivoted length normalization of
 Singhal et al. (SIGIR 1996), with the typical length over background posts.
 
-Pairs of neighbouring content words are a second vocabulary, weighted and normalised in the same way
+Pairs of neighboring content words are a second vocabulary, weighted and normalized in the same way
 by themselves; `TermOptions.bigram_weight` is their share of the score.
 
 The IDF comes from background text. In a pool that is mostly about the story itself (`FocusedPool`)
@@ -19,10 +19,13 @@ Where the encoder has factors, a word's weight is multiplied by the mean factor 
 in the text, and that of a pair by the mean product.
 """
 
-from siamese_news.lexical_head.counts import PoolCounts
 from siamese_news.lexical_head.features import bigram_factors, bigram_ids, distinct, mean_factors
-from siamese_news.lexical_head.feedback import mean_vectors
-from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigram_counters
+from siamese_news.lexical_head.head import (
+    TermHead,
+    bigram_counters,
+    empty_bigram_counters,
+    mean_vectors,
+)
 from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
@@ -32,7 +35,7 @@ from siamese_news.lexical_head.options import (
     Surface,
     TermOptions,
 )
-from siamese_news.lexical_head.weights import TermWeights
+from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 
 __all__ = [
     "DenseExcess",

@@ -12,7 +12,7 @@ from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
 Factors = Sequence[NDArray[Any]]
-# Document frequencies of what has no place in the vocabulary share counters by hash.
+# Unknown words and pairs have no place in the vocabulary and share counters by hash.
 UNKNOWN_BUCKETS = 1 << 20
 BIGRAM_BUCKETS = 1 << 19
 # Ids of pairs; those of unknown words end at V + 2^62.
@@ -20,7 +20,7 @@ FIRST_BIGRAM = 3 << 61
 
 
 def bigram_ids(ids: Ids) -> Ids:
-    """The ids of the pairs of neighbours, in their order: one fewer than the words."""
+    """The ids of the pairs of neighbors, in their order: one fewer than the words."""
     left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
     mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
     # The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap.
@@ -31,7 +31,7 @@ def bigram_ids(ids: Ids) -> Ids:
 
 
 def bigram_factors(factors: NDArray[Any]) -> NDArray[Any]:
-    """The factors of the pairs of neighbours, from those of the words: their product."""
+    """The factors of the pairs of neighbors, from those of the words: their product."""
     return factors[:-1] * factors[1:]
 
 
@@ -66,18 +66,13 @@ def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
 
 
 def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
-    """For each pair that `distinct` gives, the mean factor of the id's occurrences in the text."""
-    _, place, counts = np.unique(_keys(texts)[0], return_inverse=True, return_counts=True)
+    """For each pair of `distinct`, the mean factor of the id's occurrences in the text."""
+    joined = TokenIds.of(texts)
+    found, place = np.unique(joined.flat, return_inverse=True)
+    keys = joined.rows * max(len(found), 1) + place  # one number for each (row, id)
+    _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
     flat = np.concatenate([*factors, np.zeros(0, np.float32)])
     return np.bincount(place, weights=flat, minlength=len(counts)) / counts
-
-
-def _keys(texts: Sequence[Ids]) -> tuple[Ids, Ids]:
-    """A number for each feature's (row, id), and the distinct ids."""
-    rows = np.repeat(np.arange(len(texts)), [len(ids) for ids in texts])
-    ids = np.concatenate([*texts, np.zeros(0, np.int64)])
-    found, place = np.unique(ids, return_inverse=True)
-    return rows * max(len(found), 1) + place, found
 
 
 def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

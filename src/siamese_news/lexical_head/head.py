@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.counts import PoolCounts
 from siamese_news.lexical_head.features import (
     BIGRAM_BUCKETS,
+    FIRST_BIGRAM,
     Ids,
     bigram_factors,
     bigram_ids,
     blocks,
     distinct,
     distinct_with_bigrams,
+    mean_factors,
 )
 from siamese_news.lexical_head.options import TermOptions
-from siamese_news.lexical_head.weights import TermWeights
+from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 from siamese_news.text.content_words import smoothed_idf
 
 # A model folder keeps the logarithm of a pair's counter in a byte.
@@ -34,7 +36,7 @@ class TermHead:
         pairs: (2^19,) uint8, the counters of pairs (`bigram_counters`).
         texts: how many background texts there were.
         typical: root mean square lengths of a background post's vectors, of words and of pairs;
-            None where `set_typical` reckons them.
+            None where `set_typical` computes them.
         options: the numbers.
     """
 
@@ -58,7 +60,7 @@ class TermHead:
         return {"texts": self.texts, "typical": self.typical, **self.options.plain()}
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """What a model folder keeps, by name."""
+        """The arrays that a model folder keeps, by name."""
         return {f"{prefix}frequencies": self.frequencies, f"{prefix}pairs": self.pairs}
 
     @classmethod
@@ -134,7 +136,7 @@ class TermHead:
         return [smoothed_idf(count, self.texts, add=1.0) for count in counts]
 
     def set_typical(self, posts: Iterable[Ids]) -> None:
-        """Reckon the typical lengths from background posts."""
+        """Compute the typical lengths from background posts."""
         pool = PoolCounts(len(self.frequencies))
         for block in blocks(posts):
             pool.add(*self.distinct(block))
@@ -153,3 +155,50 @@ def bigram_counters(texts: Iterable[Ids]) -> NDArray[np.uint8]:
         _, pairs, _ = distinct([bigram_ids(ids) for ids in block])
         counts += np.bincount(pairs % BIGRAM_BUCKETS, minlength=BIGRAM_BUCKETS)
     return np.rint(np.log1p(counts) * _STEPS).clip(0, 255).astype(np.uint8)
+
+
+def mean_vectors(
+    terms: TermHead,
+    weights: TermWeights,
+    lists: Iterable[Sequence[Ids]],
+    columns: Ids,
+    factors: Sequence[Sequence[NDArray[np.float32]]] | None = None,
+) -> sparse.csr_matrix:
+    """The mean vector of each list of posts, shaped like an article's, for feedback.
+
+    Each post has length 1 in its words and in its pairs; so has their mean, times the share that
+    the words and the pairs have in the score. The mean of an empty list is zero.
+
+    Args:
+        terms: the lexical head.
+        weights: of the words and pairs.
+        lists: A lists of posts, each its word ids.
+        columns: sorted ids of features, those of the result.
+        factors: of the words of each post; None is 1 for all.
+
+    Returns:
+        (A, len(columns)).
+    """
+    phrases = terms.options.bigram_weight
+    parts = []
+    for number, posts in enumerate(lists):
+        rows, ids, count = terms.distinct(posts)
+        means = None
+        if factors is not None:
+            of_post = [terms.feature_factors(own) for own in factors[number]]
+            means = mean_factors([terms.features(post) for post in posts], of_post)
+        vectors = weights.posts(rows, ids, count, columns, means)
+        paired = columns >= FIRST_BIGRAM
+        mean = sparse.csr_matrix((1, len(columns)), dtype=np.float32)
+        for group, share in ((~paired, 1 - phrases), (paired, phrases)):
+            mine = vectors @ sparse.diags_array(group.astype(np.float32))
+            sums = np.asarray(_unit(mine).sum(axis=0)).reshape(1, -1)
+            mean = mean + share * _unit(sparse.csr_matrix(sums))
+        parts.append(mean)
+    return sparse.csr_matrix(sparse.vstack(parts), dtype=np.float32)
+
+
+def _unit(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Rows of length 1; zeros stay zeros."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)

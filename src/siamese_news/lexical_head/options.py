@@ -12,9 +12,9 @@ _MOST = 10**9
 
 @dataclass(frozen=True, slots=True)
 class FocusedPool:
-    """When a pool counts as mostly about an article's story, and what is done then.
+    """When a pool counts as mostly about an article's story, and how the weights change then.
 
-    The degree x of it is 0 while at most the share `share` of the posts has a lexical score above
+    The degree x is 0 while at most the share `share` of the posts has a lexical score above
     `score`, 1 from the share `full` on, and linear between them, rounded to halves. Each IDF is
     then ``background ** (1 - x pool) * pool's ** (x pool)``.
 
@@ -23,9 +23,9 @@ class FocusedPool:
         share: the share of such posts up to which a pool is not focused.
         full: the share of such posts from which on it is fully so.
         posts: the fewest posts that a pool must have for the rule to apply.
-        pool: the exponent x = 1 gives to the pool's IDF.
+        pool: the exponent of the pool's IDF for x = 1.
         headline: how many content words the headline vector has; 0 for none.
-        headline_weight: the weight that x = 1 gives to the headline vector.
+        headline_weight: the weight of the headline vector for x = 1.
     """
 
     score: float = 0.03
@@ -39,17 +39,17 @@ class FocusedPool:
 
 @dataclass(frozen=True, slots=True)
 class RocchioFeedback:
-    """Pseudo-relevance feedback: an article's best posts speak for it as well (Rocchio 1971).
+    """Pseudo-relevance feedback: an article's best posts join its query (Rocchio 1971).
 
     Attributes:
-        posts: the most posts, of different texts, that speak for an article.
+        posts: the most feedback posts of an article, each of a different text.
         focused_posts: the same in a pool that is mostly about the article's story (`FocusedPool`),
             where more posts would be those about the story and not about the article.
-        least: the fewest such posts; an article with fewer stays as it is.
+        least: the fewest such posts; an article with fewer is unchanged.
         score: the score that a post must reach.
         weight: the weight of their mean vector in the article's; 0 for no feedback.
-        foreign_posts: the most posts of each other language that speak for an article as well,
-            where it asks for its event; 0 for none.
+        foreign_posts: the most feedback posts of each other language, where an article asks for its
+            event; 0 for none.
         foreign_least: the fewest of a language.
         foreign_score: the score that they must reach: names and hashtags alone find them.
     """
@@ -66,7 +66,7 @@ class RocchioFeedback:
 
 @dataclass(frozen=True, slots=True)
 class DenseExcess:
-    """What a cosine that is high for its article adds to the score.
+    """A bonus for a cosine that is high for its article.
 
     Attributes:
         quantile: of the article's cosines over the pool; what exceeds it (and 0) counts.
@@ -97,7 +97,7 @@ class Smoothing:
         neighbors: of a post, at most.
         least: the similarity above which a post is a neighbor.
         exponent: of the similarity.
-        prior: what a post's own score counts; see above.
+        prior: the weight of a post's own score; see above.
         dense: share of the cosine of the vectors in the similarity; the rest is the cosine of the
             words and that of the bigrams, half each, under the background IDF.
         weight: of the neighbors; 0 for no smoothing.
@@ -114,10 +114,10 @@ class Smoothing:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What n-grams of characters inside words add to the score (`siamese_news.scoring.surface`).
+    """The part of n-grams of characters inside words in the score (`siamese_news.scoring.surface`).
 
     Attributes:
-        weight: of the surface, beside a score whose parts sum to 1; 0 for none.
+        weight: of the surface, next to a score whose parts sum to 1; 0 for none.
         unknown: so many times the weight where none of an article's words is in the vocabulary; in
             between it is linear in their share.
         characters: length of an n-gram.
@@ -135,7 +135,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """What closeness to one passage of the article adds (`siamese_news.scoring.passages`).
+    """A bonus for closeness to one passage of the article (`siamese_news.scoring.passages`).
 
     Attributes:
         weight: of the squared excess, after smoothing and the surface; 0 for none.
@@ -161,23 +161,23 @@ _WEIGHTED: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class TermOptions:
-    """Every number of the lexical head; the module's docstring says what they do.
+    """Every number of the lexical head; the package's docstring explains them.
 
     Attributes:
         power: exponent of the IDF.
         lead_half_life: place in the article, in content words, at which a word counts half.
-        pivot: slope of the length normalisation of posts, 0 to 1.
+        pivot: slope of the length normalization of posts, 0 to 1.
         article_tokens: content words read of an article.
         bigram_weight: share of the bigrams in the lexical score; 0 for none.
         dense: weight of the dense cosine in the score; the lexical head has what this and
             `excess` leave to 1. In the first pass over a pool, which picks the posts for feedback
             and smoothing, there is no excess yet.
-        excess: what an article's highest cosines add.
+        excess: the bonus for an article's highest cosines.
         focused_pool: the rule for pools that are mostly about the story.
-        feedback: what an article takes over from its best posts.
+        feedback: the words that an article takes over from its best posts.
         smoothing: how scores lean on those of similar posts.
-        surface: what n-grams inside words add, after smoothing.
-        passages: what posts add that are close to one passage; needs the surface.
+        surface: the weight of n-grams inside words, after smoothing.
+        passages: the bonus for closeness to one passage; needs the surface.
     """
 
     power: float = 1.5

@@ -1,4 +1,4 @@
-"""Weights of words and pairs, and the sparse vectors they make."""
+"""Weights of words and pairs, the sparse vectors they make, and the counts of a pool."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.lexical_head.features import (
+    BIGRAM_BUCKETS,
     FIRST_BIGRAM,
+    UNKNOWN_BUCKETS,
     Factors,
     Ids,
     bigram_factors,
@@ -122,7 +124,7 @@ class TermWeights:
         return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
 
     def scales(self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int) -> list[NDArray[Any]]:
-        """What the weights of posts' words, and those of their pairs, are divided by.
+        """The divisors of the weights of posts' words and of those of their pairs.
 
         Args:
             rows: see `distinct`.
@@ -140,6 +142,36 @@ class TermWeights:
             scale[scale == 0] = 1.0
             found.append(scale)
         return found
+
+
+class PoolCounts:
+    """Document frequencies of a pool in bounded memory.
+
+    Attributes:
+        posts: how many posts were counted.
+        counts: of the words (V,), of unknown words by hash (2^20,), of pairs by hash (2^19,).
+    """
+
+    def __init__(self, words: int) -> None:
+        self.posts = 0
+        self.counts = [
+            np.zeros(size, np.int64) for size in (words, UNKNOWN_BUCKETS, BIGRAM_BUCKETS)
+        ]
+
+    def add(self, rows: Ids, ids: Ids, posts: int) -> None:
+        """Add `posts` texts with the distinct (row, id) pairs of their features."""
+        for counts, place in zip(self.counts, places(ids, self.counts), strict=True):
+            np.add.at(counts, place, 1)
+        self.posts += posts
+
+    def typical(self, weights: TermWeights) -> list[float]:
+        """Root mean square length of the posts' vectors, of words and of pairs."""
+        squares = [
+            float((counts * np.resize(table, len(counts)) ** 2).sum())
+            for counts, table in zip(self.counts, weights.tables, strict=True)
+        ]
+        means = [(squares[0] + squares[1]), squares[2]]
+        return [float(np.sqrt(mean / max(self.posts, 1))) or 1.0 for mean in means]
 
 
 def _words_and_pairs(ids: Ids) -> tuple[NDArray[Any], NDArray[Any]]:

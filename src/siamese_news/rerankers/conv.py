@@ -36,15 +36,20 @@ def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
     return covered.all(dim=2) | (pad(first, (width - 1, 0)) & short)
 
 
+# Bytes of the slab (rows, Q, F) that one pass works on: near the cache, yet long enough that the
+# calls of a pass cost little.
+_SLAB = 1 << 20
+
+
 # The maximum over windows of a weighted convolution. A convolution is linear in the tokens of its
 # window: with token weights c, the value of window t is
 #     y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
 # So u is computed once per post, and every query token only rescales it: no kernel per query token
 # exists anywhere, although the paper writes one (samCNN, Eq. 1 and 4).
-
-
-def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+class _WindowMax(torch.autograd.Function):
     """Maximum over the windows of a convolution whose input tokens are weighted per query token.
+
+    Only the winning window of each (row, query token, filter) has a gradient.
 
     Args:
         projected: (N, S, J, F), token s through row j of the kernel: u[s, j] = W_j p_s.
@@ -53,27 +58,7 @@ def window_max(projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
 
     Returns:
         (N, Q, F); zero for a row without a valid window.
-
-    Raises:
-        ValueError: where the shapes do not belong together.
     """
-    rows, tokens, width, _ = projected.shape
-    if weights.shape[::2] != (rows, tokens) or valid.shape != (rows, tokens + width - 1):
-        raise ValueError(
-            f"window_max got projected {tuple(projected.shape)}, weights {tuple(weights.shape)} "
-            f"and valid {tuple(valid.shape)}; expected (N, S, J, F), (N, Q, S) and (N, S + J - 1)"
-        )
-    result: Tensor = _WindowMax.apply(projected, weights.to(projected.dtype), valid)
-    return result
-
-
-# Bytes of the slab (rows, Q, F) that one pass works on: near the cache, yet long enough that the
-# calls of a pass cost little.
-_SLAB = 1 << 20
-
-
-class _WindowMax(torch.autograd.Function):
-    """Only the winning window of each (row, query token, filter) has a gradient."""
 
     @staticmethod
     def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
@@ -219,7 +204,8 @@ class ConvEncoder(nn.Module):
             projected = kernel(texts).unflatten(-1, (width, self.filters))
             valid = window_valid(mask, width, full=self.full)
             # Bias and ReLU commute with the maximum.
-            features.append(torch.relu(window_max(projected, weights, valid) + bias))
+            best = _WindowMax.apply(projected, weights.to(projected.dtype), valid)
+            features.append(torch.relu(best + bias))
         pooled: Tensor = self.dropout(torch.cat(features, dim=-1))
         return pooled
 

@@ -23,7 +23,7 @@ def text_trigrams(tokens: Iterable[str], buckets: int) -> list[int]:
     return [trigram for token in tokens for trigram in word_trigrams(token, buckets)]
 
 
-#: How many values `exact_features` and `link_features` give.
+#: The numbers of values of `exact_features` and `link_features`.
 EXACT, LINK = 4, 3
 
 
@@ -53,7 +53,7 @@ def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tens
 
 
 def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: Tensor) -> Tensor:
-    """What the link of a post adds: (B, 3).
+    """Matches of query words in the link of a post: (B, 3).
 
     Whether there is one; share of query words in its address, by IDF; share of query words in the
     post or the address, by IDF.

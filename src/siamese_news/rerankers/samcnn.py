@@ -22,13 +22,13 @@ Similarity = Literal["cosine", "clamped", "dot"]
 
 
 class PredictionHead(nn.Module):
-    """A hidden layer, its normalisation and a two-way log-softmax (samCNN, section 2.3).
+    """A hidden layer, its normalization and a two-way log-softmax (samCNN, section 2.3).
 
     Args:
         input_dim: size of the encoded pair.
         hidden: size of the hidden layer.
-        order: "relu-norm" is ReLU, then batch normalisation (the paper); "norm-tanh" is batch
-            normalisation, then tanh (the released code).
+        order: "relu-norm" is ReLU, then batch normalization (the paper); "norm-tanh" is batch
+            normalization, then tanh (the released code).
         dropout: probability, on the hidden layer.
         features: number of extra features, joined to the hidden layer.
     """

@@ -72,7 +72,7 @@ def entmax(
 
 
 def _entmax_package(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
-    # entmax_bisect gives NaN for a row without a key.
+    # entmax_bisect returns NaN for a row without a key.
     empty = torch.isneginf(scores).all(dim, keepdim=True)
     weights = entmax_bisect(scores.masked_fill(empty, 0.0), alpha, dim=dim)
     return weights.masked_fill(empty, 0.0)
@@ -176,14 +176,14 @@ class _Entmax(torch.autograd.Function):
         slope, x = torch.empty_like(weights), torch.empty_like(weights)
         slope = _power(weights, 2 - alpha, x, slope).mul_(weights.ceil())
         total = slope.sum(ctx.dim, keepdim=True).clamp_(min=1e-30)
-        centred = grad - (slope * grad).sum(ctx.dim, keepdim=True).div_(total)
+        centered = grad - (slope * grad).sum(ctx.dim, keepdim=True).div_(total)
         grad_alpha = None
         if rest and ctx.needs_input_grad[1]:
             beta = alpha - 1
             logs = weights.clamp(min=1e-30).log_()
-            terms = logs.mul_(-beta).add_(1).mul_(weights).mul_(centred)
+            terms = logs.mul_(-beta).add_(1).mul_(weights).mul_(centered)
             grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(alpha.shape)
-        return centred.mul_(slope), grad_alpha, None
+        return centered.mul_(slope), grad_alpha, None
 
     @staticmethod
     def vmap(

@@ -56,10 +56,10 @@ def _backward(  # type: ignore[no-untyped-def]
     logs = tl.log2(tl.maximum(p, 1e-30))
     slope = tl.where(p > 0, tl.exp2(logs * (2 - alpha)[:, None]), 0.0)
     total = tl.maximum(tl.sum(slope, 1), 1e-30)
-    centred = grad - (tl.sum(slope * grad, 1) / total)[:, None]
-    tl.store(grad_scores + place, centred * slope, mask=inside)
+    centered = grad - (tl.sum(slope * grad, 1) / total)[:, None]
+    tl.store(grad_scores + place, centered * slope, mask=inside)
     beta = alpha - 1
-    terms = centred * p * (1 - beta[:, None] * logs * 0.6931471805599453)
+    terms = centered * p * (1 - beta[:, None] * logs * 0.6931471805599453)
     tl.store(grad_alphas + row, tl.sum(terms, 1) / (beta * beta), mask=row < rows)
 
 

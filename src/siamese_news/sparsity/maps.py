@@ -8,7 +8,7 @@ the AST paper builds on that.
 
 import importlib.util
 import math
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -103,30 +103,44 @@ class Softmax(Sparsity):
         return torch.ones(self.heads)
 
 
-class _FixedEntmax(Sparsity):
-    alpha: float
+class _Entmax(Sparsity):
+    """alpha-entmax with the number `alpha`, or one for each head."""
+
+    alpha: Any
 
     def __init__(self, *, heads: int, backend: Backend = "newton") -> None:
         super().__init__(heads=heads)
-        self.backend = _checked(backend)
+        if backend not in get_args(Backend):
+            raise ValueError(
+                f"sparsity got backend={backend!r}; expected one of {', '.join(get_args(Backend))}"
+            )
+        if backend == "triton" and importlib.util.find_spec("triton") is None:
+            raise ValueError(
+                "sparsity got backend='triton', but Triton is not installed; use 'newton'"
+            )
+        self.backend = backend
 
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
         """See `Sparsity`."""
-        return entmax(scores, self.alpha, mask, dim, self.backend)
+        return entmax(scores, self._alpha_for(scores), mask, dim, self.backend)
 
     def exponential(self, scores: Tensor) -> Tensor:
         """See `Sparsity`."""
-        return torch.relu(1 + (self.alpha - 1) * scores) ** (1 / (self.alpha - 1))
+        rate = self._alpha_for(scores) - 1
+        return torch.relu(1 + rate * scores) ** (1 / rate)
+
+    def _alpha_for(self, scores: Tensor) -> Any:
+        return self.alpha
 
     def alphas(self) -> Tensor:
         """See `Sparsity`."""
         return torch.full((self.heads,), self.alpha)
 
 
-class Sparsemax(_FixedEntmax):
+class Sparsemax(_Entmax):
     """alpha = 2 (Martins and Astudillo 2016): the Euclidean projection on the simplex.
 
-    Also what the AST paper's released code computes whatever alpha it has learned: its clamp maps
+    The AST paper's released code computes it, too, whatever alpha it has learned: its clamp maps
     every alpha in [1, 2] to 2.
 
     Example:
@@ -139,7 +153,7 @@ class Sparsemax(_FixedEntmax):
     alpha = 2.0
 
 
-class Entmax15(_FixedEntmax):
+class Entmax15(_Entmax):
     """alpha = 1.5 (Peters et al. 2019).
 
     Example:
@@ -153,7 +167,7 @@ class Entmax15(_FixedEntmax):
     alpha = 1.5
 
 
-class AdaptiveEntmax(Sparsity):
+class AdaptiveEntmax(_Entmax):
     """One learned alpha per head: 1 + sigmoid(pre_alpha), kept in [1.01, 2].
 
     Args:
@@ -183,8 +197,7 @@ class AdaptiveEntmax(Sparsity):
         init: Literal["normal", "uniform"] = "normal",
         backend: Backend = "newton",
     ) -> None:
-        super().__init__(heads=heads)
-        self.backend = _checked(backend)
+        super().__init__(heads=heads, backend=backend)
         if init == "normal":
             pre_alpha = torch.randn(heads)
         elif init == "uniform":
@@ -198,31 +211,12 @@ class AdaptiveEntmax(Sparsity):
         """The alpha of each head, (H,), with its gradient."""
         return (1 + self.pre_alpha.sigmoid()).clamp(MIN_ALPHA, MAX_ALPHA)
 
-    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
-        """See `Sparsity`."""
-        return entmax(scores, self._alpha_like(scores), mask, dim, self.backend)
-
-    def exponential(self, scores: Tensor) -> Tensor:
-        """See `Sparsity`."""
-        rate = self._alpha_like(scores) - 1
-        return torch.relu(1 + rate * scores) ** (1 / rate)
-
-    def _alpha_like(self, scores: Tensor) -> Tensor:
+    def _alpha_for(self, scores: Tensor) -> Tensor:
         return self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
 
     def alphas(self) -> Tensor:
         """See `Sparsity`."""
         return self.alpha.detach()
-
-
-def _checked(backend: Backend) -> Backend:
-    if backend not in ("newton", "entmax", "triton"):
-        raise ValueError(
-            f"sparsity got backend={backend!r}; expected 'newton', 'entmax' or 'triton'"
-        )
-    if backend == "triton" and importlib.util.find_spec("triton") is None:
-        raise ValueError("sparsity got backend='triton', but Triton is not installed; use 'newton'")
-    return backend
 
 
 SPARSITIES: dict[str, type[Sparsity]] = {

@@ -1,1 +1,1 @@
-"""Training: the tasks `link`, `distil` and `rerank`, and what they share."""
+"""Training: the tasks `link`, `distil` and `rerank`, and their shared parts."""

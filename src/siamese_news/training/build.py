@@ -1,9 +1,9 @@
-"""A model from its configuration: vectors, tokeniser, vocabulary, IDF weights and encoder."""
+"""A model from its configuration: vectors, tokenizer, vocabulary, IDF weights and encoder."""
 
 import hashlib
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 def build_text(
     vectors: Mapping[str, Any], tokenizer: Mapping[str, Any]
 ) -> tuple[Tokenizer, Vocabulary, np.ndarray]:
-    """Tokeniser, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
+    """Tokenizer, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
     loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
     # A copy: the cache is mapped read-only, and loading a checkpoint writes into the table.
     words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)
@@ -53,7 +53,7 @@ def build_text(
 
 
 def idf_weights(
-    tokenizer: Tokenizer, vocabulary: Vocabulary, texts: Iterable[str]
+    tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary, texts: Iterable[str]
 ) -> tuple[torch.Tensor, float]:
     """Inverse document frequency ln((1 + N) / (1 + df)) of every word over N texts.
 

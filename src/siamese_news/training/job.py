@@ -16,7 +16,7 @@ from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
 _ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
-# What changes no result: names, what is shown and logged, and which device computes it.
+# Options that change no result: names, display, logs and the device.
 _SAME_RESULT = (
     "labels",
     "published",
@@ -30,7 +30,7 @@ _SAME_RESULT = (
     "trainer.profiler",
     "trainer.detect_anomaly",
 )
-# What may also differ where resume= continues a run.
+# Options that may also differ where resume= continues a run.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
     """Run the configured task and return its row of the comparison table.
 
-    A folder that holds the result of the same configuration is not trained again. If several
-    processes run, only the first one writes and returns a row.
+    A job whose result is already in the folder does not run again. If several processes run, only
+    the first one writes and returns a row.
 
     Raises:
         InputError: the folder holds the result of another configuration, or the task refuses one of
@@ -48,7 +48,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     """
     plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
     overrides: list[str] = []
-    if HydraConfig.initialized():  # what the options are called on the command line
+    if HydraConfig.initialized():  # their names on the command line
         settings = HydraConfig.get()
         plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
         overrides = list(settings.overrides.task)
@@ -111,8 +111,8 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: does not say which configuration it is the result of; choose another folder, "
-            "or delete this one and run the job again"
+            f"{path}: lacks the configuration that it is the result of; choose another folder, or "
+            "delete this one and run the job again"
         )
     return row
 

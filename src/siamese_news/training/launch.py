@@ -14,11 +14,11 @@ from typing import Any
 from siamese_news.errors import InputError
 
 STAMP = "SIAMESE_NEWS_STAMP"
-# Arguments of Lightning's Trainer that a run sets itself, and what a user says instead.
+# Arguments of Lightning's Trainer that a run sets itself, and what to use instead.
 OWNED = {
     "trainer.callbacks": "callbacks=lr_monitor or +callbacks.NAME._target_=module.Class",
     "trainer.default_root_dir": "hydra.run.dir=FOLDER",
-    "trainer.enable_checkpointing": "task.monitor; the checkpoint it selects is what is saved",
+    "trainer.enable_checkpointing": "task.monitor; the checkpoint that it selects is saved",
     "trainer.logger": "logger=csv, tensorboard, wandb or none (several: logger=[csv,wandb])",
     "trainer.plugins": "trainer.strategy and trainer.precision",
     "trainer.use_distributed_sampler": "data.batching; its sampler knows all devices",

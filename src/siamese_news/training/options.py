@@ -115,15 +115,14 @@ def _changed(value: Any, example: Any, key: str) -> Iterator[tuple[str, Any, Any
         return
     if example is None:
         example = _NULL.get(key.rpartition(".")[2])
-    kind = bool if isinstance(value, bool) else type(value)
+    kind = type(value)
     if isinstance(example, Mapping):
         if kind is not dict:
             yield key, value, OmegaConf.to_container(example)
         elif value.get("_target_") == _item(example, "_target_"):
-            for name in value:
-                yield from _changed(
-                    value[name], _item(example, name), f"{key}.{name}" if key else str(name)
-                )
+            for name, inner in value.items():
+                dotted = f"{key}.{name}" if key else str(name)
+                yield from _changed(inner, _item(example, name), dotted)
     elif OmegaConf.is_list(example):
         if kind is not list:
             yield key, value, OmegaConf.to_container(example)
@@ -131,8 +130,7 @@ def _changed(value: Any, example: Any, key: str) -> Iterator[tuple[str, Any, Any
             for number, item in enumerate(value):
                 yield from _changed(item, _item(example, 0), f"{key}[{number}]")
     elif example is not None:
-        expected = bool if isinstance(example, bool) else type(example)
-        if kind is not expected and (expected, kind) != (float, int):
+        if kind is not type(example) and (type(example), kind) != (float, int):
             yield key, value, example
 
 

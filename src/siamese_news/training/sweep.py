@@ -55,7 +55,7 @@ class SweepTable(Callback):
             return
         table = markdown_table(rows)
         if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
-            table = f"{summarise(rows)}\n\n{table}"
+            table = f"{summarize(rows)}\n\n{table}"
         with atomic_write(folder / "table.md") as stream:
             stream.write(table + "\n")
         write_json(folder / "table.json", rows)
@@ -66,29 +66,24 @@ def _natural(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isdigit() else (10**9, name)
 
 
-def summarise(rows: Sequence[Mapping[str, Any]]) -> str:
+def summarize(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds."""
     from siamese_news.training.rerank.results import SUFFIXES
 
     years = sorted({row["fold"] for row in rows})
-    names = list(dict.fromkeys((row["ranker"], row["vectors"]) for row in rows))
-    lines: list[dict[str, Any]] = []
+    systems: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for suffix in SUFFIXES:
-        for name, vectors in names:
-            system_rows = [
-                row
-                for row in rows
-                if (row["ranker"], row["vectors"]) == (name, vectors) and f"AP{suffix}" in row
-            ]
-            if not system_rows:
-                continue
-            line: dict[str, Any] = {"system": name + suffix, "vectors": vectors}
-            line["seeds"] = len({row["seed"] for row in system_rows})
-            for year in years:
-                for figure in FIGURES:
-                    values = [row[figure + suffix] for row in system_rows if row["fold"] == year]
-                    line[f"{year} {figure}"] = spread(values)
-            lines.append(line)
+        for row in rows:
+            if f"AP{suffix}" in row:
+                systems.setdefault((suffix, row["ranker"], row["vectors"]), []).append(row)
+    lines: list[dict[str, Any]] = []
+    for (suffix, ranker, vectors), runs in systems.items():
+        seeds = len({row["seed"] for row in runs})
+        lines.append({"system": ranker + suffix, "vectors": vectors, "seeds": seeds})
+        for year in years:
+            of_year = [row for row in runs if row["fold"] == year]
+            for figure in FIGURES:
+                lines[-1][f"{year} {figure}"] = spread([row[figure + suffix] for row in of_year])
     return markdown_table(lines)
 
 

@@ -20,6 +20,8 @@ from siamese_news.training.launch import OWNED, launched_processes
 from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
 
+log = logging.getLogger(__name__)
+
 
 class Patience(EarlyStopping):
     """`EarlyStopping` that also works for a run continued from a checkpoint.
@@ -45,30 +47,15 @@ class WholeCheckpoints(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
     ) -> None:
-        """Save a checkpoint.
-
-        Raises:
-            TypeError: options were given.
-        """
-        if storage_options is not None:
-            raise TypeError(f"storage_options={storage_options!r}: expected none")
+        """Save a checkpoint; Lightning passes no options."""
         with atomic_write(Path(path), "wb") as stream:
             torch.save(checkpoint, stream)
-
-
-log = logging.getLogger(__name__)
 
 
 def trainer_of(
     config: Mapping[str, Any], out: Path, callbacks: Sequence[Callback], **settings: Any
 ) -> pl.Trainer:
-    """The trainer of a run, with the configuration's loggers and callbacks.
-
-    Args:
-        config: the resolved configuration (``trainer``, ``logger``, ``callbacks``).
-        out: the folder of the run.
-        callbacks: those of the task.
-        settings: further arguments of `pytorch_lightning.Trainer`.
+    """The trainer of a run, with the callbacks of its task and of its configuration.
 
     Raises:
         InputError: see `make_trainer`; a logger or a callback cannot be made.
@@ -89,7 +76,7 @@ def trainer_of(
         logger=loggers or False,
         callbacks=[
             *callbacks,
-            *([RichProgressBar(leave=False)] if config["trainer"]["enable_progress_bar"] else []),
+            *[RichProgressBar(leave=False)] * bool(config["trainer"]["enable_progress_bar"]),
             *(make(option, f"callbacks.{name}") for name, option in given.items()),
         ],
         use_distributed_sampler=False,  # the samplers of the data modules know their rank
@@ -99,11 +86,7 @@ def trainer_of(
 
 
 def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
-    """Build the trainer.
-
-    Args:
-        options: an option of ``conf/trainer``; its ``threads`` is not passed to Lightning.
-        settings: further arguments of `pytorch_lightning.Trainer`.
+    """A trainer of an option of ``conf/trainer`` and further arguments of Lightning's.
 
     Raises:
         InputError: the machine does not have these devices, or torchrun or SLURM started another
@@ -138,13 +121,8 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
 def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **arguments: Any) -> None:
     """`Trainer.fit`, which ends the process with 130 after Ctrl-C and with 143 after SIGTERM.
 
-    Lightning would end with 1 and with 0, so that a job that was stopped looked finished.
-
-    Args:
-        trainer: the trainer.
-        module: what is fitted.
-        go_on: what a user does to continue, for the log.
-        arguments: of `Trainer.fit`.
+    Lightning would end with 1 and with 0, so that a job that was stopped looked finished. `go_on`
+    tells the user how to continue.
 
     Raises:
         SystemExit: the process was asked to stop.

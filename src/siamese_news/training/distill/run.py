@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,7 +120,6 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
     """
     articles: list[str] = []
     posts: list[str] = []
-    known: set[str] = set()
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])
         pairs = collection.split(entry["split"])
@@ -128,12 +127,17 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
         linked = dict.fromkeys(post for judged in pairs.values() for post in judged)
         posts += [collection.posts[post].text for post in linked]
     if task["unlabelled"]:
-        for folder in task["leave_out"]:
-            known |= {same_text_key(post.text) for post in open_posts_of(folder).values()}
-    for folder in task["unlabelled"]:
-        texts = (post.text for post in open_posts_of(folder).values())
-        posts += [text for text in texts if same_text_key(text) not in known]
+        known = {same_text_key(text) for text in _texts_of(task["leave_out"])}
+        posts += [
+            text for text in _texts_of(task["unlabelled"]) if same_text_key(text) not in known
+        ]
     return Corpus(articles, posts)
+
+
+def _texts_of(folders: Iterable[str]) -> Iterator[str]:
+    """The posts of some collections."""
+    for folder in folders:
+        yield from (post.text for post in open_posts_of(folder).values())
 
 
 def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
@@ -143,15 +147,12 @@ def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.
     words that the first reading counted.
     """
     words: list[str] = []
-    frequencies: Counter[str] = Counter()
-    texts = 0
+    texts = len(corpus.articles) + len(corpus.posts)
     for _ in range(2):
         tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
-        frequencies = Counter()
-        texts = 0
-        for text in chain(*corpus):
-            frequencies.update(set(words_of(tokenizer(text))))
-            texts += 1
+        frequencies = Counter(
+            word for text in chain(*corpus) for word in set(words_of(tokenizer(text)))
+        )
         ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
         words = [word for _, word in sorted(ranked)[: task["max_words"]]]
     if not words:
@@ -188,22 +189,21 @@ def training_lists(
             f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
             "and candidates above 0"
         )
-    known, rows_kept = [], []
-    for texts in (articles, posts):
+    known, vectors = [], []
+    for texts, taught_vectors in zip((articles, posts), teacher, strict=True):
         known_ids = [ids[ids < len(terms.frequencies)] for ids in texts]
-        rows_kept.append(
-            np.array([row for row, ids in enumerate(known_ids) if len(ids) >= 2], np.int64)
-        )
-        known.append([known_ids[row] for row in rows_kept[-1]])
-    if not len(rows_kept[0]) or not len(rows_kept[1]):
+        kept = [row for row, ids in enumerate(known_ids) if len(ids) >= 2]
+        known.append([known_ids[row] for row in kept])
+        vectors.append(taught_vectors[kept])
+    if not known[0] or not known[1]:
         raise InputError(
-            f"{len(rows_kept[0])} training articles and {len(rows_kept[1])} posts have two known "
-            "words; give more text or a smaller task.min_texts"
+            f"{len(known[0])} training articles and {len(known[1])} posts have two known words; "
+            "give more text or a smaller task.min_texts"
         )
     return ListsToRank(
         known[0],
         known[1],
-        (teacher[0][rows_kept[0]], teacher[1][rows_kept[1]]),
+        (vectors[0], vectors[1]),
         head=terms,
         lexical=options["lexical"],
         near=options["near"],
@@ -221,11 +221,9 @@ def _fit(
     """Train the student."""
     task = config["task"]
     _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
-    places = {word: place for place, word in enumerate(glove.words)}
-    vectors = np.zeros((len(words), matrix.shape[1]), np.float32)
-    for row, word in enumerate(words):
-        if word in places:
-            vectors[row] = matrix[places[word]]
+    rows = {word: row for word, row in zip(glove.words, matrix, strict=True)}
+    zeros = np.zeros(matrix.shape[1], np.float32)
+    vectors = np.array([rows.get(word, zeros) for word in words])
     vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
     student = Student(
         torch.from_numpy(vectors),
@@ -258,7 +256,7 @@ def _word_vectors(student: Student) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Markdown: what the model is, what it was made from, how well it does, where it fails."""
+    """The model card in Markdown."""
     about, task, terms = provenance(), config["task"], config["terms"]
     trained = ", ".join(entry["folder"] for entry in config["data"]["train"])
     unlabelled = ", ".join(task["unlabelled"]) or "none"
@@ -271,7 +269,7 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             "```\nsiamese-news rank --articles story.txt --posts posts.jsonl\n```\n\n"
             "In Python: `Model.pretrained()`, scored through `siamese_news.scoring.open_scorer`.",
             "## What it is",
-            f"- **Lexical head**: weights on words and on pairs of neighbouring words, "
+            f"- **Lexical head**: weights on words and on pairs of neighboring words, "
             f"IDF^{terms['power']:g} of background text, for an article times a lead prior that "
             f"halves at word {terms['lead_half_life']:g}. "
             "Words that the vocabulary lacks match by hash.\n"
@@ -280,7 +278,7 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             f"as {task['lists']['lexical']:g} x the lexical head + "
             f"{1 - task['lists']['lexical']:g} x {task['teacher']['source']} do.\n"
             f"- **Score**: {1 - terms['dense']:g} x lexical + {terms['dense']:g} x cosine. It is "
-            "an order, not a probability: check a threshold on labelled posts of your own.\n"
+            "an order, not a probability: check a threshold on labeled posts of your own.\n"
             "- **Pools that are mostly about the story** (a fifth of the posts or more) are "
             "noticed; the IDF then leans on the pool and the headline counts more.\n"
             f"- **Feedback**: an article moves by {terms['feedback']['weight']:g} towards its best "
@@ -290,15 +288,15 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             markdown_table([row]),
             f"Pairs and texts: {trained}. Posts without articles: {unlabelled}. Word vectors that "
             f"it starts from: {config['vectors']['source']}. Dev and test figures are those of "
-            "usatoday-cnn, split by event; all tests, with intervals and peers, stand in "
+            "usatoday-cnn, split by event; all tests, with intervals and peers, are in "
             "benchmarks/LEADERBOARD.md of the project. Choices were made on dev pools.",
             f"`{about['command']}`, seed {config['seed']}, {about['date']}, revision "
             f"{about['revision']}, {about['machine']}.",
-            "## What is inside, and licences",
+            "## What is inside, and licenses",
             "Words with their document frequencies, hashed counters of pairs, weights, and hashes "
             "of the ids and the words of the training texts: no text of a third party. The code "
             "and this table are MIT. The training texts are research data of their publishers, "
-            "some without a stated licence; GloVe is PDDL, all-MiniLM-L6-v2 is Apache-2.0.",
+            "some without a stated license; GloVe is PDDL, all-MiniLM-L6-v2 is Apache-2.0.",
             "## Where it fails",
             "- **Other languages**: words match only where they are spelled alike.\n"
             "- **No shared word**: a paraphrase without a common word has the dense cosine alone, "

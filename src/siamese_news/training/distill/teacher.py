@@ -4,7 +4,6 @@ Each model has a cache of its own, named by the content of the model's files, so
 folder of the same name, or a newer version of a package, never reads the vectors of an earlier one.
 """
 
-import hashlib
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,11 +15,11 @@ import numpy as np
 import torch
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, cache_folder
+from siamese_news.utils.files import atomic_write, cache_folder, file_sha256
 
 log = logging.getLogger(__name__)
 
-# Texts that are encoded between two saves, which is what an interrupted run loses at most.
+# Texts that are encoded between two saves: an interrupted run loses at most these.
 CHUNK = 2048
 
 
@@ -102,9 +101,7 @@ def _content(folder: Path) -> str:
         name = path.relative_to(folder)
         hidden = any(part.startswith((".", "__")) for part in name.parts)
         if path.is_file() and not hidden:
-            with path.open("rb") as stream:
-                file_hash = hashlib.file_digest(stream, "sha256").hexdigest()
-            digest.update(f"{name.as_posix()}\0{file_hash}\n".encode())
+            digest.update(f"{name.as_posix()}\0{file_sha256(path)}\n".encode())
     return digest.hexdigest()
 
 

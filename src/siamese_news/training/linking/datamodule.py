@@ -38,7 +38,7 @@ class TrainingSet:
     def text_groups(self) -> list[int]:
         """For each post, a number that posts of the same text (`same_text_key`) share."""
         numbers: dict[str, int] = {}
-        # A post without a word is like no other.
+        # A post without a word has no duplicate.
         keys = (same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts))
         return [numbers.setdefault(key, len(numbers)) for key in keys]
 
@@ -91,7 +91,7 @@ def check_options(data: Mapping[str, Any]) -> None:
     """Refuse unknown, missing and impossible options of a data configuration (plain values).
 
     Raises:
-        InputError: naming the option, what it was and what was expected.
+        InputError: an option is unknown, missing or impossible.
     """
     _keys("data", data)
     for entry in data["train"]:
@@ -119,10 +119,10 @@ def _keys(where: str, options: Mapping[str, Any]) -> None:
 
 
 class LinkDataModule(pl.LightningDataModule):
-    """Articles and their posts: tokenised once, batched, resumable to the batch.
+    """Articles and their posts: tokenized once, batched, resumable to the batch.
 
     The position in an epoch is part of a checkpoint through this module's own state (the states
-    of loaders are lost where an optimiser asks for ``trainer.estimated_stepping_batches``). It
+    of loaders are lost where an optimizer asks for ``trainer.estimated_stepping_batches``). It
     counts batches that were trained on, so batches which workers fetched ahead are not skipped.
 
     Build the trainer with ``use_distributed_sampler=False``: the sampler knows the ranks.
@@ -264,7 +264,7 @@ class LinkDataModule(pl.LightningDataModule):
         )
 
     def val_dataloader(self) -> DataLoader[EvaluationSet] | list[Any]:
-        """The whole dev set as one batch; no batch if there is no dev set."""
+        """The whole dev set as one batch; no batch without a dev set."""
         return [] if self.dev is None else self._whole(self.dev)
 
     def test_dataloader(self) -> DataLoader[EvaluationSet]:
@@ -283,7 +283,7 @@ class LinkDataModule(pl.LightningDataModule):
             return dict(self._saved or {})
         state: dict[str, Any] = {**self._sampler.state_dict()}
         if self.trainer is not None:
-            # `processed` counts a batch as soon as its optimiser step is done: right at
+            # `processed` counts a batch as soon as its optimizer step is done: right at
             # on_train_batch_end, and where a step is interrupted.
             progress: Any = self.trainer.fit_loop.epoch_loop.batch_progress.current
             state["batch"] = progress.processed
@@ -294,7 +294,7 @@ class LinkDataModule(pl.LightningDataModule):
         return {**state, "name": self.data["name"], "seed": self.seed}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Remember a saved position, from which the loader will go on.
+        """Remember a saved position, from which the loader will continue.
 
         Raises:
             InputError: the position belongs to other data.

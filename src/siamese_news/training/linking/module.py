@@ -27,13 +27,13 @@ class LinkModule(pl.LightningModule):
     """Trains a `Model` to put an article's posts nearer to it than all others.
 
     A batch holds each distinct article once and its posts; both sides go through the one shared
-    encoder. Where it has two heads, each has a loss of its own and the sum is minimised: one loss
+    encoder. Where it has two heads, each has a loss of its own and the sum is minimized: one loss
     of the summed score would let the dense head take over on the training events.
 
     Args:
         model: the model; the module trains it in place.
         objective: loss and miner.
-        optimizer: parameters to optimiser.
+        optimizer: from parameters to an optimizer.
         batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
             on it.
         settings: plain values, kept in the checkpoint as hyper-parameters; they never hold
@@ -144,7 +144,7 @@ class LinkModule(pl.LightningModule):
         return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The optimiser gets only the parameters that are trained."""
+        """The optimizer gets only the parameters that are trained."""
         return self._optimizer([p for p in self.parameters() if p.requires_grad])
 
 

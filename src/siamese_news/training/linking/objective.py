@@ -16,7 +16,7 @@ Anchors = Literal["articles", "posts", "both"]
 
 
 class Mined(NamedTuple):
-    """Counts of what the miner selected in a batch.
+    """Counts of the pairs and triplets that the miner selected in a batch.
 
     Attributes:
         positives: selected pairs of an anchor and one of its positives.
@@ -45,7 +45,7 @@ class SiameseObjective(nn.Module):
     Args:
         loss: a pytorch-metric-learning loss.
         miner: a pytorch-metric-learning miner, or None for all pairs or triplets.
-        anchors: which side gives the anchors: ``"articles"`` against posts (the paper),
+        anchors: the side that has the anchors: ``"articles"`` against posts (the paper),
             ``"posts"`` against articles, or ``"both"``: every embedding against every
             other (the released code).
         gather_across_devices: mine the global batch of all devices; if False every device mines
@@ -55,7 +55,7 @@ class SiameseObjective(nn.Module):
             third more (gradient caching; Gao et al. 2021, arXiv 2101.06983).
 
     Attributes:
-        mined: counts of what the miner selected in the last batch; None without a miner.
+        mined: counts of the miner's selection in the last batch; None without a miner.
 
     Raises:
         ValueError: for another value of `anchors`.
@@ -99,20 +99,16 @@ class SiameseObjective(nn.Module):
         if self.anchors == "both":
             embeddings = torch.cat([articles, posts])
             labels = torch.cat([article_labels, post_labels])
-            mined = self.miner(embeddings, labels) if self.miner is not None else None
+            mined = self.miner(embeddings, labels) if self.miner else None
             self._count(mined, labels, None)
             return self.loss(embeddings, labels, mined)
-        sides = [(articles, article_labels), (posts, post_labels)]
-        if self.anchors == "posts":
-            sides.reverse()
-        (anchors, labels), (others, other_labels) = sides
-        if other_labels is labels:
-            # The library takes the same label object on both sides for self-comparison and drops
-            # the diagonal, which here is every true pair.
-            other_labels = labels.clone()
-        mined = (
-            self.miner(anchors, labels, others, other_labels) if self.miner is not None else None
+        # A copy: the library takes the same label object on both sides for self-comparison and
+        # drops the diagonal, which here is every true pair.
+        sides = [(articles, article_labels), (posts, post_labels.clone())]
+        (anchors, labels), (others, other_labels) = (
+            sides if self.anchors == "articles" else sides[::-1]
         )
+        mined = self.miner(anchors, labels, others, other_labels) if self.miner else None
         self._count(mined, labels, other_labels)
         return self.loss(anchors, labels, mined, others, other_labels)
 
@@ -148,7 +144,7 @@ class TermVectors:
     A vector has one place for each distinct word of the batch, and one for each distinct pair. Its
     weights are those of `lexical_head`, times the factors; the words and the pairs each have their
     share of the squared length 1, so that the cosine of two vectors is the score without the
-    part of the posts' length normalisation that is not the post's own (``pivot`` = 1).
+    part of the posts' length normalization that is not the post's own (``pivot`` = 1).
 
     Args:
         terms: the lexical head; weights are by the background IDF.
@@ -190,19 +186,14 @@ class TermVectors:
         self, texts: Sequence[Sequence[Ids]], factors: Sequence[Tensor], share: float
     ) -> tuple[Tensor, Tensor]:
         """Articles and posts by their words alone, or by their pairs alone."""
-        columns = self._columns([*texts[0], *texts[1]], factors[0].device)
+        # The sorted distinct ids over all ranks.
+        local = torch.from_numpy(np.unique(np.concatenate([*texts[0], *texts[1]])))
+        columns: Ids = gather_rows(local.to(factors[0].device)).unique().cpu().numpy()
         articles, posts = (
             nn.functional.normalize(self._dense(rows, flat, columns, lead), dim=1) * share**0.5
             for rows, flat, lead in zip(texts, factors, (True, False), strict=True)
         )
         return articles, posts
-
-    @staticmethod
-    def _columns(texts: Sequence[Ids], device: torch.device) -> Ids:
-        """The sorted distinct ids over all ranks."""
-        local = torch.from_numpy(np.unique(np.concatenate(texts))).to(device)
-        columns: Ids = gather_rows(local).unique().cpu().numpy()
-        return columns
 
     def _dense(self, texts: Sequence[Ids], factors: Tensor, columns: Ids, lead: bool) -> Tensor:
         """(B, C) from B texts and the factors of all their features, end to end."""

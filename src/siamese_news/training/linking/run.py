@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.data.sources import EvaluationSet
@@ -73,13 +72,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         text = build_text(config["vectors"], task["tokenizer"])
         model = build_model(config, text, data.train_set.texts())
         if model.encoder.has_factors:
-            articles, posts = data.train_set.articles, data.train_set.posts
-            add_terms(
-                model,
-                config["terms"],
-                (article.full_text for article in articles),
-                (post.text for post in posts),
-            )
+            articles = (article.full_text for article in data.train_set.articles)
+            posts = (post.text for post in data.train_set.posts)
+            add_terms(model, config["terms"], articles, posts)
     data.prepare(model.tokens, model.vocabulary)
     model.train()  # a loaded one is not
     module = LinkModule(
@@ -90,7 +85,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     )
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     if not trained:
-        log.info("the encoder has nothing to fit; it is evaluated as it is")
+        log.info("the encoder has no parameter to train; it is evaluated unchanged")
     epochs = _fit(module, data, config, out) if trained else 0
     leave_group()
     if epochs is None or not is_first_process():
@@ -143,15 +138,12 @@ def _fit(
         job again.
     """
     task = config["task"]
-    callbacks: list[Callback] = [RankMonitor()]
-    if SLURMEnvironment.detect():
-        callbacks.append(RequeueOnSignal())
     validated = data.dev is not None and config["trainer"]["limit_val_batches"]
     monitor = task["monitor"] if validated else None
     folder = out / "checkpoints"
     best, keeping = checkpointing(folder, monitor, task["patience"], every_epoch=True)
-    callbacks += keeping
-    trainer = trainer_of(config, out, callbacks)
+    slurm = [RequeueOnSignal()] if SLURMEnvironment.detect() else []
+    trainer = trainer_of(config, out, [RankMonitor(), *slurm, *keeping])
     resume = checked_resume(config["resume"], folder)
     if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
         resume = str(folder / "last.ckpt")
@@ -174,7 +166,7 @@ def _fit(
 
 
 def remember_training(model: Model, data: LinkDataModule) -> None:
-    """Add what was trained on to what the model already knew."""
+    """Add the training articles and posts to those that the model already knew."""
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])
         pairs = collection.split(entry["split"])
@@ -197,7 +189,7 @@ def make_trainable(model: Model) -> Model:
 
     A frozen bag with a lexical head, such as the model that ships, gets a factor for each word's
     weight, which starts at 1, and a linear map of the dense vector, which starts as the identity:
-    the scores are those of before. The words' vectors stay as they are.
+    the scores are unchanged at first. The words' vectors stay fixed.
     """
     trainable = copy.deepcopy(model)
     bag = model.encoder
@@ -247,13 +239,10 @@ class Verdict:
 
 
 def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Verdict:
-    """Compare by AP, article by article, on pairs that no choice was made on.
+    """Compare a fine-tuned model with its start by AP, article by article.
 
-    Args:
-        tuned: the fine-tuned model.
-        start: what it started from.
-        held_out: articles and posts that neither trained it nor stopped its training, and that no
-            reported figure is measured on.
+    The articles and posts neither trained it nor stopped its training, and no reported figure is
+    measured on them.
     """
     gains: list[float] = []
     for part in held_out:

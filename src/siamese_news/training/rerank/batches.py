@@ -31,7 +31,7 @@ class EncodedPosts(NamedTuple):
 
 
 def encode_collection(collection: RerankCollection, model: TextRanker) -> EncodedPosts:
-    """Turn the texts, which are tokenised already, into ids once."""
+    """Turn the texts, which are tokenized already, into ids once."""
     query_words = [text.split() for text in collection.queries.values()]
     queries, query_trigrams = model.encode(query_words)
     posts, post_trigrams = model.encode([text.split() for text in collection.posts.values()])
@@ -110,7 +110,7 @@ class Pairs(IterableDataset[IdBatch]):
         ]
         batches = self._cut(np.concatenate([rows[:0], *sorted_runs]), self.batch_size)
         if len(batches) > 1 and len(batches[-1]) == 1:
-            # Batch normalisation needs two rows.
+            # Batch normalization needs two rows.
             batches[-2:] = [np.concatenate(batches[-2:])]
         for number in generator.permutation(len(batches)):
             yield self._batch(batches[number])

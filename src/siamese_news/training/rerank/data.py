@@ -1,4 +1,4 @@
-"""The reranking collection: topics by year, candidates, graded judgements, folds, vocabulary."""
+"""The reranking collection: topics by year, candidates, graded judgments, folds, vocabulary."""
 
 import random
 from collections import Counter
@@ -27,9 +27,9 @@ class RerankCollection:
 
     Attributes:
         name: of the folder.
-        queries: topic id -> text, tokenised (split at spaces).
+        queries: topic id -> text, tokenized (split at spaces).
         years: topic id -> year, the fold it belongs to.
-        posts: post id -> text, likewise tokenised.
+        posts: post id -> text, likewise tokenized.
         urls: post id -> URL, "" where it has none.
         candidates: topic id -> post id -> score of the first stage (query likelihood).
         qrels: topic id -> post id -> grade; relevant is a grade >= 1.
@@ -50,7 +50,7 @@ class RerankCollection:
         return [query for query in self.queries if self.years[query] == year]
 
     def judged(self, topics: Iterable[str]) -> Qrels:
-        """The judgements of some topics, empty for one without any."""
+        """The judgments of some topics, empty for one without any."""
         return {query: self.qrels.get(query, {}) for query in topics}
 
     def peer(self, name: str, years: Iterable[int]) -> Run:
@@ -74,7 +74,7 @@ class RerankCollection:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The topics of a fold, by what they are used for.
+    """The topics of a fold, by their use.
 
     Attributes:
         year: the test year.
@@ -152,11 +152,8 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
 def make_fold(collection: RerankCollection, year: int, *, share: float, seed: int) -> Fold:
     """Hold one year out for the test, and a share of each other year's topics for validation.
 
-    Args:
-        collection: the collection to split.
-        year: the test year.
-        share: of every training year's topics, drawn by `seed` (15% after Rao et al.).
-        seed: of the draw; the draw of a year does not depend on the fold.
+    `share` is 15% after Rao et al.; the topics that `seed` draws of a year do not depend on the
+    fold.
 
     Raises:
         InputError: no topic of that year, no other year, or no relevant post to train on or to
@@ -197,7 +194,7 @@ def words_of_collection(
     """A table of the collection's words, so that training changes words without a vector, too.
 
     A word without a vector starts with the vector that `TokenEmbedding` gives to an unknown word.
-    The texts of all years are read, as in samCNN's released code, and no judgement.
+    The texts of all years are read, as in samCNN's released code, but no judgments.
 
     Args:
         collection: whose queries and posts are read.

@@ -23,10 +23,11 @@ class RerankModule(pl.LightningModule):
 
     Args:
         model: the reranker that is trained.
+        train: the pairs to train on.
         dev: the pairs that validation ranks.
-        qrels: relevance judgements of these pairs.
-        optimizer: parameters to optimiser.
-        schedule: optimiser to learning-rate schedule, which moves once an epoch.
+        qrels: relevance judgments of `dev`.
+        optimizer: from parameters to an optimizer.
+        schedule: from an optimizer to a learning-rate schedule, which moves once an epoch.
         positive_weight: weight of the relevant class in the loss.
         seed: of the dropout, which is drawn from (seed, epoch), so that a resumed run continues as
             if it had not been interrupted.
@@ -36,6 +37,7 @@ class RerankModule(pl.LightningModule):
         self,
         *,
         model: TextRanker,
+        train: Pairs,
         dev: Pairs,
         qrels: Qrels,
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
@@ -44,7 +46,8 @@ class RerankModule(pl.LightningModule):
         seed: int,
     ) -> None:
         super().__init__()
-        self.model, self.dev, self.qrels = model, dev, qrels
+        self.model, self.qrels = model, qrels
+        self.train_pairs, self.dev_pairs = train, dev
         self._optimizer, self._schedule, self.seed = optimizer, schedule, seed
         self.class_weights: Tensor
         self.register_buffer(
@@ -53,11 +56,8 @@ class RerankModule(pl.LightningModule):
         self.dev_scores = np.zeros(len(dev.labels), np.float32)
 
     def on_train_epoch_start(self) -> None:
-        """Make the batches of an epoch independent of the epochs before it."""
-        dataset = getattr(self.trainer.train_dataloader, "dataset", None)
-        if isinstance(dataset, Pairs):
-            # The sampler orders the pairs at the epoch's first batch, which follows this hook.
-            dataset.epoch = self.current_epoch
+        """Name the epoch before its first batch, where the pairs are put in order."""
+        self.train_pairs.epoch = self.current_epoch
 
     def on_train_batch_start(self, batch: IdBatch, batch_idx: int) -> None:
         """Make the dropout of an epoch independent of the epochs before it.
@@ -81,12 +81,12 @@ class RerankModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Rank and evaluate in the way the test is evaluated."""
-        figures = means(evaluate_run(self.dev.as_run(self.dev_scores), self.qrels, ks=(30,)))
+        figures = means(evaluate_run(self.dev_pairs.as_run(self.dev_scores), self.qrels, ks=(30,)))
         self.log("dev/ap", figures["AP"], prog_bar=True)
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        """The optimiser gets only the trained parameters; the schedule moves once an epoch."""
+        """The optimizer gets only the trained parameters; the schedule moves once an epoch."""
         optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
         return [optimizer], [self._schedule(optimizer)]
 

@@ -62,7 +62,7 @@ def combine(
     """Add the first stage, then smooth; both are tuned on the fold's validation topics only.
 
     Args:
-        collection: posts and judgements.
+        collection: posts and judgments.
         fold: the topics of training, validation and test.
         dev: scores of validation topics on the scale of `SCALES[scale]`.
         test: scores of test topics, likewise.
@@ -143,7 +143,7 @@ def tune_weight(
     Args:
         run: topic id -> post id -> score.
         other: the run that is added.
-        qrels: judgements.
+        qrels: judgments.
         queries: validation topics; no other topic is read.
         grid: weights to try.
 
@@ -173,13 +173,13 @@ def tune_weight(
 
 
 class Pools:
-    """The candidates of some queries with their nearest neighbours.
+    """The candidates of some queries with their nearest neighbors.
 
     Args:
         run: topic id -> post id -> score; its posts are the candidates.
         posts: post id -> text, split at spaces.
         queries: the topics whose candidates are used.
-        count: neighbours per post.
+        count: neighbors per post.
     """
 
     def __init__(

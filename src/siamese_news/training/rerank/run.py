@@ -17,7 +17,7 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import RANKERS
-from siamese_news.training.build import build_text, class_of, make
+from siamese_news.training.build import build_text, class_of, idf_weights, make
 from siamese_news.training.rerank.batches import EncodedPosts, Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
@@ -43,7 +43,6 @@ from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
 
-_SETTINGS = ("task", "ranker", "vectors", "fold", "seed")
 _BEGUN = "begun.json"
 
 
@@ -84,6 +83,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     dev, test = (Pairs(collection, encoded, topics) for topics in (fold.dev, fold.test))
     module = RerankModule(
         model=model,
+        train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
         optimizer=make(task["optimizer"], "task.optimizer"),
@@ -92,7 +92,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         seed=config["seed"],
     )
     prepared = time.monotonic()
-    epochs = _fit(module, train, config, out)
+    epochs = _fit(module, config, out)
     trained = time.monotonic()
     dev_run = score_pairs(model, dev)
     scoring = time.monotonic()
@@ -158,22 +158,17 @@ def _build(
             unknown_range=task["unknown_range"],
         )
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
-    frequencies = vocabulary.document_frequencies(
-        collection.posts[post].split() for post in train_posts
-    )
-    weights = np.log((1 + len(train_posts)) / (1 + frequencies)).astype(np.float32)
+    texts = (collection.posts[post] for post in train_posts)
+    weights, unknown_weight = idf_weights(str.split, vocabulary, texts)
     options = {
         "trainable": vectors["trainable"],
-        "unknown_weight": float(np.log(1 + len(train_posts))),
+        "unknown_weight": unknown_weight,
         "unknown_range": task["unknown_range"],
         "project_to": vectors["project_to"],
         "dropout": vectors["dropout"],
     }
-    embedding = TokenEmbedding(
-        torch.from_numpy(np.ascontiguousarray(matrix)),
-        token_weights=torch.from_numpy(weights),
-        **options,
-    )
+    table = torch.from_numpy(np.ascontiguousarray(matrix))
+    embedding = TokenEmbedding(table, token_weights=weights, **options)
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
     ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
@@ -188,7 +183,7 @@ def _build(
     return model, encode_collection(collection, model)
 
 
-def _fit(module: RerankModule, train: Pairs, config: Mapping[str, Any], out: Path) -> int:
+def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
     """Fit and load the weights that validation selects; returns the epochs trained."""
     task = config["task"]
     folder = out / "checkpoints"
@@ -196,22 +191,27 @@ def _fit(module: RerankModule, train: Pairs, config: Mapping[str, Any], out: Pat
         folder, f"dev/{task['select']}", task["patience"], every_epoch=False
     )
     trainer = trainer_of(config, out, callbacks)
+    # A crash must not be continued with other settings; more epochs are welcome.
+    settings = {key: config[key] for key in ("ranker", "vectors", "fold", "seed")}
+    settings["task"] = {key: value for key, value in task.items() if key != "epochs"}
     resume = checked_resume(config["resume"], folder)
     last = folder / "last.ckpt"
     if resume is None and last.is_file():
         resume = str(last)
         log.info("continuing from %s", last)
-        _check_same(folder / _BEGUN, config)
+        _check_same(folder / _BEGUN, settings)
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
-        train.epoch = torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
-    write_json(folder / _BEGUN, _same_on_resume(config))
+        module.train_pairs.epoch = (
+            torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
+        )
+    write_json(folder / _BEGUN, settings)
     fit(
         trainer,
         module,
         go_on=f"the same command continues from {last}",
-        train_dataloaders=DataLoader(train, batch_size=None),
-        val_dataloaders=DataLoader(module.dev, batch_size=None),
+        train_dataloaders=DataLoader(module.train_pairs, batch_size=None),
+        val_dataloaders=DataLoader(module.dev_pairs, batch_size=None),
         ckpt_path=resume,
         weights_only=True,
     )
@@ -228,17 +228,10 @@ def _name(config: Mapping[str, Any]) -> str:
     return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
 
 
-def _same_on_resume(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that may not change between a crash and its continuation."""
-    settings = {key: config[key] for key in _SETTINGS}
-    task = {key: config["task"][key] for key in config["task"] if key != "epochs"}
-    return {**settings, "task": task}
-
-
-def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
     """Refuse to continue training that was begun with other settings."""
     begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for key, value in _same_on_resume(config).items():
+    for key, value in settings.items():
         if key in begun and begun[key] != value:
             raise InputError(
                 f"{path.parent}: holds unfinished training with another `{key}`; "
