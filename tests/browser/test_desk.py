@@ -469,7 +469,7 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
 
     page.goto(served.base + "posts")
     page.locator("#learn-head").click()
-    page.get_by_role("button", name="Learn from 16 labelled posts and gpt").click()
+    page.get_by_role("button", name="Learn from 16 labeled posts and gpt").click()
     page.locator("#learned").wait_for()
     assert "gpt counts 1 times as much" in page.locator("#learned").inner_text()
 
@@ -484,7 +484,7 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
     page.goto(served.base + "decide")
     said = page.locator("main").inner_text()
     assert "gpt: labels of 10,000 of 10,000 posts." in said and "me and Ida" not in said
-    assert "Ida and me both labelled 16 posts and differ on 0." in said
+    assert "Ida and me both labeled 16 posts and differ on 0." in said
     assert "1 labels were changed" not in said and "1 label was changed" in said
     rows = [json.loads(line) for line in (tmp_path / "storm/labels.jsonl").read_text().splitlines()]
     assert len(rows) == 15 + 1 + 1 + 16 + 24

@@ -61,6 +61,7 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     assert f"{ODD}: the article is empty" in said and "b?.txt: the article is empty" in said
     page.get_by_role("button", name="Remove b?.txt").click()
     page.get_by_role("button", name=f"Remove {ODD}").click()
+    until(page, "document.querySelectorAll('#articles-files .file').length === 0")
     drop(page, "articles", ODD, ARTICLE)
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)

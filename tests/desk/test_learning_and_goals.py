@@ -92,7 +92,7 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
         label(served, truth, [post["post"] for post in posts])
     html = served.ask("/decide")[1].decode()
     assert "Enough: at least .8 of all relevant posts" in html
-    assert "a random order takes about" in html
+    assert "a random order would take about" in html
     rows = [json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()]
     found = sum(row["label"] == "yes" for row in rows)
     assert found >= 0.8 * sum(truth.values()) and len(rows) < len(truth)
@@ -101,7 +101,7 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     done = run(line, folder)
     assert done.returncode == 0, done.stderr
     assert "done: the goal is reached" in done.stderr
-    assert f"{len(rows):,} labelled, {found:,} relevant" in done.stdout
+    assert f"{len(rows):,} labeled, {found:,} relevant" in done.stdout
 
 
 def queued(served, kind, annotator="me", leave=()):

@@ -52,8 +52,8 @@ def test_a_second_annotator_gets_what_others_labelled_and_not_what_they_said(pro
     assert disagreed == wanted
     assert "<bdi>ana</bdi>: relevant" in html
     page = served.ask("/decide")[1].decode()
-    assert "3 people labelled 12 posts at least twice" in page
-    assert f"both labelled 12 posts and differ on {len(wanted)}" in page
+    assert "3 people labeled 12 posts at least twice" in page
+    assert f"both labeled 12 posts and differ on {len(wanted)}" in page
     label(served, disagreed, lambda post: "yes" if truth[post] else "no", "ben")
     assert queue(served, "conflict", "ben")[0] == []
 

@@ -26,7 +26,7 @@ class BM25:
 
         Args:
             k1: saturation of repeated words of a post.
-            b: strength of the length normalisation.
+            b: strength of the length normalization.
             repeats: count a repeated query token each time.
             stop_words: keep the English stop words of a query.
 

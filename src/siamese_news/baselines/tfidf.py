@@ -124,7 +124,7 @@ class Neighbours:
         return cls(rows, np.take_along_axis(similarity, rows, axis=1))
 
     def smooth(self, scores: ArrayLike, share: float) -> NDArray[np.float64]:
-        """Standardised scores, mixed with those of the neighbours: (N,).
+        """Standardized scores, mixed with those of the neighbours: (N,).
 
         (1 - share) x score + share x mean of the neighbours weighted by similarity. The mean counts
         one more neighbour at the average score of all posts, so that a post without similar posts

@@ -28,7 +28,7 @@ from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.agreement import agreements
 from siamese_news.decide.stopping.goals import Goal
-from siamese_news.desk import hand_over, labelling, pages
+from siamese_news.desk import hand_over, labeling, pages
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import FIELDS
 from siamese_news.desk.requests import body_of, number_in, score_in, share_in, shares_in, text_in
@@ -84,9 +84,9 @@ def application(desk: Desk) -> Starlette:
         row = await body_of(request)
         if desk.project.loaded and not row.get("together"):
             # It looks up one row of the database; a thread would take longer.
-            given, written = labelling.give(desk, row)
+            given, written = labeling.give(desk, row)
         else:
-            given, written = await run_in_threadpool(labelling.give, desk, row)
+            given, written = await run_in_threadpool(labeling.give, desk, row)
         await asyncio.wrap_future(written)
         verdict, copies = desk.log.verdict(given.post), len(given.copies)
         return JSONResponse(
@@ -352,7 +352,7 @@ def label_values(desk: Desk) -> dict[str, Any]:
         "criteria": desk.project.criteria,
         "annotators": desk.log.annotators(),
         "threshold": desk.project.threshold,
-        "commands": [labelling.label_command(desk)] if ready else [],
+        "commands": [labeling.label_command(desk)] if ready else [],
         "folder": desk.project.folder.name,
     }
 
@@ -362,9 +362,9 @@ def queue(desk: Desk, values: Values) -> dict[str, Any]:
     annotator, kind = values.get("annotator", ""), values.get("kind", "rank")
     leave = set(json.loads(values.get("leave") or "[]"))
     results = desk.project.load_results()
-    ranks = labelling.queue(desk, kind, annotator, 8, leave) if len(results) else []
+    ranks = labeling.queue(desk, kind, annotator, 8, leave) if len(results) else []
     # The labels of others are shown after one's own label, except where they disagree.
-    hidden = {"blind": kind in labelling.BLIND, "independent": kind != "conflict"}
+    hidden = {"blind": kind in labeling.BLIND, "independent": kind != "conflict"}
     shown = [
         {"post": post.id, "html": pages.items(desk, [post], annotator, **hidden)}
         for post in results.posts(ranks)
@@ -383,7 +383,7 @@ def undo(desk: Desk, row: Values) -> dict[str, Any]:
 
 def take_labels(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
     """Import labels from a file of another program."""
-    return labelling.take(desk, file, values.get("annotator", ""))
+    return labeling.take(desk, file, values.get("annotator", ""))
 
 
 def keep_settings(desk: Desk, row: Values) -> None:
@@ -411,7 +411,7 @@ def decide_values(desk: Desk) -> dict[str, Any]:
         "agreement": agreements(desk.log),
         "annotators": desk.log.annotators(),
         "changes": desk.log.changes(),
-        "machine": labelling.machine_agreement(desk) if ready else [],
+        "machine": labeling.machine_agreement(desk) if ready else [],
         "folder": project.folder.name,
         "at": desk.estimates.at(threshold) if size and desk.log.posts() else None,
         "goals": desk.goals.state() if ready and desk.goals.planned else None,
@@ -441,7 +441,7 @@ def plan(desk: Desk, row: Values) -> None:
 
 
 def fix_goals(desk: Desk, row: Values) -> None:
-    """Fix when to stop labelling down the list."""
+    """Fix when to stop labeling down the list."""
     find = text_in(row, "find").strip()
     goal = Goal(
         int(number_in(find, "the number of posts")) if find else None,

@@ -1,4 +1,4 @@
-"""The certificate of a project and the goals of its labelling; `decide` computes both."""
+"""The certificate of a project and the goals of its labeling; `decide` computes both."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ class _Planned(Generic[Plan]):
     def _open(self) -> Plan:
         if self._work is None or self._work.path != self.path:
             if not self.planned:
-                raise InputError("nothing is fixed yet; fix a target before labelling for it")
+                raise InputError("nothing is fixed yet; fix a target before labeling for it")
             self._work = self._kind.resume(self.path, results=self._project.results)
         return self._work
 
@@ -236,7 +236,7 @@ class Certificate(_Planned[Certification]):
 
 
 class Goals(_Planned[Stopping]):
-    """When to stop labelling: the goals of `annotate`; every label counts for them."""
+    """When to stop labeling: the goals of `annotate`; every label counts for them."""
 
     def __init__(self, project: Project, log: LabelJournal) -> None:
         super().__init__(project, log, Stopping, "goals.jsonl")

@@ -23,7 +23,7 @@ BUDGET = 200
 _FIRST = 256  # posts of an order whose labels are looked up together at first
 
 Sample = tuple[int, int, int]
-"""Posts, how many of them were labelled, how many of those are relevant."""
+"""Posts, how many of them were labeled, how many of those are relevant."""
 
 
 class Estimates:
@@ -31,7 +31,7 @@ class Estimates:
 
     The posts are those that `audit` draws for the same threshold, in the order of its keyed hash. A
     label counts once every post before it in that order has one, so the labels that count are a
-    random sample without replacement, whatever else was labelled.
+    random sample without replacement, whatever else was labeled.
     """
 
     def __init__(self, project: Project, log: LabelJournal) -> None:
@@ -110,12 +110,12 @@ def _shuffled(population: Population, keys: Keys, start: int, end: int) -> Itera
         yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
 
 
-def precision_interval(size: int, labelled: int, relevant: int) -> dict[str, float | None]:
+def precision_interval(size: int, labeled: int, relevant: int) -> dict[str, float | None]:
     """The precision of a set by a random sample of it, with the exact 95% interval."""
-    if not labelled:
+    if not labeled:
         return {"estimate": None, "low": 0.0, "high": 1.0}
-    low, high = (bound(size, labelled, relevant, 0.025) for bound in (lower_bound, upper_bound))
-    return {"estimate": relevant / labelled, "low": low / size, "high": high / size}
+    low, high = (bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound))
+    return {"estimate": relevant / labeled, "low": low / size, "high": high / size}
 
 
 def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:

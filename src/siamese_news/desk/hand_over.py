@@ -79,8 +79,8 @@ def _at_threshold(desk: Desk) -> int:
 def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
     """The rows of the list: those at or above the threshold, as ``filter`` writes them.
 
-    A certified list lacks the posts that were labelled not relevant, and has those from below that
-    were labelled relevant.
+    A certified list lacks the posts that were labeled not relevant, and has those from below that
+    were labeled relevant.
     """
     path, size = desk.project.require_results(), _at_threshold(desk)
     claim = desk.certificate.certified(desk.project.threshold)

@@ -154,11 +154,11 @@ class Learning:
         path = self._path("parquet")
         return _places(path, path.stat().st_mtime_ns) if path.exists() else None
 
-    def next_ranks(self, labelled: Mapping[int, bool | None], count: int) -> list[int]:
+    def next_ranks(self, labeled: Mapping[int, bool | None], count: int) -> list[int]:
         """Ranks of the posts that teach most, as ``feedback --next`` chooses them.
 
         Args:
-            labelled: ranks of posts that have labels, or wait for one -> whether they are relevant;
+            labeled: ranks of posts that have labels, or wait for one -> whether they are relevant;
                 None if undecided.
             count: how many.
         """
@@ -167,7 +167,7 @@ class Learning:
         if places is not None and self._path("npy").exists():
             odds = np.load(self._path("npy"))
         order = np.arange(len(groups)) if places is None else places
-        known = {rank - 1: said for rank, said in labelled.items()}
+        known = {rank - 1: said for rank, said in labeled.items()}
         return [n + 1 for n in next_posts(-order.astype(float), odds, groups, known, count)]
 
     def commands(self) -> list[str]:

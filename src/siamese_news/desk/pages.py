@@ -46,7 +46,7 @@ def _style() -> str:
 @lru_cache
 def _script(view: str) -> str:
     pages = files("siamese_news.desk") / "pages"
-    names = ["common.js", "labelling.js"] if view in ("posts", "label") else ["common.js"]
+    names = ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
     return "".join((pages / name).read_text(encoding="utf-8") for name in (*names, f"{view}.js"))
 
 

@@ -169,7 +169,7 @@ def write_results(
         folder: the output folder; made if necessary.
         results: of one evaluation set, in the order of the table.
         published: print the AST paper's figures next to ours.
-        tests: system -> p of the paired randomisation test against the first system.
+        tests: system -> p of the paired randomization test against the first system.
 
     Returns:
         The Markdown.
@@ -235,7 +235,7 @@ def results_markdown(
         )
     if tests is not None:
         parts.append(
-            f"p: paired two-sided randomisation test of AP by article against {results[0].system}."
+            f"p: paired two-sided randomization test of AP by article against {results[0].system}."
         )
     parts += ["## r-Precision", markdown_table(precision), "## MAP by article length"]
     parts.append(markdown_table([_length_row(result) for result in results]))
@@ -272,7 +272,7 @@ def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> 
             f"{about['machine']}.",
             "## Limits",
             "English. A post without a word that the model knows scores 0. The score is not a "
-            "probability: check a threshold on labelled posts of your own corpus.",
+            "probability: check a threshold on labeled posts of your own corpus.",
         ]
     )
 

@@ -67,7 +67,7 @@ def randomisation_test(
     exact_up_to: int = 16,
     seed: int = 0,
 ) -> float:
-    """Fisher's two-sided paired randomisation test of a difference in means.
+    """Fisher's two-sided paired randomization test of a difference in means.
 
     Under the null hypothesis the two values of a query may be exchanged. With few differing
     queries all exchanges are enumerated; else `samples` of them are drawn and the observed one

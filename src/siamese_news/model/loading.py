@@ -157,7 +157,7 @@ AnyModel = TextModel | ExternalModel
 
 
 def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
-    """Open the model in a folder; the library is recognised by the files in it.
+    """Open the model in a folder; the library is recognized by the files in it.
 
     Args:
         folder: a folder of this project, of sentence-transformers or of model2vec; None is the

@@ -44,7 +44,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 
 class Model(TextModel, nn.Module):
-    """A shared (Siamese) encoder with its tokeniser, vocabulary and word vectors.
+    """A shared (Siamese) encoder with its tokenizer, vocabulary and word vectors.
 
     Args:
         embedding: ids to vectors.
@@ -86,7 +86,7 @@ class Model(TextModel, nn.Module):
         return self.embedding.unknown_weight == 0 and self.encoder.uses_weights
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalised."""
+        """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalized."""
         embeddings, mask, weights = self.embedding(ids)
         if self.encoder.uses_weights:
             return self.encoder(embeddings, mask, weights)
@@ -285,7 +285,7 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         side: the side whose length limit applies.
 
     Returns:
-        Vectors (B, D), not normalised, and factors (B, S); 1 at padding.
+        Vectors (B, D), not normalized, and factors (B, S); 1 at padding.
     """
     read = ids != PAD
     if model.embedding.unknown_weight == 0:

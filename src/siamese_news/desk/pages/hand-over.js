@@ -4,7 +4,7 @@ if (whose) {
   one("#import").addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("");
-    const file = one("#labelled").files[0];
+    const file = one("#labeled").files[0];
     const query = new URLSearchParams({ name: file.name, annotator: whose.value });
     const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
     one("#taken").value = `${count(found.taken)} imported, ${count(found.already)} existed already, ${count(found.unknown)} for posts that are not in the results`;

@@ -48,11 +48,11 @@ if (card) {
     if (!entry) {
       empty.innerHTML = "";
       empty.textContent = {
-        rank: "You have labelled every post of the list.",
-        learned: "You have labelled every post of the list.",
+        rank: "You have labeled every post of the list.",
+        learned: "You have labeled every post of the list.",
         teach: "Every text of the list has a label.",
         threshold: "Every post of the list has a label.",
-        second: "You have labelled every post that others have labelled.",
+        second: "You have labeled every post that others have labeled.",
         conflict: "There is no post on which you disagree with others.",
         unsure: "There is no post that you were unsure about.",
       }[kind.value] ?? "No more labels are needed: the plan is complete, or its budget is spent. Decide shows the result.";

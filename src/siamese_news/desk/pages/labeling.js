@@ -34,7 +34,7 @@ const giveLabel = async (item, label, more = {}) => {
     if (error.status !== 409) return null;
     const there = error.content.current;
     showLabel(item, there ? there.label : "", there ? there.n : 0);
-    problem("This post was labelled in another tab in the meantime; that label is shown now. Label it again to replace it.");
+    problem("This post was labeled in another tab in the meantime; that label is shown now. Label it again to replace it.");
     return null;
   }
 };

@@ -109,9 +109,9 @@ def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) ->
             (posts that learning gains most from), ``sample`` (for the certificate), ``goal`` (for
             the goals), ``mixed`` (sample and teach), ``threshold`` (random posts on both sides of
             it), ``unsure`` (those that this annotator was unsure about), ``second`` (those that
-            others labelled) or ``conflict`` (those on which the others, or the machine, disagree
+            others labeled) or ``conflict`` (those on which the others, or the machine, disagree
             with this annotator).
-        annotator: who asks; posts that they labelled are left out.
+        annotator: who asks; posts that they labeled are left out.
         count: how many.
         leave: ids that the page already has.
 
@@ -124,15 +124,15 @@ def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) ->
     if kind in ("rank", "learned"):
         return _from_rank(desk, name, count, leave, learned=kind == "learned")
     if kind in ("unsure", "second", "conflict"):
-        return _labelled(desk, kind, name, leave)[:count]
+        return _labeled(desk, kind, name, leave)[:count]
     if kind == "goal":
-        return _unlabelled(desk, desk.goals.next_posts(ahead), name, leave)[:count]
+        return _unlabeled(desk, desk.goals.next_posts(ahead), name, leave)[:count]
     if kind == "threshold":
         random = desk.estimates.next_posts(desk.project.threshold, ahead)
-        return _unlabelled(desk, random, name, leave)[:count]
+        return _unlabeled(desk, random, name, leave)[:count]
     drawn, teaching = [], []
     if kind != "teach":
-        drawn = _unlabelled(desk, desk.certificate.next_posts(ahead), name, leave)
+        drawn = _unlabeled(desk, desk.certificate.next_posts(ahead), name, leave)
         # Posts that the page already has will get a label each.
         waiting = sum(not desk.log.by_annotator(post) for post in leave)
         drawn = drawn[: max(0, desk.certificate.left() - waiting)]
@@ -164,7 +164,7 @@ def _from_rank(
     return found[:count]
 
 
-def _labelled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
+def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
     """Posts with labels, for a second one; see `queue`."""
     log, found = desk.log, []
     shown = desk.project.load_results().by_id([post for post in log.posts() if post not in leave])
@@ -185,8 +185,8 @@ def _labelled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[in
     return found
 
 
-def _unlabelled(desk: Desk, posts: list[str], annotator: str, leave: set[str]) -> list[int]:
-    """The ranks of those posts that this annotator has not labelled."""
+def _unlabeled(desk: Desk, posts: list[str], annotator: str, leave: set[str]) -> list[int]:
+    """The ranks of those posts that this annotator has not labeled."""
     known = desk.project.load_results().by_id(posts)
     return [
         known[post].rank
