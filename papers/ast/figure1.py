@@ -1,14 +1,19 @@
-"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and what length does to them."""
+"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and the effect of length."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+import torch
 
 from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
-from papers.ast.weights import Scores, draw_scores, largest_weights, last_alphas, weigh
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLOURS, HATCHES, new_figure, series
+from papers.training_runs import last_alphas
+from siamese_news.sparsity.entmax import entmax
 
+Scores = Literal["cosine", "dot"]
 KEYS = (5, 25)
 LENGTHS = (5, 10, 25, 50, 100, 200, 500, 1000, 2000)
 DRAWS = 200
@@ -17,12 +22,44 @@ MAPS = {"softmax": 1.0, "1.5-entmax": 1.5, "sparsemax": 2.0}
 PANELS: dict[Scores, str] = {"cosine": "cosine scores", "dot": "scaled dot products"}
 
 
+def draw_scores(kind: Scores, keys: int, draws: int, seed: int) -> np.ndarray:
+    """Scores of one query against random keys, (draws, keys).
+
+    ``cosine``: uniform over [-1, 1], as the appendix assumes; ``dot``: the scaled dot product of
+    standard normal vectors, which for many dimensions is standard normal.
+    """
+    rng = np.random.default_rng([seed, keys])
+    if kind == "cosine":
+        return rng.uniform(-1.0, 1.0, (draws, keys))
+    return rng.standard_normal((draws, keys))
+
+
+def weigh(scores: np.ndarray, alpha: float) -> np.ndarray:
+    """The weights over the last axis: softmax for alpha = 1, sparsemax for alpha = 2."""
+    tensor = torch.from_numpy(scores)
+    if alpha == 1.0:
+        return tensor.softmax(-1).numpy()
+    return entmax(tensor[:, None], alpha, None, -1, "newton")[:, 0].numpy()
+
+
+def largest_weights(
+    kind: Scores, alphas: Sequence[float], lengths: Sequence[int], *, draws: int, seed: int
+) -> list[float]:
+    """The largest weight at each length, a mean over draws and over the alphas (of the heads)."""
+    means: list[float] = []
+    for length in lengths:
+        scores = draw_scores(kind, length, draws, seed)
+        largest = [weigh(scores, alpha).max(-1).mean() for alpha in alphas]
+        means.append(float(np.mean(largest)))
+    return means
+
+
 def _job(setting: Setting) -> str:
     return seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
 
 
 def _jobs(setting: Setting) -> list[Job]:
-    """The run whose learned alphas the curve takes, and the choice of its learning rate."""
+    """The run whose learned alphas the curve uses, and the choice of its learning rate."""
     return first_jobs(setting, splits(setting)[0], [ENCODERS[0].option])
 
 

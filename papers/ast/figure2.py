@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, Encoder, first_jobs, first_model, overrides, splits
+from papers.ast.sweep import ENCODERS, Encoder, data_of, first_jobs, first_model, overrides, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLOURS, MARKERS, new_figure
@@ -25,10 +25,9 @@ def _name(encoder: Encoder) -> str:
 def _jobs(setting: Setting) -> list[Job]:
     split = splits(setting)[0]
     jobs = first_jobs(setting, split, [encoder.option for encoder in ENCODERS])
-    data = f"usatoday-cnn, split by {split}" if setting.data == "shared" else "bundled stories"
     for encoder in ENCODERS:
         run = partial(_place, setting, encoder, split)
-        jobs.append(Job(_name(encoder), run, 0.2, data, setting.seeds[:1]))
+        jobs.append(Job(_name(encoder), run, 0.2, data_of(setting, split), setting.seeds[:1]))
     return jobs
 
 
@@ -82,9 +81,7 @@ def most_shared(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, list[
 def purity(vectors: np.ndarray, owners: np.ndarray) -> float:
     """The share of the five nearest posts, by cosine, that are of the same article.
 
-    Args:
-        vectors: (P, D) of unit length or zero.
-        owners: (P,) which article each is of.
+    Vectors (P, D) have unit length or are zero; owners (P,) number the article of each post.
     """
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)

@@ -1,4 +1,4 @@
-"""samCNN, Fig. 3: by how much AP differs from topic to topic of 2013."""
+"""samCNN, Fig. 3: the difference in AP between PAtt and QL, topic by topic of 2013."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,6 @@ PEER = "QL"
 def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, float]]:
     """(topic, our figure minus theirs), largest gain first; of equal ones the lower topic id.
 
-    Args:
-        ours: topic -> figure.
-        theirs: likewise; a topic that either lacks is left out.
-
     Example:
         >>> differences({"1": 0.5, "2": 0.25}, {"1": 0.75, "2": 0.0})
         [('2', 0.25), ('1', -0.25)]
@@ -33,13 +29,7 @@ def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[
 def changes(
     results: Results, metric: str = "AP", *, seeds: Sequence[int] | None = None
 ) -> list[tuple[str, float]]:
-    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing.
-
-    Args:
-        results: of the jobs.
-        metric: of `evaluate_run`.
-        seeds: None takes all of the setting.
-    """
+    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing."""
     values = by_topic(results, RANKER, YEAR, "", metric, experiment="rerank_samcnn", seeds=seeds)
     ours = {topic: float(np.mean(seeds)) for topic, seeds in values.items()}
     systems = results[PEERS]["systems"] if PEERS in results else {}

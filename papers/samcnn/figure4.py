@@ -18,8 +18,7 @@ from papers.samcnn.runs import (
     collection_of,
     data_of,
     peers_job,
-    run_name,
-    train,
+    trained,
     training_jobs,
 )
 from papers.style import COLOURS, new_figure
@@ -34,13 +33,7 @@ JOBS = {f"hidden_layer_{option}": option for option in reversed(RANKERS)}
 def hidden_layers(
     model: TextRanker, collection: RerankCollection, query: str
 ) -> NDArray[np.float32]:
-    """The hidden layer o of every candidate of a topic: (posts, H).
-
-    Args:
-        model: a samCNN ranker.
-        collection: with the topic.
-        query: the topic.
-    """
+    """The hidden layer o of a samCNN ranker for every candidate of a topic: (posts, H)."""
     assert isinstance(model.ranker, SamCNN)
     model.eval()
     posts = list(collection.candidates[query])
@@ -67,11 +60,7 @@ def project(hidden: NDArray[np.float32]) -> list[list[float]]:
 
 
 def separation(places: Sequence[Sequence[float]], relevant: Sequence[bool]) -> float | None:
-    """Share of relevant posts whose nearest other post in the plane is relevant, too.
-
-    Args:
-        places: (N, 2).
-        relevant: of each.
+    """Share of relevant posts whose nearest other post in the plane is relevant too.
 
     Example:
         >>> separation([[0, 0], [0, 1], [9, 9], [9, 8]], [True, True, True, False])
@@ -92,9 +81,7 @@ def _job(setting: Setting, name: str) -> Job:
         collection = collection_of(setting, folder.parent)
         query = BEST if BEST in collection.queries else changes(results, seeds=(seed,))[0][0]
         grades = collection.qrels.get(query, {})
-        trained = folder.parent / run_name("rerank_samcnn", option, YEAR, seed)
-        train(setting, trained, experiment="rerank_samcnn", ranker=option, year=YEAR, seed=seed)
-        model = TextRanker.load(trained / "model")
+        model = TextRanker.load(trained(setting, folder.parent, option) / "model")
         return {
             "topic": query,
             "relevant": [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]],
@@ -105,7 +92,7 @@ def _job(setting: Setting, name: str) -> Job:
 
 
 def _jobs(setting: Setting) -> list[Job]:
-    """PAtt first, which says which topic; after each ranker its hidden layer."""
+    """PAtt first, which determines the topic; after each ranker its hidden layer."""
     first = Setting(setting.data, setting.seeds[:1])
     wanted = [peers_job(setting)]
     for name, option in JOBS.items():

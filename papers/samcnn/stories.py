@@ -1,4 +1,4 @@
-"""The bundled stories as a small reranking collection, for where the shared data is not there."""
+"""The bundled stories as a small reranking collection, where there is no shared data."""
 
 import json
 import re
@@ -17,16 +17,10 @@ _QRELS = "qrels.microblog{}.txt.gz"
 
 
 def stories_collection(folder: Path) -> Path:
-    """Write the collection, unless it is there.
+    """Write the collection unless it exists; returns the folder's absolute path.
 
     A story's title is the query; the stories are dealt to the four years in turn; the candidates
     are the best posts by query likelihood over all posts.
-
-    Args:
-        folder: where to write it.
-
-    Returns:
-        The folder's absolute path.
     """
     folder = folder.resolve()
     last = folder / _QRELS.format(YEARS[-1])
