@@ -52,14 +52,9 @@ def series(number: int) -> dict[str, Any]:
 def new_figure(
     *, rows: int = 1, columns: int = 1, width: float = COLUMN, height: float = 2.2, **options: Any
 ) -> tuple[Any, Any]:
-    """A figure and its axes (an array where there are several), without any window.
+    """A figure of a width and height in inches, and its axes: an array where there are several.
 
-    Args:
-        rows: of axes.
-        columns: of axes.
-        width: inches.
-        height: inches.
-        options: further arguments of ``Figure.subplots``.
+    Further options are those of ``Figure.subplots``.
     """
     from matplotlib.figure import Figure
 

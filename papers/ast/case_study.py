@@ -1,6 +1,6 @@
 """AST paper, Fig. 4, Table 3 and reading effort: the case study's posts by similarity."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from papers.ast.boston import MODELS, TARGETS, WORDS, case_jobs, model_name
@@ -25,13 +25,10 @@ REMARK = (
 )
 
 
-def _scored(results: Results) -> dict[str, Mapping[str, Any]]:
-    """Title -> the values of each model that has scored the pool."""
-    return {
-        title: results[model_name(option)]
-        for option, title in MODELS.items()
-        if model_name(option) in results
-    }
+def _scored(results: Results) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """(option, title, values) of each model that has scored the pool."""
+    named = [(option, title, model_name(option)) for option, title in MODELS.items()]
+    return [(option, title, results[name]) for option, title, name in named if name in results]
 
 
 def threshold_rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -58,12 +55,10 @@ def _lay_out_thresholds(results: Results) -> Content:
     there = _scored(results)
     if not there:
         return Content()
-    options = {title: option for option, title in MODELS.items()}
     tables, best = [], []
-    for title, values in there.items():
+    for option, title, values in there:
         rows = threshold_rows(values)
-        name = f"Kept and missed at each threshold: {title}"
-        tables.append(Table(name, rows, options[title]))
+        tables.append(Table(f"Kept and missed at each threshold: {title}", rows, option))
         row = max(rows, key=_f1)
         best.append(
             f"{title}: precision {row['precision']:.2f}, recall {row['recall']:.2f} at "
@@ -87,24 +82,15 @@ def _f1(row: Mapping[str, Any]) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _draw_scores(there: Mapping[str, Mapping[str, Any]]) -> Any:
+def _draw_scores(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Any:
     figure, axes = new_figure(rows=len(there), height=1.35 * len(there) + 0.3, squeeze=False)
-    for axis, (title, values) in zip(axes[:, 0], there.items(), strict=True):
+    for axis, (_, title, values) in zip(axes[:, 0], there, strict=True):
         for kind, colour, hatch in (
             ("irrelevant", COLOURS[1], "////"),
             ("relevant", COLOURS[0], ""),
         ):
-            axis.stairs(
-                values[kind],
-                values["edges"],
-                fill=True,
-                alpha=0.55,
-                facecolor=colour,
-                edgecolor=colour,
-                hatch=hatch,
-                label=kind,
-                baseline=0.5,
-            )
+            look = {"facecolor": colour, "edgecolor": colour, "hatch": hatch, "label": kind}
+            axis.stairs(values[kind], values["edges"], fill=True, alpha=0.55, baseline=0.5, **look)
         axis.set(yscale="log", ylim=(0.5, None), title=title)
     axes[0, 0].legend(ncols=2)
     axes[-1, 0].set_xlabel("mean score over the seeds")
@@ -113,9 +99,8 @@ def _draw_scores(there: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _lay_out_extremes(results: Results) -> Content:
-    options = {title: option for option, title in MODELS.items()}
     tables, counted = [], []
-    for title, values in _scored(results).items():
+    for option, title, values in _scored(results):
         rows = [
             {
                 "place": f"{place} {which}",
@@ -126,8 +111,7 @@ def _lay_out_extremes(results: Results) -> Content:
             for which in ("most similar", "least similar")
             for place, post in enumerate(values[which], start=1)
         ]
-        name = f"Five most and five least similar posts: {title}"
-        tables.append(Table(name, rows, options[title]))
+        tables.append(Table(f"Five most and five least similar posts: {title}", rows, option))
         right = sum(post["relevant"] for post in values["most similar"])
         counted.append(f"{title} {right} of {len(values['most similar'])}")
     outcome = f"Relevant among the five most similar: {', '.join(counted)}." if counted else ""
@@ -147,7 +131,7 @@ def _curves(results: Results) -> dict[str, dict[int, float]]:
     """Title of each list -> relevant posts found -> posts read."""
     curves = {
         title: {target: float(read) for target, read in values["effort"]}
-        for title, values in _scored(results).items()
+        for _, title, values in _scored(results)
     }
     searches = results[WORDS]
     lists = [(query["title"], query["relevant"], query["hits"]) for query in searches["queries"]]

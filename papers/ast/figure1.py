@@ -19,6 +19,7 @@ LENGTHS = (5, 10, 25, 50, 100, 200, 500, 1000, 2000)
 DRAWS = 200
 SEED = 0
 MAPS = {"softmax": 1.0, "1.5-entmax": 1.5, "sparsemax": 2.0}
+BARS = ("softmax", "sparsemax")
 PANELS: dict[Scores, str] = {"cosine": "cosine scores", "dot": "scaled dot products"}
 
 
@@ -54,17 +55,14 @@ def largest_weights(
     return means
 
 
-def _job(setting: Setting) -> str:
-    return seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
-
-
 def _jobs(setting: Setting) -> list[Job]:
     """The run whose learned alphas the curve uses, and the choice of its learning rate."""
     return first_jobs(setting, splits(setting)[0], [ENCODERS[0].option])
 
 
 def _lay_out(results: Results) -> Content:
-    name = _job(results.setting)
+    setting = results.setting
+    name = seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
     alphas = {label: [alpha] for label, alpha in MAPS.items()}
     if name in results:
         alphas["learned alpha"] = last_alphas(results[name]["epochs"], "stars")
@@ -81,6 +79,7 @@ def _lay_out(results: Results) -> Content:
         for kind, by_label in curves.items()
         for place, length in enumerate(LENGTHS)
     ]
+    bars = _bar_rows()
     last = {label: curve[-1] for label, curve in curves["cosine"].items()}
     note = (
         f"Mean of the largest weight over {DRAWS} draws (seed {SEED}); learned alpha: a mean over "
@@ -90,7 +89,7 @@ def _lay_out(results: Results) -> Content:
         figures=[
             Figure(
                 "Weights over 5 and 25 keys; the same random scores for both maps",
-                lambda: _draw_bars(_bars()),
+                lambda: _draw_bars(bars),
                 "Four bar charts. Softmax gives every key some weight, over 25 keys less than "
                 "a tenth each. Sparsemax gives weight to a few keys and exactly zero to the rest.",
                 "weights",
@@ -105,7 +104,7 @@ def _lay_out(results: Results) -> Content:
         ],
         tables=[
             Table("Largest weight against the number of keys", rows, "length", note=note),
-            Table("The weights of the bars", _bar_rows(), "weights"),
+            Table("The weights of the bars", bars, "weights"),
         ],
         outcome=(
             f"Over {LENGTHS[-1]:,} keys with cosine scores the largest weight is "
@@ -115,46 +114,29 @@ def _lay_out(results: Results) -> Content:
     )
 
 
-def _bars() -> dict[tuple[str, int], Sequence[float]]:
-    """The weights of softmax and sparsemax at each number of keys."""
-    return {
-        (label, keys): weigh(draw_scores("cosine", keys, 1, SEED), MAPS[label])[0].tolist()
-        for label in ("softmax", "sparsemax")
-        for keys in KEYS
-    }
-
-
 def _bar_rows() -> list[dict[str, Any]]:
-    bars = _bars()
-    return [
-        {
-            "keys": keys,
-            "key": key + 1,
-            "score": float(draw_scores("cosine", keys, 1, SEED)[0, key]),
-            "softmax": bars["softmax", keys][key],
-            "sparsemax": bars["sparsemax", keys][key],
-        }
-        for keys in KEYS
-        for key in range(keys)
-    ]
+    """The weights of softmax and sparsemax over few and over many keys."""
+    rows = []
+    for keys in KEYS:
+        scores = draw_scores("cosine", keys, 1, SEED)
+        columns = {"score": scores[0].tolist()}
+        columns |= {label: weigh(scores, MAPS[label])[0].tolist() for label in BARS}
+        rows += [
+            {"keys": keys, "key": key + 1} | {name: own[key] for name, own in columns.items()}
+            for key in range(keys)
+        ]
+    return rows
 
 
-def _draw_bars(bars: Mapping[tuple[str, int], Sequence[float]]) -> Any:
+def _draw_bars(rows: Sequence[Mapping[str, Any]]) -> Any:
     figure, axes = new_figure(rows=2, columns=2, height=2.9, sharey=True)
-    for row, label in enumerate(("softmax", "sparsemax")):
+    for row, label in enumerate(BARS):
         for column, keys in enumerate(KEYS):
             axis = axes[row, column]
-            weights = bars[label, keys]
-            axis.bar(
-                range(1, keys + 1),
-                weights,
-                color=COLOURS[row],
-                hatch=HATCHES[row],
-                edgecolor="white",
-                linewidth=0.3,
-            )
-            zeros = sum(weight == 0 for weight in weights)
-            axis.set_title(f"{label}\n{keys} keys, {zeros} at zero")
+            weights = [one[label] for one in rows if one["keys"] == keys]
+            bars: dict[str, Any] = {"color": COLOURS[row], "hatch": HATCHES[row]}
+            axis.bar(range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars)
+            axis.set_title(f"{label}\n{keys} keys, {weights.count(0)} at zero")
             axis.set_xticks([1, keys])
     figure.supxlabel("key", fontsize=8)
     figure.supylabel("weight", fontsize=8)

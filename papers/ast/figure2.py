@@ -158,9 +158,10 @@ EXHIBIT = Exhibit(
         source="Danovitch 2020, Fig. 2",
         text="A map of the posts of the ten most shared articles, without numbers.",
     ),
-    remark="Posts of the test of usatoday-cnn split by pair, as in the paper: the articles, not "
-    "the posts, were seen in training. Models: the first seed of Table 2. Places on a t-SNE map "
-    "depend on its settings, so the neighbours are counted in the encoder's own space as well.",
+    remark="Posts of the test of usatoday-cnn split by pair, as the 3,300 held-out samples of the "
+    "paper suggest (it does not describe its split): the articles, not the posts, were seen in "
+    "training. Models: the first seed of Table 2. Places on a t-SNE map depend on its settings, so "
+    "the neighbours are counted in the encoder's own space as well.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

@@ -103,8 +103,7 @@ def _lay_out(results: Results) -> Content:
         note = "Correlation: of the heads' trained alphas with their initial ones."
         tables.append(Table("How far the alphas move", rows, "movement", note=note))
         tables.append(Table("The alpha of every head", heads, "heads"))
-    quality = _quality(results)
-    if quality:
+    if quality := _quality(results):
         title = "Softmax, 1.5-entmax, sparsemax and learned alpha: ten epochs"
         tables.append(Table(title, quality, "sparsities"))
     figures = []
@@ -129,13 +128,10 @@ def _lay_out(results: Results) -> Content:
     return Content(tables=tables, figures=figures, outcome=_outcome(rows, quality))
 
 
-def _quality(results: Results) -> list[Mapping[str, Any]]:
-    rows = []
-    for sparsity, title in SPARSITIES.items():
-        runs = results.found([_paper_name(sparsity, seed) for seed in results.setting.seeds])
-        if runs:
-            rows.append(map_row({"sparsity": title}, runs))
-    return rows
+def _quality(results: Results) -> list[dict[str, Any]]:
+    seeds = results.setting.seeds
+    runs = {s: results.found([_paper_name(s, seed) for seed in seeds]) for s in SPARSITIES}
+    return [map_row({"sparsity": SPARSITIES[s]}, own) for s, own in runs.items() if own]
 
 
 def _outcome(rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, Any]]) -> str:

@@ -70,11 +70,9 @@ def _jobs(setting: Setting) -> list[Job]:
 
 
 def _lay_out(results: Results) -> Content:
-    rows = []
-    for variant in VARIANTS:
-        runs = results.found([_name(variant, seed) for seed in results.setting.seeds])
-        if runs:
-            rows.append(map_row({"setting": variant.title}, runs))
+    seeds = results.setting.seeds
+    runs = {v.title: results.found([_name(v, seed) for seed in seeds]) for v in VARIANTS}
+    rows = [map_row({"setting": title}, own) for title, own in runs.items() if own]
     if not rows:
         return Content()
     best = max(rows, key=lambda row: row["dev MAP"])

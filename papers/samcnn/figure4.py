@@ -39,15 +39,10 @@ def hidden_layers(
     posts = list(collection.candidates[query])
     texts = [collection.posts[post].split() for post in posts]
     urls = [collection.urls[post] for post in posts]
-    parts = [
-        (rows, model.ranker.hidden_layer(model.pair(batch)).numpy())
-        for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls)
-    ]
-    hidden = np.concatenate([values for _, values in parts])
-    order = np.concatenate([rows for rows, _ in parts])
-    placed = np.empty_like(hidden)
-    placed[order] = hidden
-    return placed
+    batches = list(model.batches(collection.queries[query].split(), texts, urls=urls))
+    hidden = [model.ranker.hidden_layer(model.pair(batch)).numpy() for _, batch in batches]
+    order = np.concatenate([rows for rows, _ in batches])
+    return np.concatenate(hidden)[np.argsort(order)]
 
 
 def project(hidden: NDArray[np.float32]) -> list[list[float]]:
@@ -129,10 +124,8 @@ def _lay_out(results: Results) -> Content:
     topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
     panels = {name: one["places"] for name, one in there.items() if one["topic"] == topic}
     shares = {name: separation(places, relevant) for name, places in panels.items()}
-    rows = [
-        {"ranker": name, "relevant posts whose nearest neighbour is relevant": share}
-        for name, share in shares.items()
-    ]
+    column = "relevant posts whose nearest neighbour is relevant"
+    rows = [{"ranker": name, column: share} for name, share in shares.items()]
     said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
     outcome = (
         f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
@@ -142,7 +135,7 @@ def _lay_out(results: Results) -> Content:
     if topic != BEST:
         outcome += f" The paper's picture is of topic {BEST}, for which no result is saved."
     return Content(
-        tables=[Table("How far relevant posts stand together", rows)],
+        tables=[Table("How close together the relevant posts are", rows)],
         figures=[
             Figure(
                 f"t-SNE of o for the candidates of topic {topic}",
@@ -162,7 +155,7 @@ EXHIBIT = Exhibit(
     remark=(
         f"The topic is the paper's, {BEST}. The rankers are those of the first seed. o is the "
         "output of the head's hidden layer after its ReLU, section 2.3; t-SNE with perplexity 30, "
-        "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the remark "
+        "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the table "
         "counts neighbours."
     ),
     published=Published(

@@ -1,7 +1,5 @@
 """Word vectors of the posts themselves, next to GloVe's: a file for ``vectors.source``."""
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from siamese_news.data.sources import open_posts_of
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import KUMO, WordVectors, load_vectors
 from siamese_news.training.rerank.data import RerankCollection
+from siamese_news.utils.files import atomic_write
 
 #: Vectors that the others are appended to.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
@@ -82,12 +81,7 @@ def beside(
 
 def write_vectors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
     """Write a word2vec binary file, whole or not at all."""
-    from gensim.models import KeyedVectors
-
-    keyed = KeyedVectors(vectors.shape[1])
-    keyed.add_vectors(list(words), vectors)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as place:
-        part = Path(place) / path.name
-        keyed.save_word2vec_format(str(part), binary=True)
-        os.replace(part, path)
+    with atomic_write(path, "wb") as stream:
+        stream.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, vectors.astype("<f4"), strict=True):
+            stream.write(f"{word} ".encode() + vector.tobytes())

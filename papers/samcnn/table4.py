@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papers.exhibit import Content, Exhibit, Published, Table
-from papers.jobs import Job, Results, Setting
+from papers.jobs import Job, Results, Setting, shared_data
 from papers.samcnn.figure3 import RANKER, changes
 from papers.samcnn.figure3 import jobs as figure3_jobs
 from papers.samcnn.published import PAPER, PATTERNS, WORST, WORST_IN_CAPTION
@@ -24,11 +24,6 @@ WORDS = ("oscars", "snub", "affleck")
 Pattern = tuple[int, ...]
 
 
-def distinct_words(query: Sequence[str]) -> list[str]:
-    """The words of a query, each once, in their order."""
-    return list(dict.fromkeys(query))
-
-
 def count_patterns(
     query: Sequence[str], posts: Sequence[Sequence[str]], relevant: Sequence[bool]
 ) -> dict[Pattern, tuple[int, int]]:
@@ -37,7 +32,7 @@ def count_patterns(
     A post with the words a and b counts for (a), for (b) and for (a, b), as in the paper's Table 4.
 
     Returns:
-        Places in `distinct_words` -> (relevant posts, not relevant posts); the patterns with the
+        Places among the distinct words -> (relevant posts, not relevant posts); patterns with the
         most words come first.
 
     Example:
@@ -45,7 +40,7 @@ def count_patterns(
         {(0, 1): (1, 0), (0,): (1, 1), (1,): (1, 0)}
     """
     counts: dict[bool, Counter[Pattern]] = {True: Counter(), False: Counter()}
-    words = distinct_words(query)
+    words = list(dict.fromkeys(query))
     for post, is_relevant in zip(posts, relevant, strict=True):
         text = set(post)
         held = [place for place, word in enumerate(words) if word in text]
@@ -92,11 +87,10 @@ def _job(setting: Setting) -> Job:
 
 def _words(setting: Setting, topic: str) -> Sequence[str] | None:
     """The words of a topic, read from the shared data: a saved result holds no text."""
-    root = os.environ.get("SIAMESE_NEWS_DATA")
-    folder = Path(root or "") / "trec-microblog"
-    if setting.data != "shared" or not root or not folder.is_dir():
+    if setting.data != "shared" or not shared_data("trec-microblog"):
         return None
-    return distinct_words(read_queries(folder)[0][topic].split())
+    folder = Path(os.environ["SIAMESE_NEWS_DATA"]) / "trec-microblog"
+    return list(dict.fromkeys(read_queries(folder)[0][topic].split()))
 
 
 def pattern_rows(
@@ -124,7 +118,7 @@ def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
     values = results[JOB]
-    said = {values["worst"]: ", the worst here"} | {WORST: ", the paper's worst"}
+    said = {values["worst"]: ", the worst here", WORST: ", the paper's worst"}
     tables = [
         Table(
             f"Topic {topic}{said[topic]}",
