@@ -79,7 +79,7 @@ def facts(item: Made) -> dict[str, str]:
     seeds = sorted({seed for one in made for seed in one.get("seeds", ())})
     if seeds:
         lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
-    lines["Data"] = "; ".join(_each(made, "data")) or "none: computed from the equations"
+    lines["Data"] = "; ".join(_each(made, "data")) or "none"
     revisions = (
         f"{one['revision']}{'' if one.get(IN_HISTORY, True) else ' (not in the history)'}"
         for one in made

@@ -1,13 +1,13 @@
-"""How figures look: colours that the colour-blind tell apart, legible at the width of a column.
+"""How figures look: colors that the color-blind tell apart, legible at the width of a column.
 
-The colours are those of Okabe and Ito (2008); every series also has a marker and a dash of its own.
+The colors are those of Okabe and Ito (2008); every series also has a marker and a dash of its own.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
@@ -44,9 +44,9 @@ def styled() -> Iterator[None]:
 
 
 def series(number: int) -> dict[str, Any]:
-    """Colour, marker and dash of a line, by its place in the legend."""
-    place = number % len(COLOURS)
-    return {"color": COLOURS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
+    """Color, marker and dash of a line, by its place in the legend."""
+    place = number % len(COLORS)
+    return {"color": COLORS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
 
 
 def new_figure(

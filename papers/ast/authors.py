@@ -1,6 +1,6 @@
 """The settings of the released code (``experiment=usatoday_reference``) for five encoders.
 
-Random batches of pairs, no miner, normalised distances that are not squared, ten epochs at .001
+Random batches of pairs, no miner, normalized distances that are not squared, ten epochs at .001
 without selection. The runs differ in ``encoder=`` alone.
 """
 
@@ -93,7 +93,7 @@ EXHIBIT = Exhibit(
     key="authors",
     title="The settings of the released code, for five encoders",
     remark="The released code draws random batches of 128 pairs, has no miner, and takes "
-    "distances of normalised vectors, not squared, with a margin of .075, for ten epochs at .001 "
+    "distances of normalized vectors, not squared, with a margin of .075, for ten epochs at .001 "
     "without selection. The rows differ in encoder= alone. Articles are cut to their last "
     f"{TOKENS} tokens, where the code keeps 1,000, and vectors have 100 dimensions (mapped to "
     "300), where the code has 300. With the last 1,000 tokens (benchmarks/RESULTS.md) AST has "

@@ -1,4 +1,4 @@
-"""The runs behind the case study: one story's seeds, a labelled pool, several models and searches.
+"""The runs behind the case study: one story's seeds, a labeled pool, several models and searches.
 
 A result holds ids, scores and counts, and no text.
 """

@@ -6,7 +6,7 @@ from typing import Any
 from papers.ast.boston import MODELS, TARGETS, WORDS, case_jobs, model_name
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Results
-from papers.style import COLOURS, new_figure, series
+from papers.style import COLORS, new_figure, series
 
 # Section 5 and Fig. 4: of the tweets at or above the threshold, how many are relevant and not.
 AST_THRESHOLD, AST_RELEVANT, AST_IRRELEVANT = 0.7, 36, 10
@@ -17,9 +17,9 @@ AST_LEAST_SIMILAR = (0.4311, 0.3877, 0.3875, 0.3797, 0.3361)
 REMARK = (
     "The paper's case study has a story, posts and labels of its own, which are not public. Ours "
     "is the Boston bombing: 38 seed articles of usatoday-cnn and 40,078 posts of CrisisLexT6 and "
-    "usatoday-cnn. 5,648 of the posts are labelled relevant; the others are about other crises or "
+    "usatoday-cnn. 5,648 of the posts are labeled relevant; the others are about other crises or "
     "about nothing in particular. CrisisLexT6 was itself collected by keyword and by place, which "
-    "favours the keyword searches. A post's score is the mean over the seeds. No model saw these "
+    "favors the keyword searches. A post's score is the mean over the seeds. No model saw these "
     "articles or posts in training; AST is trained by event on usatoday-cnn at the sizes of "
     "Table 2."
 )
@@ -85,11 +85,8 @@ def _f1(row: Mapping[str, Any]) -> float:
 def _draw_scores(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Any:
     figure, axes = new_figure(rows=len(there), height=1.35 * len(there) + 0.3, squeeze=False)
     for axis, (_, title, values) in zip(axes[:, 0], there, strict=True):
-        for kind, colour, hatch in (
-            ("irrelevant", COLOURS[1], "////"),
-            ("relevant", COLOURS[0], ""),
-        ):
-            look = {"facecolor": colour, "edgecolor": colour, "hatch": hatch, "label": kind}
+        for kind, color, hatch in (("irrelevant", COLORS[1], "////"), ("relevant", COLORS[0], "")):
+            look = {"facecolor": color, "edgecolor": color, "hatch": hatch, "label": kind}
             axis.stairs(values[kind], values["edges"], fill=True, alpha=0.55, baseline=0.5, **look)
         axis.set(yscale="log", ylim=(0.5, None), title=title)
     axes[0, 0].legend(ncols=2)
@@ -106,7 +103,7 @@ def _lay_out_extremes(results: Results) -> Content:
                 "place": f"{place} {which}",
                 "post": post["id"],
                 "score": post["score"],
-                "labelled": "relevant" if post["relevant"] else "irrelevant",
+                "labeled": "relevant" if post["relevant"] else "irrelevant",
             }
             for which in ("most similar", "least similar")
             for place, post in enumerate(values[which], start=1)

@@ -9,7 +9,7 @@ import torch
 from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, HATCHES, new_figure, series
+from papers.style import COLORS, HATCHES, new_figure, series
 from papers.training_runs import last_alphas
 from siamese_news.sparsity.entmax import entmax
 
@@ -134,7 +134,7 @@ def _draw_bars(rows: Sequence[Mapping[str, Any]]) -> Any:
         for column, keys in enumerate(KEYS):
             axis = axes[row, column]
             weights = [one[label] for one in rows if one["keys"] == keys]
-            bars: dict[str, Any] = {"color": COLOURS[row], "hatch": HATCHES[row]}
+            bars: dict[str, Any] = {"color": COLORS[row], "hatch": HATCHES[row]}
             axis.bar(range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars)
             axis.set_title(f"{label}\n{keys} keys, {weights.count(0)} at zero")
             axis.set_xticks([1, keys])

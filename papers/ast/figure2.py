@@ -10,7 +10,7 @@ import numpy as np
 from papers.ast.sweep import ENCODERS, Encoder, data_of, first_jobs, first_model, overrides, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, MARKERS, new_figure
+from papers.style import COLORS, MARKERS, new_figure
 from papers.training_runs import compose_training
 
 ARTICLES = 10
@@ -34,7 +34,7 @@ def _jobs(setting: Setting) -> list[Job]:
 def _place(
     setting: Setting, encoder: Encoder, split: str, folder: Path, results: Results
 ) -> Mapping[str, Any]:
-    """Places on the map, and how many neighbours in the encoder's own space are of one article."""
+    """Places on the map, and how many neighbors in the encoder's own space are of one article."""
     from siamese_news.model.siamese import Model
     from siamese_news.search.export import places
     from siamese_news.training.linking.datamodule import LinkDataModule
@@ -111,7 +111,7 @@ def _lay_out(results: Results) -> Content:
     figure = Figure(
         "t-SNE of the posts of the ten most shared articles",
         lambda: _draw(there),
-        "One map of dots for each encoder, a colour and marker for each article. The more an "
+        "One map of dots for each encoder, a color and marker for each article. The more an "
         "article's dots lie together, the better the encoder tells the articles' posts apart.",
     )
     listed = ", ".join(
@@ -119,7 +119,7 @@ def _lay_out(results: Results) -> Content:
     )
     return Content(
         tables=[
-            Table("How many of a post's neighbours are of its article", rows, "neighbours"),
+            Table("How many of a post's neighbors are of its article", rows, "neighbors"),
             Table("The ten articles", articles, "articles"),
         ],
         figures=[figure],
@@ -144,9 +144,9 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _mark(place: int) -> dict[str, Any]:
-    """Ten articles: seven colours, and markers that differ where a colour returns."""
-    colour = COLOURS[place % len(COLOURS)]
-    return {"color": colour, "marker": MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]}
+    """Ten articles: seven colors, and markers that differ where a color returns."""
+    color = COLORS[place % len(COLORS)]
+    return {"color": color, "marker": MARKERS[(place + place // len(COLORS)) % len(MARKERS)]}
 
 
 EXHIBIT = Exhibit(
@@ -161,7 +161,7 @@ EXHIBIT = Exhibit(
     remark="Posts of the test of usatoday-cnn split by pair, as the 3,300 held-out samples of the "
     "paper suggest (it does not describe its split): the articles, not the posts, were seen in "
     "training. Models: the first seed of Table 2. Places on a t-SNE map depend on its settings, so "
-    "the neighbours are counted in the encoder's own space as well.",
+    "the neighbors are counted in the encoder's own space as well.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from papers.ast.sweep import ENCODERS, data_of, overrides, row_jobs, seed_name, share, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, new_figure
+from papers.style import COLORS, new_figure
 from papers.training_runs import initial_alphas, last_alphas, link_job, map_row
 
 PUBLISHED = {
@@ -160,11 +160,11 @@ def _draw_heads(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any:
         places = range(len(first))
         axis.vlines(places, first, last, color="0.6", linewidth=0.8)
         marks: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
-        axis.plot(places, first, "o", mfc="none", color=COLOURS[0], label="initial", **marks)
+        axis.plot(places, first, "o", mfc="none", color=COLORS[0], label="initial", **marks)
         axis.plot(
-            places, last, "o", color=COLOURS[0], label="trained", **{**marks, "markersize": 2.5}
+            places, last, "o", color=COLORS[0], label="trained", **{**marks, "markersize": 2.5}
         )
-        axis.plot(PUBLISHED[part], "x", color=COLOURS[1], label="published", **marks)
+        axis.plot(PUBLISHED[part], "x", color=COLORS[1], label="published", **marks)
         axis.set(title=title, ylim=(1, 2), xticks=range(0, 10, 3))
     axes[0].set_ylabel("alpha")
     figure.supxlabel("head", fontsize=8)
@@ -177,7 +177,7 @@ def _draw_epochs(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any
     steps = [dict(initial), *values["epochs"]]
     for axis, (part, title) in zip(axes, PARTS.items(), strict=True):
         curves = np.array([last_alphas([step], part) for step in steps])
-        axis.plot(curves, color=COLOURS[0])
+        axis.plot(curves, color=COLORS[0])
         axis.set(title=title, ylim=(1, 2))
     axes[0].set_ylabel("alpha")
     figure.supxlabel("epochs trained", fontsize=8)
@@ -202,7 +202,7 @@ EXHIBIT = Exhibit(
         source="Danovitch 2020, Fig. 3; bar heights measured in learned_sparsity.pdf of the "
         "released code (jacobdanovitch/jdnlp, branch old-vm)",
         text="The published alphas cannot be told from draws of U(1, 2), from which the released "
-        "code initialises them (Kolmogorov-Smirnov p = .21 star, .84 ring). Its clamp turns every "
+        "code initializes them (Kolmogorov-Smirnov p = .21 star, .84 ring). Its clamp turns every "
         "alpha in [1, 2] into 2, so the code in effect ran sparsemax.",
         tables=[Table("Published", _published_rows())],
     ),

@@ -9,7 +9,7 @@ from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import BEST, PAPER, WORST, WORST_AP, WORST_P30
 from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job, training_jobs
-from papers.style import COLOURS, new_figure
+from papers.style import COLORS, new_figure
 
 RANKER, NAME = "patt", "PAtt"
 PEER = "QL"
@@ -43,8 +43,8 @@ def jobs(setting: Setting) -> list[Job]:
 
 def _draw(by_topic: Mapping[str, float]) -> Any:
     figure, axis = new_figure(width=7.0, height=2.0)
-    colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in by_topic.values()]
-    axis.bar(range(len(by_topic)), list(by_topic.values()), color=colours, width=0.8)
+    colors = [COLORS[0] if value >= 0 else COLORS[1] for value in by_topic.values()]
+    axis.bar(range(len(by_topic)), list(by_topic.values()), color=colors, width=0.8)
     axis.axhline(0, color="black", linewidth=0.6)
     axis.set_xticks(range(len(by_topic)), list(by_topic), rotation=90)
     axis.tick_params(axis="x", labelsize=5)

@@ -21,7 +21,7 @@ from papers.samcnn.runs import (
     trained,
     training_jobs,
 )
-from papers.style import COLOURS, new_figure
+from papers.style import COLORS, new_figure
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import SamCNN
 from siamese_news.training.rerank.data import RerankCollection
@@ -101,11 +101,11 @@ def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float
     figure, axes = new_figure(columns=len(panels), width=7.0, height=2.5, squeeze=False)
     for axis, (name, places) in zip(axes[0], panels.items(), strict=True):
         points = np.array(places)
-        for shown, colour, marker, label in (
-            (~mask, COLOURS[5], "o", "not relevant"),
-            (mask, COLOURS[1], "^", "relevant"),
+        for shown, color, marker, label in (
+            (~mask, COLORS[5], "o", "not relevant"),
+            (mask, COLORS[1], "^", "relevant"),
         ):
-            axis.scatter(*points[shown].T, s=6, c=colour, marker=marker, label=label, linewidths=0)
+            axis.scatter(*points[shown].T, s=6, c=color, marker=marker, label=label, linewidths=0)
         axis.set_title(name)
         axis.set_xticks([])
         axis.set_yticks([])
@@ -124,12 +124,12 @@ def _lay_out(results: Results) -> Content:
     topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
     panels = {name: one["places"] for name, one in there.items() if one["topic"] == topic}
     shares = {name: separation(places, relevant) for name, places in panels.items()}
-    column = "relevant posts whose nearest neighbour is relevant"
+    column = "relevant posts whose nearest neighbor is relevant"
     rows = [{"ranker": name, column: share} for name, share in shares.items()]
     said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
     outcome = (
         f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
-        f"posts whose nearest neighbour in the plane is relevant: {said} (by chance "
+        f"posts whose nearest neighbor in the plane is relevant: {said} (by chance "
         f"{sum(relevant) / len(relevant):.2f})."
     )
     if topic != BEST:
@@ -156,7 +156,7 @@ EXHIBIT = Exhibit(
         f"The topic is the paper's, {BEST}. The rankers are those of the first seed. o is the "
         "output of the head's hidden layer after its ReLU, section 2.3; t-SNE with perplexity 30, "
         "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the table "
-        "counts neighbours."
+        "counts neighbors."
     ),
     published=Published(
         f"{PAPER}, Fig. 4",

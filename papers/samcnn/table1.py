@@ -52,8 +52,8 @@ def _lay_out(results: Results) -> Content:
     same = [str(year) for year in YEARS if counted[str(year)]["candidates"] == CANDIDATES[year]]
     found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
     outcome = (
-        f"The candidates are those of the paper in {len(same)} of {len(YEARS)} years; relevant "
-        f"are {found}, where the paper prints "
+        f"The candidates are as many as in the paper in {len(same)} of {len(YEARS)} years. The "
+        f"relevant ones are {found}; the paper prints "
         f"{', '.join(f'{RELEVANT[year]:,}' for year in YEARS)}."
     )
     return Content(tables=[Table("The collection, counted", rows)], outcome=outcome)

@@ -16,7 +16,7 @@ def settings_here(experiment: str) -> dict[str, str]:
     trained = "fine-tuned" if vectors["trainable"] else "not fine-tuned"
     bound = task["unknown_range"]
     patience = task["patience"]
-    stop = f", stopping after {patience} validations without a better {task['select']}"
+    stop = f", stopping after {patience} validations without a better {task['select'].upper()}"
     return {
         "word vectors": f"{vectors['source']}, {trained}",
         "words without a vector": "unit vectors" if bound is None else f"U[-{bound}, {bound}]",
@@ -25,7 +25,7 @@ def settings_here(experiment: str) -> dict[str, str]:
         "size of a text's vector": str(ranker["hidden"]),
         "size of the hidden layer o": str(ranker["head_hidden"]),
         "dropout": f"{ranker['dropout']} (features), {ranker['head_dropout']} (o)",
-        "optimiser": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
+        "optimizer": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
         f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
         "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
         f"{schedule['step_size']} epochs",

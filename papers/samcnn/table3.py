@@ -1,4 +1,4 @@
-"""samCNN, Table 3: AP and P30 of every system and year, with Fisher's randomisation test."""
+"""samCNN, Table 3: AP and P30 of every system and year, with Fisher's randomization test."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ MARKS = (
 Figures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
 NOTE = (
     f"↑: significantly above the systems with these numbers; ↓: below (Fisher's two-sided paired "
-    f"randomisation test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the "
+    f"randomization test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the "
     "paper; several seeds enter as their mean by topic, and print as mean ± deviation). In a row "
     "whose years have different numbers of seeds, each cell says how many it is the mean of."
 )
@@ -65,7 +65,7 @@ def ranker_systems(
 def significant(
     values: Sequence[Mapping[str, Sequence[float]]], *, level: float, samples: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Which systems each one is significantly above, and below, by Fisher's randomisation test.
+    """Which systems each one is significantly above, and below, by Fisher's randomization test.
 
     The test is two-sided, paired by topic, and not corrected for the number of tests. Systems with
     different topics are not compared.

@@ -125,7 +125,7 @@ REFERENCE = Exhibit(
     kind="table",
     key="reference",
     title="Settings of the released code",
-    remark="One seed. 350 filters and hidden units, batch normalisation before tanh, a learned sum "
+    remark="One seed. 350 filters and hidden units, batch normalization before tanh, a learned sum "
     "over the query words, learning rate .003, 15 epochs without early stopping, selection by P30 "
     "(Table 2); the vectors are those of Table 3. The released code does not shuffle; here the "
     "batches are drawn anew in each epoch.",

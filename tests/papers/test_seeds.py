@@ -162,7 +162,7 @@ def test_the_collection_and_settings_of_samcnn(texts):
     ):
         assert f"{printed} {settings[name]}" in text, name
     # What the settings say that the paper does not say.
-    assert settings["epochs"] == samcnn.NOT_SAID and settings["optimiser"] == "SGD"
+    assert settings["epochs"] == samcnn.NOT_SAID and settings["optimizer"] == "SGD"
     for word in ("epoch", "early stopping", "momentum", "weight decay"):
         assert word not in text
 
