@@ -253,9 +253,8 @@ EFFORT = Exhibit(
     kind="figure",
     key="effort",
     title="Case study: posts read until N relevant ones are found",
-    remark="This curve is not in the paper, which argues with it: its last paragraph on the case "
-    f"study counts the posts that annotators must read. {REMARK} The queries were written without "
-    "looking at the labels.",
+    remark="This curve is not in the paper, whose case study ends with the number of posts that "
+    f"annotators must read. {REMARK} The queries were written without looking at the labels.",
     lay_out=_lay_out_effort,
     jobs=case_jobs,
 )
