@@ -67,6 +67,8 @@ def _row(encoder: str, split: str, results: Results) -> dict[str, Any]:
 
 
 def _lay_out(results: Results) -> Content:
+    if results.setting.data != "shared":
+        return Content(outcome="These runs have no small size; they need the shared data.")
     tables, found = [], []
     for split in ("event", "pair"):
         rows = [_row(encoder, split, results) for encoder in ENCODERS]
