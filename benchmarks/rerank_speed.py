@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn.functional import conv1d, normalize
 
-from papers.samcnn.speed import PATT, fastest, make_pair, measure, step
+from papers.samcnn.speed import fastest, make_pair, measure, settings, step
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair, PAtt
@@ -65,7 +65,7 @@ def one_query(turns: int) -> float:
     model = TextRanker(
         vocabulary=Vocabulary(words, unknown="hash"),
         embedding=TokenEmbedding(matrix, trainable=False),
-        ranker={"class": "PAtt", **PATT},
+        ranker={"class": "PAtt", **settings("patt")},
         exact_match=True,
     )
     posts = [
@@ -98,8 +98,8 @@ def main() -> None:
                 }
             )
 
-    patt = PAtt(input_dim=100, **PATT)
-    loop = LoopPAtt(input_dim=100, **PATT)
+    patt = PAtt(input_dim=100, **settings("patt"))
+    loop = LoopPAtt(input_dim=100, **settings("patt"))
     loop.load_state_dict(patt.state_dict())
     loop.eval(), patt.eval()
     with torch.no_grad():

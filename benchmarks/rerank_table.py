@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from papers.samcnn.significance import mean_over_topics, significant
+from papers.samcnn.table3 import mean_over_topics, significant
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run

@@ -1,7 +1,7 @@
 """The papers' tables and figures again: ``python -m papers paper=ast [figure=1]``.
 
-Lays each out beside the published one: CSV and Markdown, PNG and SVG, and one ``index.html``, in
-``outputs/<stamp>``. Long runs leave small results, which are used where they are there.
+Each is laid out next to the published one, in ``outputs/<stamp>``: CSV and Markdown, PNG and SVG,
+and one ``index.html``. Long runs leave small results, which are used where they exist.
 """
 
 import logging
@@ -13,9 +13,9 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from papers import run
 from papers.jobs import Store
 from papers.registry import choose
-from papers.run import reproduce as run
 from siamese_news.errors import InputError
 from siamese_news.training.launch import share_stamp
 from siamese_news.utils.terminal import quiet_libraries
@@ -24,26 +24,19 @@ log = logging.getLogger(__name__)
 
 
 def reproduce(config: DictConfig, out: Path) -> Path:
-    """Make what the configuration asks for.
+    """Lay out what the configuration (``papers/papers.yaml``) names; returns the path of the page.
 
-    Args:
-        config: the composed configuration (``papers/papers.yaml``).
-        out: the folder to write to.
-
-    Returns:
-        The path of the page.
+    Raises:
+        InputError: the configuration names no paper, or an exhibit that does not exist.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    if plain["paper"] is None:
+    paper = plain["paper"]
+    if paper is None:
         raise InputError("no paper is named; say paper=ast or paper=samcnn")
-    chosen = choose(str(plain["paper"]), figure=plain["figure"], table=plain["table"])
-    store = Store(
-        saved=Path(plain["saved"]),
-        made=Path(plain["made"]),
-        paper=plain["paper"],
-        fresh=plain["fresh"],
-    )
-    return run(chosen, out, store=store, seeds=plain["seeds"], missing=plain["missing"])
+    chosen = choose(str(paper), figure=plain["figure"], table=plain["table"])
+    saved = None if plain["fresh"] else Path(__file__).parent / "saved"
+    store = Store(saved=saved, made=Path(plain["made"]), paper=paper)
+    return run.reproduce(chosen, out, store=store, seeds=plain["seeds"], missing=plain["missing"])
 
 
 @hydra.main(version_base="1.3", config_path=".", config_name="papers")

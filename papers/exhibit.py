@@ -1,7 +1,7 @@
-"""What a table or figure of a paper is: what was published, its runs, and what we lay out."""
+"""A table or figure of a paper: the published one, the runs behind ours, and ours."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from papers.jobs import Job, Results, Setting
@@ -15,17 +15,15 @@ class Table:
     """A table of ours, or a published one.
 
     Attributes:
-        title: what it shows.
+        title: its caption.
         rows: one mapping a row; a missing value prints as an en dash.
         name: part of its file's name; empty for the only table of an exhibit.
-        columns: the columns in order; by default all of them, in order of first appearance.
         note: what a reader must know to read it.
     """
 
     title: str
     rows: Sequence[Row]
     name: str = ""
-    columns: Sequence[str] | None = None
     note: str = ""
 
 
@@ -34,9 +32,9 @@ class Figure:
     """A figure of ours.
 
     Attributes:
-        title: what it shows.
+        title: its caption.
         draw: makes the ``matplotlib.figure.Figure``, with `papers.style`.
-        description: what is to be seen, for those who cannot see it.
+        description: for readers who cannot see it.
         name: part of its file's name; empty for the only figure of an exhibit.
     """
 
@@ -48,12 +46,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper shows.
+    """The paper's own table or figure.
 
     Attributes:
-        source: where it stands: paper, table or figure, and where else its numbers come from.
+        source: paper, table or figure, and where else the numbers come from.
         tables: its numbers.
-        text: what can only be said in words.
+        text: the rest, in words.
     """
 
     source: str
@@ -63,38 +61,32 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was made for an exhibit.
+    """Our side of an exhibit.
 
     Attributes:
         tables: ours.
         figures: ours.
-        outcome: in one sentence, what came out beside the published value.
-        missing: runs that are not there, in words.
+        outcome: the result next to the published value, in a sentence.
     """
 
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     outcome: str = ""
-    missing: Sequence[str] = ()
-
-
-def _no_jobs(setting: Setting) -> list[Job]:
-    return []
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One table or figure of a paper, or a further one that belongs beside them.
+    """One table or figure of a paper, or a further one that goes with them.
 
     Attributes:
         paper: ``ast`` or ``samcnn``.
         kind: whether ``figure=KEY`` or ``table=KEY`` asks for it.
         key: its number in the paper, or a word where it has none.
-        title: what it shows.
-        remark: what differs from the paper, and why the two may not be compared.
+        title: its heading on the page.
+        remark: the differences from the paper, and why the two may not be compared.
         lay_out: makes tables and figures from the results of the jobs.
-        published: what the paper shows; None for what is not in the paper.
-        jobs: the runs whose small results it is made from; none for what is computed at once.
+        published: the paper's own; None where the paper has none.
+        jobs: the runs behind it; none where everything is computed at once.
 
     Example:
         >>> from papers import Content, Exhibit, Table
@@ -113,7 +105,7 @@ class Exhibit:
     remark: str
     lay_out: Callable[[Results], Content]
     published: Published | None = None
-    jobs: Callable[[Setting], Sequence[Job]] = field(default=_no_jobs)
+    jobs: Callable[[Setting], Sequence[Job]] = lambda setting: ()
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """Long runs and their small results: used where they are saved, made and kept where not.
 
-A result is one JSON file: plain values (rows, curves, scores by topic; never a text), and how they
-came about. A run that is interrupted keeps its folder and goes on there.
+A result is one JSON file: plain values (rows, curves, scores by topic; never a text) and their
+provenance. An interrupted run keeps its folder and continues there.
 """
 
 import json
@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,11 +25,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs of an exhibit are made with.
+    """The data and seeds of the runs behind an exhibit.
 
     Attributes:
         data: ``shared``: the paper's setting on the shared data; ``stories``: the same on the
-            bundled corpus at a size of minutes.
+            bundled corpus, at a size of minutes.
         seeds: of the runs.
     """
 
@@ -43,9 +43,9 @@ class Result:
 
     Attributes:
         values: plain values.
-        made: how they came about: ``command``, ``date``, ``revision``, ``versions``, ``machine``,
-            ``data``, ``seeds`` and ``minutes`` of processor time, None where it is not known: of
-            a run that went on after an interruption.
+        made: their provenance: ``command``, ``date``, ``revision``, ``versions``, ``machine``,
+            ``data``, ``seeds`` and ``minutes`` of processor time (None for a run that was
+            interrupted).
     """
 
     values: Mapping[str, Any]
@@ -54,23 +54,22 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results that an exhibit is made from.
-
-    Attributes:
-        setting: what they were made with.
-        by_job: the result of each job that has one.
-    """
+    """The saved results behind an exhibit; ``results[job]`` are the values of one."""
 
     setting: Setting
     by_job: Mapping[str, Result]
 
     def __contains__(self, job: str) -> bool:
-        """Whether a job has its result."""
+        """Whether a job has a result."""
         return job in self.by_job
 
     def __getitem__(self, job: str) -> Mapping[str, Any]:
         """The values of a job's result."""
         return self.by_job[job].values
+
+    def found(self, jobs: Sequence[str]) -> list[Mapping[str, Any]]:
+        """The values of those of some jobs that have a result."""
+        return [self[job] for job in jobs if job in self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ class Job:
 
     Attributes:
         name: of the file that holds the result.
-        run: makes the plain values, given a folder for what an interrupted run goes on from, and
-            the results so far, those of the jobs before it among them.
+        run: returns the plain values, given the run's own folder and the results so far.
         minutes: of one processor core, about.
         data: what it reads, as the page says it.
         seeds: those it uses.
@@ -90,45 +88,40 @@ class Job:
     run: Callable[[Path, Results], Mapping[str, Any]]
     minutes: float
     data: str
-    seeds: Sequence[int] = field(default=(0,))
+    seeds: Sequence[int] = (0,)
 
 
 class Store:
-    """Where results lie: those that ship with the project, and those made here.
+    """The folders of results: those that ship with the project, and those made here.
 
     Args:
-        saved: the folder of the results that are kept with the project; it need not exist.
+        saved: the folder of the results that ship with the project; None ignores them.
         made: the folder of results made here, and of the runs behind them.
         paper: the name of the paper.
-        fresh: leave the saved results aside.
     """
 
-    def __init__(self, *, saved: Path, made: Path, paper: str, fresh: bool) -> None:
+    def __init__(self, *, saved: Path | None, made: Path, paper: str) -> None:
         self._paper = paper
         self._made = made / "results" / paper
         self._runs = made / "runs" / paper
-        self._folders = [self._made] if fresh else [self._made, saved / paper]
+        self._folders = [self._made] if saved is None else [self._made, saved / paper]
 
     def runs(self, setting: Setting) -> Path:
         """The folder that holds the folders of all runs."""
         return self._runs / setting.data
 
-    def find(self, setting: Setting, job: Job) -> Result | None:
-        """The result of a job, if there is one.
+    def results(self, setting: Setting, jobs: Sequence[Job]) -> Results:
+        """The results that some jobs have.
 
         Raises:
-            InputError: the file is not one, or is of another version.
+            InputError: a file is not a result, or is one of another version.
         """
-        for folder in self._folders:
-            path = folder / setting.data / f"{job.name}.json"
-            if path.is_file():
-                return _read(path)
-        return None
-
-    def results(self, setting: Setting, jobs: Sequence[Job]) -> Results:
-        """The results there are for some jobs."""
-        found = {job.name: self.find(setting, job) for job in jobs}
-        return Results(setting, {name: r for name, r in found.items() if r is not None})
+        found = {}
+        for job in jobs:
+            paths = [folder / setting.data / f"{job.name}.json" for folder in self._folders]
+            if path := next((path for path in paths if path.is_file()), None):
+                found[job.name] = _read(path)
+        return Results(setting, found)
 
     def missing(self, setting: Setting, jobs: Sequence[Job]) -> list[Job]:
         """The jobs without a result."""
@@ -136,7 +129,7 @@ class Store:
         return [job for job in jobs if job.name not in there]
 
     def make(self, setting: Setting, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Run the jobs that have no result, in their order; yields each when its result is kept."""
+        """Run the jobs that have no result, in order; yields each when its result is saved."""
         for job in self.missing(setting, jobs):
             folder = self.runs(setting) / job.name
             begun = folder.exists()  # by a process whose time nobody knows
@@ -158,13 +151,8 @@ class Store:
             yield job
 
 
-def unique(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs, each name once: exhibits share runs."""
-    return list({job.name: job for job in jobs}.values())
-
-
 def shared_data(*folders: str) -> bool:
-    """Whether the folder of the shared data is there, with the collections named."""
+    """Whether the shared data folder exists and has the collections named."""
     root = os.environ.get("SIAMESE_NEWS_DATA")
     return bool(root) and all((Path(root or "") / folder).is_dir() for folder in folders)
 

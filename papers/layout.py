@@ -20,33 +20,33 @@ TITLES = {
     "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
-WIDE = 6  # columns that still stand side by side
+WIDE = 6  # columns that still fit side by side
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An exhibit, what was made for it, and the results behind it.
+    """An exhibit with its content and the results behind it.
 
     Attributes:
         exhibit: the exhibit.
-        content: what its `lay_out` gave.
-        results: those of its jobs, in their order.
-        bundled: whether it was made on the bundled stories, for want of the shared data.
+        content: from its `lay_out`.
+        results: those of its jobs, in order.
+        bundled: whether it was made on the bundled stories, without the shared data.
+        missing: the runs without a result, in words.
     """
 
     exhibit: Exhibit
     content: Content
     results: Sequence[Result]
     bundled: bool
+    missing: str = ""
 
 
 def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:
     """Write the files of every exhibit, and the page last.
 
-    All is rendered before the first file is written, so that an exhibit that fails leaves nothing.
-
-    Returns:
-        The path of the page.
+    Everything is rendered before the first file is written, so an exhibit that fails leaves
+    nothing. Returns the path of the page.
     """
     files: dict[str, bytes] = {}
     for item in made:
@@ -72,14 +72,14 @@ def file_name(exhibit: Exhibit, part: str) -> str:
 
 
 def facts(item: Made) -> dict[str, str]:
-    """How an exhibit came about: command, seeds, data, machine, revision, dates."""
+    """The provenance of an exhibit: command, seeds, data, machine, revision, dates."""
     exhibit = item.exhibit
     lines = {"Command": f"python -m papers paper={exhibit.paper} {exhibit.kind}={exhibit.key}"}
     made: Sequence[Mapping[str, Any]] = [result.made for result in item.results] or [provenance()]
     seeds = sorted({seed for one in made for seed in one.get("seeds", ())})
     if seeds:
         lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
-    lines["Data"] = "; ".join(_each(made, "data")) or "none: computed from the equations"
+    lines["Data"] = "; ".join(_each(made, "data")) or "none"
     revisions = (
         f"{one['revision']}{'' if one.get(IN_HISTORY, True) else ' (not in the history)'}"
         for one in made
@@ -94,7 +94,7 @@ def facts(item: Made) -> dict[str, str]:
         timed = [float(one["minutes"]) for one in made if one.get("minutes") is not None]
         lines["Processor time"] = f"{sum(timed):.1f} minutes in {len(timed)} runs"
         if len(timed) < len(made):
-            lines["Processor time"] += f"; not recorded of {len(made) - len(timed)}"
+            lines["Processor time"] += f"; not recorded for {len(made) - len(timed)}"
     notes = _each(made, "note")
     if notes:
         lines["Note"] = "; ".join(notes)
@@ -106,10 +106,7 @@ def _each(made: Sequence[Mapping[str, Any]], key: str) -> list[str]:
 
 
 def is_wide(item: Made) -> bool:
-    """Whether a table of an exhibit has too many columns for half a page.
-
-    Then what was published stands above ours, not beside it.
-    """
+    """Whether a table is too wide for half a page; the published one then goes above ours."""
     published = item.exhibit.published.tables if item.exhibit.published else ()
     return any(len(_columns(table)) > WIDE for table in (*published, *item.content.tables))
 
@@ -126,25 +123,21 @@ def _csv(table: Table) -> str:
 
 def _markdown(item: Made, table: Table) -> str:
     exhibit = item.exhibit
-    parts = [f"# {table.title}", markdown_table(table.rows, table.columns), table.note]
+    parts = [f"# {table.title}", markdown_table(table.rows), table.note]
     if item.bundled:
         parts.insert(1, f"**{BUNDLED_NOTE}**")
     if exhibit.published is not None:
         parts += ["## Published", exhibit.published.text]
         for published in exhibit.published.tables:
-            parts += [
-                published.title,
-                markdown_table(published.rows, published.columns),
-                published.note,
-            ]
+            parts += [published.title, markdown_table(published.rows), published.note]
         parts.append(f"Source: {exhibit.published.source}.")
-    parts += ["## Remark", exhibit.remark, item.content.outcome, *item.content.missing]
+    parts += ["## Remark", exhibit.remark, item.content.outcome, item.missing]
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts(item).items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 BUNDLED_NOTE = (
-    "Made on the bundled stories, which are invented and few, because the shared data is not there "
+    "Made on the bundled stories, which are invented and few, because there is no shared data "
     "(SIAMESE_NEWS_DATA): the numbers show that everything runs, and nothing else."
 )
 
@@ -186,4 +179,4 @@ def _page(paper: str, made: Sequence[Made]) -> str:
 
 
 def _columns(table: Table) -> list[str]:
-    return list(table.columns or dict.fromkeys(key for row in table.rows for key in row))
+    return list(dict.fromkeys(key for row in table.rows for key in row))

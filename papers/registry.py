@@ -1,21 +1,22 @@
-"""Which tables and figures there are. Each is one module with the constant ``EXHIBIT``."""
+"""The tables and figures that there are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 
-from papers.exhibit import Exhibit, Kind
+from papers.exhibit import Exhibit
 from siamese_news.errors import InputError
 
 PAPERS: dict[str, tuple[str, ...]] = {
     "ast": (
         "figure1",
         "figure2",
-        "table1",
-        "table2",
+        "encoders.TABLE1",
+        "encoders.TABLE2",
+        "authors",
         "figure3",
-        "figure4",
-        "table3",
-        "effort",
+        "case_study.FIGURE4",
+        "case_study.TABLE3",
+        "case_study.EFFORT",
         "settings",
         "appendix_a",
     ),
@@ -23,28 +24,16 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "table1",
         "table2",
         "table3",
-        "widths",
-        "reference",
-        "own_vectors",
+        "variants.WIDTHS",
+        "variants.REFERENCE",
+        "variants.OWN_VECTORS",
         "figure3",
         "figure4",
         "table4",
         "speed",
     ),
 }
-"""The modules of each paper, in the order of the paper."""
-
-
-def exhibits(paper: str) -> list[Exhibit]:
-    """All exhibits of a paper, in the order of the paper.
-
-    Raises:
-        InputError: there is no such paper.
-    """
-    if paper not in PAPERS:
-        raise InputError(f"paper={paper}: no such paper; expected {' or '.join(PAPERS)}")
-    modules = (import_module(f"{__package__}.{paper}.{name}") for name in PAPERS[paper])
-    return [module.EXHIBIT for module in modules]
+"""The exhibits of each paper in its order: ``module`` (its ``EXHIBIT``) or ``module.NAME``."""
 
 
 def choose(paper: str, *, figure: object = None, table: object = None) -> list[Exhibit]:
@@ -62,16 +51,24 @@ def choose(paper: str, *, figure: object = None, table: object = None) -> list[E
         >>> [exhibit.name for exhibit in choose("ast", figure=1)]
         ['figure1']
     """
-    there = exhibits(paper)
-    if figure is None and table is None:
-        return there
-    wanted = {("figure", key) for key in _keys(figure)} | {("table", key) for key in _keys(table)}
-    for kind, key in sorted(wanted):
-        if not any((exhibit.kind, exhibit.key) == (kind, key) for exhibit in there):
-            raise InputError(
-                f"{kind}={key}: paper={paper} has no such {kind}; expected {_list(there)}"
+    if paper not in PAPERS:
+        raise InputError(f"paper={paper}: no such paper; expected {' or '.join(PAPERS)}")
+    there: dict[tuple[str, str], Exhibit] = {}
+    for place in PAPERS[paper]:
+        module, _, name = place.partition(".")
+        exhibit = getattr(import_module(f"papers.{paper}.{module}"), name or "EXHIBIT")
+        there[exhibit.kind, exhibit.key] = exhibit
+    wanted = [("figure", key) for key in _keys(figure)] + [("table", key) for key in _keys(table)]
+    for kind, key in wanted:
+        if (kind, key) not in there:
+            expected = (
+                f"{each}={'|'.join(k for other, k in there if other == each)}"
+                for each in ("figure", "table")
             )
-    return [exhibit for exhibit in there if (exhibit.kind, exhibit.key) in wanted]
+            raise InputError(
+                f"{kind}={key}: paper={paper} has no such {kind}; expected {' or '.join(expected)}"
+            )
+    return [exhibit for place, exhibit in there.items() if not wanted or place in wanted]
 
 
 def _keys(value: object) -> list[str]:
@@ -79,11 +76,3 @@ def _keys(value: object) -> list[str]:
         return []
     values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     return [str(key) for key in values]
-
-
-def _list(there: Sequence[Exhibit]) -> str:
-    kinds: tuple[Kind, ...] = ("figure", "table")
-    keys = {kind: [exhibit.key for exhibit in there if exhibit.kind == kind] for kind in kinds}
-    return " or ".join(
-        f"{kind}={'|'.join(keys_of_kind)}" for kind, keys_of_kind in keys.items() if keys_of_kind
-    )

@@ -1,13 +1,12 @@
-"""From the names on the command line to the folder: missing runs, contents, files."""
+"""From the exhibits to the folder: missing runs, contents, files."""
 
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from papers.exhibit import Exhibit
-from papers.jobs import Job, Setting, Store, shared_data, unique
+from papers.jobs import Job, Setting, Store, shared_data
 from papers.layout import Made, write_folder
 from siamese_news.errors import InputError
 
@@ -22,18 +21,17 @@ NAMED = 8  # missing runs that are listed by name
 def reproduce(
     chosen: Sequence[Exhibit], out: Path, *, store: Store, seeds: Sequence[int], missing: str
 ) -> Path:
-    """Make some exhibits of one paper and lay them out.
+    """Lay out some exhibits of one paper.
 
     An exhibit whose results are all saved needs no data. One that has to be computed uses the
-    shared data; where that is not there, the bundled stories at a size of minutes.
+    shared data or, without it, the bundled stories at a size of minutes.
 
     Args:
         chosen: exhibits of one paper.
         out: the folder for tables, figures and page.
         store: of the results.
         seeds: of the runs.
-        missing: ``train`` makes the results that are not there; ``say`` lays out those that are,
-            and names the others on the page.
+        missing: ``train`` runs what has no result; ``say`` names it on the page.
 
     Returns:
         The path of the page.
@@ -43,60 +41,46 @@ def reproduce(
     """
     if missing not in MISSING:
         raise InputError(f"missing={missing}: expected {' or '.join(MISSING)}")
-    paper = chosen[0].paper
-    there = shared_data(*COLLECTIONS[paper])
-    settings = {
-        exhibit.name: _setting(exhibit, store, tuple(seeds), there=there, say=missing == "say")
-        for exhibit in chosen
-    }
+    paper, shared = chosen[0].paper, Setting("shared", tuple(seeds))
+    use_shared = missing == "say" or shared_data(*COLLECTIONS[paper])
+    settings = {}
+    for exhibit in chosen:
+        complete = use_shared or not store.missing(shared, exhibit.jobs(shared))
+        settings[exhibit.name] = shared if complete else Setting("stories", shared.seeds[:1])
     if missing == "train":
         for setting in dict.fromkeys(settings.values()):
-            jobs = unique(
-                [
-                    job
-                    for exhibit in chosen
-                    if settings[exhibit.name] == setting
-                    for job in exhibit.jobs(setting)
-                ]
-            )
-            _train(store, setting, jobs)
+            own = [exhibit for exhibit in chosen if settings[exhibit.name] == setting]
+            _train(store, setting, [job for exhibit in own for job in exhibit.jobs(setting)])
     made = []
     for exhibit in chosen:
         setting = settings[exhibit.name]
         jobs = list(exhibit.jobs(setting))
         results = store.results(setting, jobs)
-        content = exhibit.lay_out(results)
-        waiting = [job for job in jobs if job.name not in results]
-        lost = [job.name for job in waiting]
-        if lost:
-            command = f"python -m papers paper={paper} {exhibit.kind}={exhibit.key}"
-            more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-            names = f"{', '.join(lost[:NAMED])}{more}"
-            time_needed = duration(sum(job.minutes for job in waiting))
-            line = f"{len(lost)} of {len(jobs)} runs ({names}); {command} makes them in about "
-            line += f"{time_needed} of one processor core"
-            content = replace(content, missing=[*content.missing, line])
+        line = ""
+        if waiting := [job for job in jobs if job.name not in results]:
+            names = ", ".join(job.name for job in waiting[:NAMED])
+            more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
+            line = (
+                f"{len(waiting)} of {len(jobs)} runs ({names}{more}); python -m papers "
+                f"paper={paper} {exhibit.kind}={exhibit.key} makes them in about "
+                f"{duration(sum(job.minutes for job in waiting))} of one processor core"
+            )
         bundled = setting.data == "stories" and bool(jobs)
-        made.append(Made(exhibit, content, list(results.by_job.values()), bundled))
+        content, results_used = exhibit.lay_out(results), list(results.by_job.values())
+        made.append(Made(exhibit, content, results_used, bundled, line))
     return write_folder(out, paper, made)
 
 
-def _setting(
-    exhibit: Exhibit, store: Store, seeds: tuple[int, ...], *, there: bool, say: bool
-) -> Setting:
-    shared = Setting("shared", seeds)
-    complete = not store.missing(shared, exhibit.jobs(shared))
-    return shared if there or say or complete else Setting("stories", seeds[:1])
-
-
 def _train(store: Store, setting: Setting, jobs: Sequence[Job]) -> None:
+    """Run what is missing, each job once: exhibits share runs."""
+    jobs = list({job.name: job for job in jobs}.values())
     waiting = store.missing(setting, jobs)
     if not waiting:
         return
     minutes = sum(job.minutes for job in waiting)
     log.info(
-        "%d of %d runs are missing: about %s of one processor core; an interrupted command goes on "
-        "where it stopped",
+        "%d of %d runs are missing: about %s of one processor core; an interrupted command "
+        "continues where it stopped",
         len(waiting),
         len(jobs),
         duration(minutes),

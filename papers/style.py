@@ -1,13 +1,13 @@
-"""How figures look: colours that the colour-blind tell apart, legible at the width of a column.
+"""How figures look: colors that the color-blind tell apart, legible at the width of a column.
 
-The colours are those of Okabe and Ito (2008); every series also has a marker and a dash of its own.
+The colors are those of Okabe and Ito (2008); every series also has a marker and a dash of its own.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
@@ -44,22 +44,17 @@ def styled() -> Iterator[None]:
 
 
 def series(number: int) -> dict[str, Any]:
-    """Colour, marker and dash of a line, by its place in the legend."""
-    place = number % len(COLOURS)
-    return {"color": COLOURS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
+    """Color, marker and dash of a line, by its place in the legend."""
+    place = number % len(COLORS)
+    return {"color": COLORS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
 
 
 def new_figure(
     *, rows: int = 1, columns: int = 1, width: float = COLUMN, height: float = 2.2, **options: Any
 ) -> tuple[Any, Any]:
-    """A figure and its axes (an array where there are several), without any window.
+    """A figure of a width and height in inches, and its axes: an array where there are several.
 
-    Args:
-        rows: of axes.
-        columns: of axes.
-        width: inches.
-        height: inches.
-        options: further arguments of ``Figure.subplots``.
+    Further options are those of ``Figure.subplots``.
     """
     from matplotlib.figure import Figure
 

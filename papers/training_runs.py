@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from papers.jobs import FORMAT
+from papers.jobs import FORMAT, Job, Results
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
-# What makes a run on the bundled stories: 50-d vectors that come with a package, few epochs.
+# The options of a run on the bundled stories: 50-d vectors that come with a package.
 SMALL = ("data=stories", "vectors=glove50", "vectors.trainable=true")
 
 
@@ -33,14 +34,14 @@ def compose_training(overrides: Sequence[str]) -> dict[str, Any]:
     finally:
         GlobalHydra.instance().hydra = command
     plain: Any = OmegaConf.to_container(composed, resolve=True)
-    # What the options are called, which the row of the run says.
+    # The names of the chosen options, which the row of the run repeats.
     groups = (override.partition("=") for override in overrides)
     plain["labels"] = {name: value for name, _, value in groups if "." not in name}
     return dict(plain)
 
 
 def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
-    """Train on (article, post) pairs, or go on where an interrupted run stopped.
+    """Train on (article, post) pairs, or continue an interrupted run.
 
     Args:
         overrides: what follows ``python -m siamese_news.train``.
@@ -48,8 +49,7 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
 
     Returns:
         ``command``; ``row``, the figures on dev and test; ``pooled``, ``ceilings`` and ``counts``
-        of the test (none of these three where there is no test); ``epochs``, what was logged at the
-        end of each epoch.
+        of the test (none of these three where there is no test); ``epochs``, the log of each epoch.
 
     Raises:
         InputError: the folder holds a run with other options, or of another version.
@@ -61,7 +61,7 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
     last = folder / "checkpoints" / "last.ckpt"
     if last.is_file():
         config["resume"] = str(last)
-        log.info("going on from %s", last)
+        log.info("continuing from %s", last)
     row = link.run(config, folder)
     if row is None:
         raise RuntimeError("a run of one process returned no row")
@@ -78,9 +78,9 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
 
 
 def _claim(folder: Path, overrides: Sequence[str]) -> None:
-    """Write down whose folder this is; a run only goes on in its own.
+    """Write down whose folder this is: a run only continues in its own.
 
-    A trial goes on as the whole run, so that epochs and test may differ.
+    A trial of a learning rate continues as the whole run, so epochs and test may differ.
     """
     free = ("task.epochs=", "data.test=")
     options = sorted(option for option in overrides if not option.startswith(free))
@@ -94,11 +94,50 @@ def _claim(folder: Path, overrides: Sequence[str]) -> None:
         if there != mine:
             raise InputError(
                 f"{path}: the run in this folder had other options, or is of another version, and "
-                "cannot go on; delete the folder, or name another one for made="
+                "cannot be continued; delete the folder, or name another one for made="
             )
         return
     with atomic_write(path) as stream:
         json.dump(mine, stream, indent=1)
+
+
+def forget_checkpoints(folder: Path) -> None:
+    """Delete what a finished run would continue from; its model stays."""
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+
+
+def link_job(
+    name: str, overrides: Sequence[str], minutes: float, data: str, seeds: Sequence[int]
+) -> Job:
+    """A job that trains on (article, post) pairs and keeps the model without its checkpoints."""
+
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        values = train_link(overrides, folder)
+        forget_checkpoints(folder)
+        return values
+
+    return Job(name, run, minutes, data, seeds)
+
+
+def over_seeds(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and sample deviation; None for the deviation of one value."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def map_row(title: Mapping[str, str], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The row of a table that compares runs by the MAP over articles, as means over seeds."""
+    values = {
+        n: over_seeds([run["row"][n] for run in runs]) for n in ("AP", "AUC", "MAP", "dev map")
+    }
+    return {
+        **title,
+        "seeds": len(runs),
+        "mAP": values["AP"][0],
+        "AUC": values["AUC"][0],
+        "MAP by article": values["MAP"][0],
+        "± over seeds": values["MAP"][1],
+        "dev MAP": values["dev map"][0],
+    }
 
 
 def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
@@ -121,35 +160,27 @@ def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
     }
 
 
-def forget_checkpoints(folder: Path) -> None:
-    """Delete what a finished run would go on from; its model stays."""
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+def last_alphas(epochs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
+    """The alpha of each head of a part (``rings`` or ``stars``) after the last logged epoch."""
+    if not epochs:
+        return []
+    prefix = f"alpha/{part}."
+    named = {name: value for name, value in epochs[-1].items() if name.startswith(prefix)}
+    return [named[name] for name in sorted(named, key=lambda name: int(name.rpartition("/")[2]))]
 
 
 def epoch_log(folder: Path) -> list[dict[str, float]]:
-    """What was logged at the end of each epoch, over all parts of an interrupted run.
-
-    Args:
-        folder: the ``logs`` of a run.
-    """
+    """The last value of each logged figure in each epoch, over all parts of an interrupted run."""
     merged: dict[int, dict[str, float]] = {}
-    versions = sorted(folder.glob("csv/version_*/metrics.csv"), key=lambda path: _number(path))
-    for path in versions:
+    versions = folder.glob("csv/version_*/metrics.csv")
+    for path in sorted(versions, key=lambda path: int(path.parent.name.rpartition("_")[2])):
         with path.open(newline="", encoding="utf-8") as stream:
             for line in csv.DictReader(stream):
-                kept = _epoch_values(line)
+                kept = {
+                    name: round(float(value), 6)
+                    for name, value in line.items()
+                    if value and name.startswith(("alpha/", "dev/"))
+                }
                 if kept:
                     merged.setdefault(int(line["epoch"]), {}).update(kept)
     return [{"epoch": epoch, **merged[epoch]} for epoch in sorted(merged)]
-
-
-def _epoch_values(line: Mapping[str, str]) -> dict[str, float]:
-    return {
-        name: round(float(value), 6)
-        for name, value in line.items()
-        if value and name.startswith(("alpha/", "dev/"))
-    }
-
-
-def _number(path: Path) -> int:
-    return int(path.parent.name.rpartition("_")[2])

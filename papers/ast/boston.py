@@ -1,4 +1,4 @@
-"""The runs behind the case study: one story's seeds, a labelled pool, several models and searches.
+"""The runs behind the case study: one story's seeds, a labeled pool, several models and searches.
 
 A result holds ids, scores and counts, and no text.
 """
@@ -25,22 +25,11 @@ TARGETS = (10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search that a person might make.
-
-    Attributes:
-        title: in the tables.
-        words: what is looked for: words, or hashtags with their sign; no case.
-        every: whether a post must have all of them.
-    """
+    """A search that a person might make: words or #hashtags in any case, all of them or any."""
 
     title: str
     words: tuple[str, ...]
     every: bool
-
-    @property
-    def written(self) -> str:
-        """The query as one writes it down."""
-        return (" AND " if self.every else " OR ").join(self.words)
 
     def finds(self, text: str) -> bool:
         """Whether a post is found.
@@ -87,7 +76,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Seeds, pool, and which posts of it are relevant."""
+    """Seeds, pool, and the relevant posts of it."""
 
     name: str
     seeds: Sequence[Article]
@@ -141,7 +130,7 @@ def _search(setting: Setting, folder: Path, results: Results) -> Mapping[str, An
         queries.append(
             {
                 "title": query.title,
-                "query": query.written,
+                "query": (" AND " if query.every else " OR ").join(query.words),
                 "hits": len(hits),
                 "relevant": sum(hit in pool.relevant for hit in hits),
             }
@@ -151,7 +140,7 @@ def _search(setting: Setting, folder: Path, results: Results) -> Mapping[str, An
 
 
 def _score(setting: Setting, option: str, folder: Path, results: Results) -> Mapping[str, Any]:
-    """What one model makes of the pool."""
+    """The pool, scored by one model."""
     from siamese_news.model.siamese import Model
 
     if option == "shipped":
@@ -195,10 +184,7 @@ def round_thresholds(low: float, high: float) -> list[float]:
 def summarise(scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray) -> dict[str, Any]:
     """The small result: histogram, counts at thresholds, first and last posts, effort.
 
-    Args:
-        scores: (P,).
-        ids: P ids; ties are broken by them, descending.
-        relevant: (P,) bool.
+    Of equal scores (P,) the higher of the ids comes first.
     """
     edges = np.linspace(scores.min(), scores.max(), BINS + 1)
     order = sorted(range(len(ids)), key=lambda row: (scores[row], ids[row]), reverse=True)

@@ -1,33 +1,68 @@
-"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and what length does to them."""
+"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and the effect of length."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+import torch
 
 from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
-from papers.ast.weights import Scores, draw_scores, largest_weights, last_alphas, weigh
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, HATCHES, new_figure, series
+from papers.style import COLORS, HATCHES, new_figure, series
+from papers.training_runs import last_alphas
+from siamese_news.sparsity.entmax import entmax
 
+Scores = Literal["cosine", "dot"]
 KEYS = (5, 25)
 LENGTHS = (5, 10, 25, 50, 100, 200, 500, 1000, 2000)
 DRAWS = 200
 SEED = 0
 MAPS = {"softmax": 1.0, "1.5-entmax": 1.5, "sparsemax": 2.0}
+BARS = ("softmax", "sparsemax")
 PANELS: dict[Scores, str] = {"cosine": "cosine scores", "dot": "scaled dot products"}
 
 
-def _job(setting: Setting) -> str:
-    return seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
+def draw_scores(kind: Scores, keys: int, draws: int, seed: int) -> np.ndarray:
+    """Scores of one query against random keys, (draws, keys).
+
+    ``cosine``: uniform over [-1, 1], as the appendix assumes; ``dot``: the scaled dot product of
+    standard normal vectors, which for many dimensions is standard normal.
+    """
+    rng = np.random.default_rng([seed, keys])
+    if kind == "cosine":
+        return rng.uniform(-1.0, 1.0, (draws, keys))
+    return rng.standard_normal((draws, keys))
+
+
+def weigh(scores: np.ndarray, alpha: float) -> np.ndarray:
+    """The weights over the last axis: softmax for alpha = 1, sparsemax for alpha = 2."""
+    tensor = torch.from_numpy(scores)
+    if alpha == 1.0:
+        return tensor.softmax(-1).numpy()
+    return entmax(tensor[:, None], alpha, None, -1, "newton")[:, 0].numpy()
+
+
+def largest_weights(
+    kind: Scores, alphas: Sequence[float], lengths: Sequence[int], *, draws: int, seed: int
+) -> list[float]:
+    """The largest weight at each length, a mean over draws and over the alphas (of the heads)."""
+    means: list[float] = []
+    for length in lengths:
+        scores = draw_scores(kind, length, draws, seed)
+        largest = [weigh(scores, alpha).max(-1).mean() for alpha in alphas]
+        means.append(float(np.mean(largest)))
+    return means
 
 
 def _jobs(setting: Setting) -> list[Job]:
-    """The run whose learned alphas the curve takes, and the choice of its learning rate."""
+    """The run whose learned alphas the curve uses, and the choice of its learning rate."""
     return first_jobs(setting, splits(setting)[0], [ENCODERS[0].option])
 
 
 def _lay_out(results: Results) -> Content:
-    name = _job(results.setting)
+    setting = results.setting
+    name = seed_name(ENCODERS[0], splits(setting)[0], setting.seeds[0])
     alphas = {label: [alpha] for label, alpha in MAPS.items()}
     if name in results:
         alphas["learned alpha"] = last_alphas(results[name]["epochs"], "stars")
@@ -44,6 +79,7 @@ def _lay_out(results: Results) -> Content:
         for kind, by_label in curves.items()
         for place, length in enumerate(LENGTHS)
     ]
+    bars = _bar_rows()
     last = {label: curve[-1] for label, curve in curves["cosine"].items()}
     note = (
         f"Mean of the largest weight over {DRAWS} draws (seed {SEED}); learned alpha: a mean over "
@@ -53,7 +89,7 @@ def _lay_out(results: Results) -> Content:
         figures=[
             Figure(
                 "Weights over 5 and 25 keys; the same random scores for both maps",
-                lambda: _draw_bars(_bars()),
+                lambda: _draw_bars(bars),
                 "Four bar charts. Softmax gives every key some weight, over 25 keys less than "
                 "a tenth each. Sparsemax gives weight to a few keys and exactly zero to the rest.",
                 "weights",
@@ -68,7 +104,7 @@ def _lay_out(results: Results) -> Content:
         ],
         tables=[
             Table("Largest weight against the number of keys", rows, "length", note=note),
-            Table("The weights of the bars", _bar_rows(), "weights"),
+            Table("The weights of the bars", bars, "weights"),
         ],
         outcome=(
             f"Over {LENGTHS[-1]:,} keys with cosine scores the largest weight is "
@@ -78,46 +114,29 @@ def _lay_out(results: Results) -> Content:
     )
 
 
-def _bars() -> dict[tuple[str, int], Sequence[float]]:
-    """The weights of softmax and sparsemax at each number of keys."""
-    return {
-        (label, keys): weigh(draw_scores("cosine", keys, 1, SEED), MAPS[label])[0].tolist()
-        for label in ("softmax", "sparsemax")
-        for keys in KEYS
-    }
-
-
 def _bar_rows() -> list[dict[str, Any]]:
-    bars = _bars()
-    return [
-        {
-            "keys": keys,
-            "key": key + 1,
-            "score": float(draw_scores("cosine", keys, 1, SEED)[0, key]),
-            "softmax": bars["softmax", keys][key],
-            "sparsemax": bars["sparsemax", keys][key],
-        }
-        for keys in KEYS
-        for key in range(keys)
-    ]
+    """The weights of softmax and sparsemax over few and over many keys."""
+    rows = []
+    for keys in KEYS:
+        scores = draw_scores("cosine", keys, 1, SEED)
+        columns = {"score": scores[0].tolist()}
+        columns |= {label: weigh(scores, MAPS[label])[0].tolist() for label in BARS}
+        rows += [
+            {"keys": keys, "key": key + 1} | {name: own[key] for name, own in columns.items()}
+            for key in range(keys)
+        ]
+    return rows
 
 
-def _draw_bars(bars: Mapping[tuple[str, int], Sequence[float]]) -> Any:
+def _draw_bars(rows: Sequence[Mapping[str, Any]]) -> Any:
     figure, axes = new_figure(rows=2, columns=2, height=2.9, sharey=True)
-    for row, label in enumerate(("softmax", "sparsemax")):
+    for row, label in enumerate(BARS):
         for column, keys in enumerate(KEYS):
             axis = axes[row, column]
-            weights = bars[label, keys]
-            axis.bar(
-                range(1, keys + 1),
-                weights,
-                color=COLOURS[row],
-                hatch=HATCHES[row],
-                edgecolor="white",
-                linewidth=0.3,
-            )
-            zeros = sum(weight == 0 for weight in weights)
-            axis.set_title(f"{label}\n{keys} keys, {zeros} at zero")
+            weights = [one[label] for one in rows if one["keys"] == keys]
+            bars: dict[str, Any] = {"color": COLORS[row], "hatch": HATCHES[row]}
+            axis.bar(range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars)
+            axis.set_title(f"{label}\n{keys} keys, {weights.count(0)} at zero")
             axis.set_xticks([1, keys])
     figure.supxlabel("key", fontsize=8)
     figure.supylabel("weight", fontsize=8)

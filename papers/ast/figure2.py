@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, Encoder, first_jobs, first_model, overrides, splits
+from papers.ast.sweep import ENCODERS, Encoder, data_of, first_jobs, first_model, overrides, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, MARKERS, new_figure
+from papers.style import COLORS, MARKERS, new_figure
 from papers.training_runs import compose_training
 
 ARTICLES = 10
@@ -25,17 +25,16 @@ def _name(encoder: Encoder) -> str:
 def _jobs(setting: Setting) -> list[Job]:
     split = splits(setting)[0]
     jobs = first_jobs(setting, split, [encoder.option for encoder in ENCODERS])
-    data = f"usatoday-cnn, split by {split}" if setting.data == "shared" else "bundled stories"
     for encoder in ENCODERS:
         run = partial(_place, setting, encoder, split)
-        jobs.append(Job(_name(encoder), run, 0.2, data, setting.seeds[:1]))
+        jobs.append(Job(_name(encoder), run, 0.2, data_of(setting, split), setting.seeds[:1]))
     return jobs
 
 
 def _place(
     setting: Setting, encoder: Encoder, split: str, folder: Path, results: Results
 ) -> Mapping[str, Any]:
-    """Places on the map, and how many neighbours in the encoder's own space are of one article."""
+    """Places on the map, and how many neighbors in the encoder's own space are of one article."""
     from siamese_news.model.siamese import Model
     from siamese_news.search.export import places
     from siamese_news.training.linking.datamodule import LinkDataModule
@@ -82,9 +81,7 @@ def most_shared(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, list[
 def purity(vectors: np.ndarray, owners: np.ndarray) -> float:
     """The share of the five nearest posts, by cosine, that are of the same article.
 
-    Args:
-        vectors: (P, D) of unit length or zero.
-        owners: (P,) which article each is of.
+    Vectors (P, D) have unit length or are zero; owners (P,) number the article of each post.
     """
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)
@@ -114,7 +111,7 @@ def _lay_out(results: Results) -> Content:
     figure = Figure(
         "t-SNE of the posts of the ten most shared articles",
         lambda: _draw(there),
-        "One map of dots for each encoder, a colour and marker for each article. The more an "
+        "One map of dots for each encoder, a color and marker for each article. The more an "
         "article's dots lie together, the better the encoder tells the articles' posts apart.",
     )
     listed = ", ".join(
@@ -122,7 +119,7 @@ def _lay_out(results: Results) -> Content:
     )
     return Content(
         tables=[
-            Table("How many of a post's neighbours are of its article", rows, "neighbours"),
+            Table("How many of a post's neighbors are of its article", rows, "neighbors"),
             Table("The ten articles", articles, "articles"),
         ],
         figures=[figure],
@@ -147,9 +144,9 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _mark(place: int) -> dict[str, Any]:
-    """Ten articles: seven colours, and markers that differ where a colour returns."""
-    colour = COLOURS[place % len(COLOURS)]
-    return {"color": colour, "marker": MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]}
+    """Ten articles: seven colors, and markers that differ where a color returns."""
+    color = COLORS[place % len(COLORS)]
+    return {"color": color, "marker": MARKERS[(place + place // len(COLORS)) % len(MARKERS)]}
 
 
 EXHIBIT = Exhibit(
@@ -161,9 +158,10 @@ EXHIBIT = Exhibit(
         source="Danovitch 2020, Fig. 2",
         text="A map of the posts of the ten most shared articles, without numbers.",
     ),
-    remark="Posts of the test of usatoday-cnn split by pair, as in the paper: the articles, not "
-    "the posts, were seen in training. Models: the first seed of Table 2. Places on a t-SNE map "
-    "depend on its settings, so the neighbours are counted in the encoder's own space as well.",
+    remark="Posts of the test of usatoday-cnn split by pair, as the 3,300 held-out samples of the "
+    "paper suggest (it does not describe its split): the articles, not the posts, were seen in "
+    "training. Models: the first seed of Table 2. Places on a t-SNE map depend on its settings, so "
+    "the neighbors are counted in the encoder's own space as well.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

@@ -1,4 +1,4 @@
-"""AST paper, Fig. 3: the learned alpha of every head, beside what it was before training."""
+"""AST paper, Fig. 3: the learned alpha of every head, next to its value before training."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, overrides, seed_name, share, splits, sweep_jobs, trial_name
-from papers.ast.weights import last_alphas
+from papers.ast.sweep import ENCODERS, data_of, overrides, row_jobs, seed_name, share, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLOURS, new_figure
-from papers.training_runs import forget_checkpoints, initial_alphas, train_link
+from papers.style import COLORS, new_figure
+from papers.training_runs import initial_alphas, last_alphas, link_job, map_row
 
 PUBLISHED = {
     "stars": (1.681, 1.487, 1.622, 1.151, 1.196, 1.410, 1.286, 1.433, 1.397, 1.147),
@@ -37,17 +36,19 @@ def _paper_name(sparsity: str, seed: int) -> str:
 def _jobs(setting: Setting) -> list[Job]:
     """The starts, the runs of Table 2 that learn alphas, and ten epochs as in the code."""
     split = splits(setting)[0]
-    wanted = {trial_name(AST, part) for part in splits(setting)}
-    wanted |= {seed_name(AST, part, seed) for part in splits(setting) for seed in setting.seeds}
     options = overrides(setting, AST, split)
-    data = "usatoday-cnn, split by pair" if setting.data == "shared" else "bundled stories"
-    start = Job(INITIAL, partial(_start, options, setting.seeds), 0.1, "", setting.seeds)
-    jobs = [start, *(job for job in sweep_jobs(setting) if job.name in wanted)]
-    minutes = AST.minutes * EPOCHS[setting.data] * share(setting, split)
+    jobs = [Job(INITIAL, partial(_start, options, setting.seeds), 0.1, "", setting.seeds)]
+    jobs += [job for part in splits(setting) for job in row_jobs(setting, AST, part)]
+    # Ten epochs at the learning rate of the released code, without patience.
+    epochs = EPOCHS[setting.data]
+    options = [option for option in options if not option.startswith("task.epochs=")]
+    options += ["task.optimizer.lr=0.001", f"task.epochs={epochs}", "task.patience=null"]
+    minutes = AST.minutes * epochs * share(setting, split)
     for sparsity in SPARSITIES:
         for seed in setting.seeds:
-            run = partial(_train, options, sparsity, seed)
-            jobs.append(Job(_paper_name(sparsity, seed), run, minutes, data, (seed,)))
+            own = [*options, f"sparsity={sparsity}", f"seed={seed}"]
+            name = _paper_name(sparsity, seed)
+            jobs.append(link_job(name, own, minutes, data_of(setting, split), (seed,)))
     return jobs
 
 
@@ -57,20 +58,8 @@ def _start(
     return {str(seed): initial_alphas([*options, f"seed={seed}"]) for seed in seeds}
 
 
-def _train(
-    options: Sequence[str], sparsity: str, seed: int, folder: Path, results: Results
-) -> Mapping[str, Any]:
-    """Ten epochs at the learning rate of the released code, none left out."""
-    epochs = EPOCHS[results.setting.data]
-    paper = ["task.optimizer.lr=0.001", f"task.epochs={epochs}", "task.patience=null"]
-    kept = [option for option in options if not option.startswith("task.epochs=")]
-    values = train_link([*kept, f"sparsity={sparsity}", f"seed={seed}", *paper], folder)
-    forget_checkpoints(folder)
-    return values
-
-
 def _runs(results: Results) -> list[tuple[str, int, Mapping[str, Any]]]:
-    """(label, seed, values) of every run there is that learns alphas."""
+    """(label, seed, values) of every finished run that learns alphas."""
     named = [("ten epochs", seed, _paper_name("adaptive", seed)) for seed in results.setting.seeds]
     named += [
         (f"Table 2, by {split}", seed, seed_name(AST, split, seed))
@@ -81,7 +70,7 @@ def _runs(results: Results) -> list[tuple[str, int, Mapping[str, Any]]]:
 
 
 def movement(initial: Sequence[float], trained: Sequence[float]) -> dict[str, float]:
-    """How far the alphas of one part have moved, and whether they still tell where they began."""
+    """How far the alphas of one part moved, and whether they still correlate with their start."""
     first, last = np.asarray(initial), np.asarray(trained)
     return {
         "initial mean": float(first.mean()),
@@ -114,8 +103,7 @@ def _lay_out(results: Results) -> Content:
         note = "Correlation: of the heads' trained alphas with their initial ones."
         tables.append(Table("How far the alphas move", rows, "movement", note=note))
         tables.append(Table("The alpha of every head", heads, "heads"))
-    quality = _quality(results)
-    if quality:
+    if quality := _quality(results):
         title = "Softmax, 1.5-entmax, sparsemax and learned alpha: ten epochs"
         tables.append(Table(title, quality, "sparsities"))
     figures = []
@@ -140,24 +128,10 @@ def _lay_out(results: Results) -> Content:
     return Content(tables=tables, figures=figures, outcome=_outcome(rows, quality))
 
 
-def _quality(results: Results) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = []
-    for sparsity, title in SPARSITIES.items():
-        names = [_paper_name(sparsity, seed) for seed in results.setting.seeds]
-        runs = [results[name] for name in names if name in results]
-        if runs:
-            maps = [run["row"]["MAP"] for run in runs]
-            rows.append(
-                {
-                    "sparsity": title,
-                    "seeds": len(runs),
-                    "mAP": float(np.mean([run["row"]["AP"] for run in runs])),
-                    "MAP by article": float(np.mean(maps)),
-                    "± over seeds": float(np.std(maps, ddof=1)) if len(maps) > 1 else None,
-                    "dev MAP": float(np.mean([run["row"]["dev map"] for run in runs])),
-                }
-            )
-    return rows
+def _quality(results: Results) -> list[dict[str, Any]]:
+    seeds = results.setting.seeds
+    runs = {s: results.found([_paper_name(s, seed) for seed in seeds]) for s in SPARSITIES}
+    return [map_row({"sparsity": SPARSITIES[s]}, own) for s, own in runs.items() if own]
 
 
 def _outcome(rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, Any]]) -> str:
@@ -167,12 +141,12 @@ def _outcome(rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, A
     lowest = min(row["correlation"] for row in rows)
     spread = float(np.mean([row["spread of the initial"] for row in rows]))
     text = (
-        f"Over {len(rows) // 2} runs no alpha moved by more than {largest:.3f}, beside a spread of "
-        f"{spread:.3f} between the heads at the start; trained and initial alphas correlate at "
-        f"{lowest:.3f} or more"
+        f"Over {len(rows) // 2} runs no alpha moved by more than {largest:.3f}, while the heads "
+        f"differ by {spread:.3f} (standard deviation) at the start; trained and initial alphas "
+        f"correlate at {lowest:.3f} or more"
     )
     if lowest > 0.9:
-        text += ": in these runs the learned alphas are, nearly, the ones that were drawn"
+        text += ": the learned alphas are nearly those that were drawn"
     if len(quality) > 1:
         ranked = sorted(quality, key=lambda row: -row["MAP by article"])
         text += ". MAP: " + ", ".join(f"{r['sparsity']} {r['MAP by article']:.3f}" for r in ranked)
@@ -186,11 +160,11 @@ def _draw_heads(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any:
         places = range(len(first))
         axis.vlines(places, first, last, color="0.6", linewidth=0.8)
         marks: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
-        axis.plot(places, first, "o", mfc="none", color=COLOURS[0], label="initial", **marks)
+        axis.plot(places, first, "o", mfc="none", color=COLORS[0], label="initial", **marks)
         axis.plot(
-            places, last, "o", color=COLOURS[0], label="trained", **{**marks, "markersize": 2.5}
+            places, last, "o", color=COLORS[0], label="trained", **{**marks, "markersize": 2.5}
         )
-        axis.plot(PUBLISHED[part], "x", color=COLOURS[1], label="published", **marks)
+        axis.plot(PUBLISHED[part], "x", color=COLORS[1], label="published", **marks)
         axis.set(title=title, ylim=(1, 2), xticks=range(0, 10, 3))
     axes[0].set_ylabel("alpha")
     figure.supxlabel("head", fontsize=8)
@@ -203,7 +177,7 @@ def _draw_epochs(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any
     steps = [dict(initial), *values["epochs"]]
     for axis, (part, title) in zip(axes, PARTS.items(), strict=True):
         curves = np.array([last_alphas([step], part) for step in steps])
-        axis.plot(curves, color=COLOURS[0])
+        axis.plot(curves, color=COLORS[0])
         axis.set(title=title, ylim=(1, 2))
     axes[0].set_ylabel("alpha")
     figure.supxlabel("epochs trained", fontsize=8)
@@ -211,17 +185,13 @@ def _draw_epochs(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any
 
 
 def _published_rows() -> list[Mapping[str, Any]]:
+    stars, rings = PUBLISHED["stars"], PUBLISHED["rings"]
     rows: list[Mapping[str, Any]] = [
         {"head": str(head), "star": star, "ring": ring}
-        for head, (star, ring) in enumerate(
-            zip(PUBLISHED["stars"], PUBLISHED["rings"], strict=True)
-        )
+        for head, (star, ring) in enumerate(zip(stars, rings, strict=True))
     ]
-    means = {name: float(np.mean(PUBLISHED[part])) for name, part in _NAMES}
-    return [*rows, {"head": "mean"} | means]
+    return [*rows, {"head": "mean", "star": float(np.mean(stars)), "ring": float(np.mean(rings))}]
 
-
-_NAMES = (("star", "stars"), ("ring", "rings"))
 
 EXHIBIT = Exhibit(
     paper="ast",
@@ -232,13 +202,13 @@ EXHIBIT = Exhibit(
         source="Danovitch 2020, Fig. 3; bar heights measured in learned_sparsity.pdf of the "
         "released code (jacobdanovitch/jdnlp, branch old-vm)",
         text="The published alphas cannot be told from draws of U(1, 2), from which the released "
-        "code initialises them (Kolmogorov-Smirnov p = .21 star, .84 ring); and its clamp turns "
-        "every alpha in [1, 2] into 2, so that what ran was sparsemax.",
+        "code initializes them (Kolmogorov-Smirnov p = .21 star, .84 ring). Its clamp turns every "
+        "alpha in [1, 2] into 2, so the code in effect ran sparsemax.",
         tables=[Table("Published", _published_rows())],
     ),
-    remark="Here alpha = 1 + sigmoid(p) with p drawn from N(0, 1), as Correia et al. (2019) learn "
-    "it, one for each head, and nothing is clamped to 2. The paper's loss and miner; articles cut "
-    "at 300 tokens, 100-d vectors, half of the posts in each epoch. The runs of Table 2 have the "
+    remark="Here alpha = 1 + sigmoid(p), one for each head, with p drawn from N(0, 1), as in "
+    "Correia et al. (2019); nothing is clamped to 2. The paper's loss and miner; articles cut at "
+    "300 tokens, 100-d vectors, half of the posts in each epoch. The runs of Table 2 have the "
     "learning rate that dev chose; the ten epochs have the released code's .001 and no patience.",
     lay_out=_lay_out,
     jobs=_jobs,

@@ -1,7 +1,7 @@
 """The runs behind Tables 1 and 2: encoders that differ in ``encoder=`` alone.
 
 Each encoder is trained under both splits. Its learning rate is the better of a small grid after the
-first epochs of the first seed, by MAP on dev; that run goes on, and the other seeds follow.
+first epochs of the first seed, by MAP on dev; that run continues, and the other seeds follow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,19 +51,32 @@ EPOCHS = {"shared": 8, "stories": 3}
 
 def sweep_jobs(setting: Setting) -> list[Job]:
     """All runs, the first seed of every encoder before the next seed of any."""
+    first = setting.seeds[0]
     jobs = []
-    for place, seed in enumerate(setting.seeds):
+    for seed in setting.seeds:
         for encoder in ENCODERS:
             for split in splits(setting):
-                if place == 0:
-                    jobs.append(_trial_job(setting, encoder, split))
-                jobs.append(_seed_job(setting, encoder, split, seed))
+                shared, data = overrides(setting, encoder, split), data_of(setting, split)
+                trial, epochs = trial_name(encoder, split), TRIAL_EPOCHS[setting.data]
+                epoch = encoder.minutes * share(setting, split)
+                if seed == first:
+                    run = partial(_run_trials, shared, seed)
+                    jobs.append(Job(trial, run, epoch * len(RATES) * epochs, data, (seed,)))
+                left = EPOCHS[setting.data] - epochs * (seed == first)
+                job = partial(_run_seed, shared, trial, seed, first)
+                jobs.append(Job(seed_name(encoder, split, seed), job, epoch * left, data, (seed,)))
     return jobs
 
 
 def splits(setting: Setting) -> tuple[str, ...]:
     """The bundled stories have one split, by event."""
     return tuple(SPLITS) if setting.data == "shared" else ("event",)
+
+
+def data_of(setting: Setting, split: str) -> str:
+    """The data of a run, in words."""
+    shared = setting.data == "shared"
+    return f"{'usatoday-cnn' if shared else 'bundled stories'}, split by {split}"
 
 
 def trial_name(encoder: Encoder, split: str) -> str:
@@ -84,30 +97,8 @@ def overrides(setting: Setting, encoder: Encoder, split: str) -> list[str]:
     return [*options, f"data={SPLITS[split]}"]
 
 
-def _data(setting: Setting, split: str) -> str:
-    if setting.data == "stories":
-        return "bundled stories, split by event"
-    return f"usatoday-cnn, split by {split}"
-
-
-def _trial_job(setting: Setting, encoder: Encoder, split: str) -> Job:
-    run = partial(_run_trials, overrides(setting, encoder, split), setting.seeds[0])
-    epochs = TRIAL_EPOCHS[setting.data]
-    minutes = encoder.minutes * len(RATES) * epochs * share(setting, split)
-    seeds = setting.seeds[:1]
-    return Job(trial_name(encoder, split), run, minutes, _data(setting, split), seeds)
-
-
-def _seed_job(setting: Setting, encoder: Encoder, split: str, seed: int) -> Job:
-    trial = trial_name(encoder, split)
-    run = partial(_run_seed, overrides(setting, encoder, split), trial, seed, setting.seeds[0])
-    tried = TRIAL_EPOCHS[setting.data] if seed == setting.seeds[0] else 0
-    minutes = encoder.minutes * (EPOCHS[setting.data] - tried) * share(setting, split)
-    return Job(seed_name(encoder, split, seed), run, minutes, _data(setting, split), (seed,))
-
-
 def share(setting: Setting, split: str) -> float:
-    """An epoch's time beside that of the split by pair."""
+    """The time of an epoch relative to one of the split by pair."""
     if setting.data == "stories":
         return 0.2
     return 1.0 if split == "pair" else 0.6
@@ -116,20 +107,14 @@ def share(setting: Setting, split: str) -> float:
 def _run_trials(
     options: Sequence[str], seed: int, folder: Path, results: Results
 ) -> Mapping[str, Any]:
-    """MAP on dev after a few epochs at each learning rate; there is no test here."""
+    """MAP on dev after a few epochs at each learning rate, without a test."""
     tried = []
     epochs = TRIAL_EPOCHS[results.setting.data]
     for rate in RATES:
         trial = [*options, f"seed={seed}", f"task.optimizer.lr={rate}", "data.test=null"]
-        trial.append(f"task.epochs={epochs}")
-        values = train_link(trial, _rate_folder(folder, rate))
-        tried.append(
-            {
-                "rate": rate,
-                "dev map": max(epoch["dev/map"] for epoch in values["epochs"]),
-                "command": values["command"],
-            }
-        )
+        values = train_link([*trial, f"task.epochs={epochs}"], _rate_folder(folder, rate))
+        dev = max(epoch["dev/map"] for epoch in values["epochs"])
+        tried.append({"rate": rate, "dev map": dev, "command": values["command"]})
     best = max(tried, key=lambda trial: trial["dev map"])
     return {"tried": tried, "rate": best["rate"], "epochs": epochs}
 
@@ -139,7 +124,7 @@ def _run_seed(
 ) -> Mapping[str, Any]:
     rate = results[trial]["rate"]
     if seed == first and _rate_folder(folder.parent / trial, rate).is_dir():
-        folder = _rate_folder(folder.parent / trial, rate)  # go on from the trial
+        folder = _rate_folder(folder.parent / trial, rate)  # continue the trial
     values = train_link([*options, f"seed={seed}", f"task.optimizer.lr={rate}"], folder)
     forget_checkpoints(folder)
     return {**values, "rate": rate}
@@ -150,13 +135,9 @@ def _rate_folder(trial: Path, rate: float) -> Path:
 
 
 def first_model(encoder: Encoder, split: str, runs: Path, results: Results) -> Path:
-    """The model folder of the first seed of a row; trained again where it is not there.
+    """The model folder of the first seed of a row; trained again where it does not exist.
 
-    Args:
-        encoder: the row.
-        split: ``pair`` or ``event``.
-        runs: the folder that holds the folders of all runs.
-        results: with the two results of the row that `first_jobs` names.
+    The results must hold the two of the row that `first_jobs` names.
     """
     setting = results.setting
     seed = setting.seeds[0]
@@ -170,35 +151,27 @@ def first_model(encoder: Encoder, split: str, runs: Path, results: Results) -> P
 def seed_model(
     setting: Setting, encoder: Encoder, split: str, seed: int, runs: Path
 ) -> Path | None:
-    """The model folder of a run, if it is there.
-
-    Args:
-        setting: of the sweep.
-        encoder: the row.
-        split: ``pair`` or ``event``.
-        seed: of the run.
-        runs: the folder that holds the folders of all runs.
-    """
+    """The model folder of a run, if it exists; `runs` holds the folders of all runs."""
     folders = [runs / seed_name(encoder, split, seed)]
     if seed == setting.seeds[0]:
         folders += [_rate_folder(runs / trial_name(encoder, split), rate) for rate in RATES]
     for folder in folders:
-        # A trial that did not go on has no evaluation of the test.
+        # A trial that was not continued has no evaluation of the test.
         if (folder / "evaluation").is_dir() and (folder / "model" / "SHA256SUMS").is_file():
             return folder / "model"
     return None
 
 
-def row_jobs(setting: Setting, encoder: Encoder, split: str) -> list[Job]:
-    """All seeds of a row, and the choice of its learning rate."""
-    names = {seed_name(encoder, split, seed) for seed in setting.seeds}
-    names.add(trial_name(encoder, split))
+def row_jobs(
+    setting: Setting, encoder: Encoder, split: str, seeds: Sequence[int] | None = None
+) -> list[Job]:
+    """The runs of a row, all seeds for None, and the choice of its learning rate."""
+    own = setting.seeds if seeds is None else seeds
+    names = {trial_name(encoder, split), *(seed_name(encoder, split, seed) for seed in own)}
     return [job for job in sweep_jobs(setting) if job.name in names]
 
 
 def first_jobs(setting: Setting, split: str, options: Sequence[str]) -> list[Job]:
     """The runs of the first seed of some rows, and the choices of their learning rates."""
     chosen = [encoder for encoder in ENCODERS if encoder.option in options]
-    names = {trial_name(encoder, split) for encoder in chosen}
-    names |= {seed_name(encoder, split, setting.seeds[0]) for encoder in chosen}
-    return [job for job in sweep_jobs(setting) if job.name in names]
+    return [job for e in chosen for job in row_jobs(setting, e, split, setting.seeds[:1])]

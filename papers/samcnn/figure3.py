@@ -1,4 +1,4 @@
-"""samCNN, Fig. 3: by how much AP differs from topic to topic of 2013."""
+"""samCNN, Fig. 3: the difference in AP between PAtt and QL, topic by topic of 2013."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import BEST, PAPER, WORST, WORST_AP, WORST_P30
 from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job, training_jobs
-from papers.style import COLOURS, new_figure
+from papers.style import COLORS, new_figure
 
 RANKER, NAME = "patt", "PAtt"
 PEER = "QL"
@@ -17,10 +17,6 @@ PEER = "QL"
 
 def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, float]]:
     """(topic, our figure minus theirs), largest gain first; of equal ones the lower topic id.
-
-    Args:
-        ours: topic -> figure.
-        theirs: likewise; a topic that either lacks is left out.
 
     Example:
         >>> differences({"1": 0.5, "2": 0.25}, {"1": 0.75, "2": 0.0})
@@ -33,13 +29,7 @@ def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[
 def changes(
     results: Results, metric: str = "AP", *, seeds: Sequence[int] | None = None
 ) -> list[tuple[str, float]]:
-    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing.
-
-    Args:
-        results: of the jobs.
-        metric: of `evaluate_run`.
-        seeds: None takes all of the setting.
-    """
+    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing."""
     values = by_topic(results, RANKER, YEAR, "", metric, experiment="rerank_samcnn", seeds=seeds)
     ours = {topic: float(np.mean(seeds)) for topic, seeds in values.items()}
     systems = results[PEERS]["systems"] if PEERS in results else {}
@@ -53,8 +43,8 @@ def jobs(setting: Setting) -> list[Job]:
 
 def _draw(by_topic: Mapping[str, float]) -> Any:
     figure, axis = new_figure(width=7.0, height=2.0)
-    colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in by_topic.values()]
-    axis.bar(range(len(by_topic)), list(by_topic.values()), color=colours, width=0.8)
+    colors = [COLORS[0] if value >= 0 else COLORS[1] for value in by_topic.values()]
+    axis.bar(range(len(by_topic)), list(by_topic.values()), color=colors, width=0.8)
     axis.axhline(0, color="black", linewidth=0.6)
     axis.set_xticks(range(len(by_topic)), list(by_topic), rotation=90)
     axis.tick_params(axis="x", labelsize=5)

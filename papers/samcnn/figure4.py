@@ -18,11 +18,10 @@ from papers.samcnn.runs import (
     collection_of,
     data_of,
     peers_job,
-    run_name,
-    train,
+    trained,
     training_jobs,
 )
-from papers.style import COLOURS, new_figure
+from papers.style import COLORS, new_figure
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import SamCNN
 from siamese_news.training.rerank.data import RerankCollection
@@ -34,27 +33,16 @@ JOBS = {f"hidden_layer_{option}": option for option in reversed(RANKERS)}
 def hidden_layers(
     model: TextRanker, collection: RerankCollection, query: str
 ) -> NDArray[np.float32]:
-    """The hidden layer o of every candidate of a topic: (posts, H).
-
-    Args:
-        model: a samCNN ranker.
-        collection: with the topic.
-        query: the topic.
-    """
+    """The hidden layer o of a samCNN ranker for every candidate of a topic: (posts, H)."""
     assert isinstance(model.ranker, SamCNN)
     model.eval()
     posts = list(collection.candidates[query])
     texts = [collection.posts[post].split() for post in posts]
     urls = [collection.urls[post] for post in posts]
-    parts = [
-        (rows, model.ranker.hidden_layer(model.pair(batch)).numpy())
-        for rows, batch in model.batches(collection.queries[query].split(), texts, urls=urls)
-    ]
-    hidden = np.concatenate([values for _, values in parts])
-    order = np.concatenate([rows for rows, _ in parts])
-    placed = np.empty_like(hidden)
-    placed[order] = hidden
-    return placed
+    batches = list(model.batches(collection.queries[query].split(), texts, urls=urls))
+    hidden = [model.ranker.hidden_layer(model.pair(batch)).numpy() for _, batch in batches]
+    order = np.concatenate([rows for rows, _ in batches])
+    return np.concatenate(hidden)[np.argsort(order)]
 
 
 def project(hidden: NDArray[np.float32]) -> list[list[float]]:
@@ -67,11 +55,7 @@ def project(hidden: NDArray[np.float32]) -> list[list[float]]:
 
 
 def separation(places: Sequence[Sequence[float]], relevant: Sequence[bool]) -> float | None:
-    """Share of relevant posts whose nearest other post in the plane is relevant, too.
-
-    Args:
-        places: (N, 2).
-        relevant: of each.
+    """Share of relevant posts whose nearest other post in the plane is relevant too.
 
     Example:
         >>> separation([[0, 0], [0, 1], [9, 9], [9, 8]], [True, True, True, False])
@@ -92,9 +76,7 @@ def _job(setting: Setting, name: str) -> Job:
         collection = collection_of(setting, folder.parent)
         query = BEST if BEST in collection.queries else changes(results, seeds=(seed,))[0][0]
         grades = collection.qrels.get(query, {})
-        trained = folder.parent / run_name("rerank_samcnn", option, YEAR, seed)
-        train(setting, trained, experiment="rerank_samcnn", ranker=option, year=YEAR, seed=seed)
-        model = TextRanker.load(trained / "model")
+        model = TextRanker.load(trained(setting, folder.parent, option) / "model")
         return {
             "topic": query,
             "relevant": [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]],
@@ -105,7 +87,7 @@ def _job(setting: Setting, name: str) -> Job:
 
 
 def _jobs(setting: Setting) -> list[Job]:
-    """PAtt first, which says which topic; after each ranker its hidden layer."""
+    """PAtt first, which determines the topic; after each ranker its hidden layer."""
     first = Setting(setting.data, setting.seeds[:1])
     wanted = [peers_job(setting)]
     for name, option in JOBS.items():
@@ -119,11 +101,11 @@ def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float
     figure, axes = new_figure(columns=len(panels), width=7.0, height=2.5, squeeze=False)
     for axis, (name, places) in zip(axes[0], panels.items(), strict=True):
         points = np.array(places)
-        for shown, colour, marker, label in (
-            (~mask, COLOURS[5], "o", "not relevant"),
-            (mask, COLOURS[1], "^", "relevant"),
+        for shown, color, marker, label in (
+            (~mask, COLORS[5], "o", "not relevant"),
+            (mask, COLORS[1], "^", "relevant"),
         ):
-            axis.scatter(*points[shown].T, s=6, c=colour, marker=marker, label=label, linewidths=0)
+            axis.scatter(*points[shown].T, s=6, c=color, marker=marker, label=label, linewidths=0)
         axis.set_title(name)
         axis.set_xticks([])
         axis.set_yticks([])
@@ -142,20 +124,18 @@ def _lay_out(results: Results) -> Content:
     topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
     panels = {name: one["places"] for name, one in there.items() if one["topic"] == topic}
     shares = {name: separation(places, relevant) for name, places in panels.items()}
-    rows = [
-        {"ranker": name, "relevant posts whose nearest neighbour is relevant": share}
-        for name, share in shares.items()
-    ]
+    column = "relevant posts whose nearest neighbor is relevant"
+    rows = [{"ranker": name, column: share} for name, share in shares.items()]
     said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
     outcome = (
         f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
-        f"posts whose nearest neighbour in the plane is relevant: {said} (by chance "
+        f"posts whose nearest neighbor in the plane is relevant: {said} (by chance "
         f"{sum(relevant) / len(relevant):.2f})."
     )
     if topic != BEST:
         outcome += f" The paper's picture is of topic {BEST}, for which no result is saved."
     return Content(
-        tables=[Table("How far relevant posts stand together", rows)],
+        tables=[Table("How close together the relevant posts are", rows)],
         figures=[
             Figure(
                 f"t-SNE of o for the candidates of topic {topic}",
@@ -175,8 +155,8 @@ EXHIBIT = Exhibit(
     remark=(
         f"The topic is the paper's, {BEST}. The rankers are those of the first seed. o is the "
         "output of the head's hidden layer after its ReLU, section 2.3; t-SNE with perplexity 30, "
-        "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the remark "
-        "counts neighbours."
+        "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the table "
+        "counts neighbors."
     ),
     published=Published(
         f"{PAPER}, Fig. 4",

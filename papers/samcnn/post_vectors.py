@@ -1,7 +1,5 @@
-"""Word vectors of the posts themselves, beside GloVe's: a file that ``vectors.source`` takes."""
+"""Word vectors of the posts themselves, next to GloVe's: a file for ``vectors.source``."""
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,29 +12,22 @@ from siamese_news.data.sources import open_posts_of
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import KUMO, WordVectors, load_vectors
 from siamese_news.training.rerank.data import RerankCollection
+from siamese_news.utils.files import atomic_write
 
-#: Vectors that the others stand beside.
+#: Vectors that the others are appended to.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
-#: Collections that are no test, whose posts are read as well.
+#: Collections without a test here, whose posts are read as well.
 OTHERS = ("events-dev", "politifact-dev", "facebook-teasers", "webis-clickbait", "fnc1", "reuters")
 SIZE, EPOCHS = 100, 10
 LEAST = 2  # a word that occurs once joins no two texts
 
 
 def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> Path:
-    """Write the vectors of the collection's words, unless the file is there.
+    """Write the vectors of the collection's words to a word2vec file, unless it exists.
 
-    FastText (Bojanowski et al., TACL 2017) learns from the posts of all years, texts alone without
-    a judgement, and from those of `OTHERS`. A word's vector is GloVe's, zeros where it has none,
-    followed by FastText's.
-
-    Args:
-        setting: data.
-        collection: whose posts, tokenised already, are read.
-        path: where to write a word2vec file.
-
-    Returns:
-        The path.
+    FastText (Bojanowski et al., TACL 2017) learns from the posts of all years (texts without
+    judgments) and from those of `OTHERS`. A word's vector is GloVe's, zeros where it has none,
+    followed by FastText's. Returns the path.
     """
     if path.is_file():
         return path
@@ -53,12 +44,7 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
 
 
 def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np.float32]:
-    """FastText's vectors (V, `SIZE`) of V words: skip-gram, n-grams of 3 to 6 characters.
-
-    Args:
-        posts: tokens of each post.
-        words: of at least `LEAST` occurrences.
-    """
+    """FastText's vectors (V, `SIZE`) of V words: skip-gram, n-grams of 3 to 6 characters."""
     from gensim.models import FastText
 
     # One thread: with more, the same seed gives other vectors.
@@ -79,12 +65,9 @@ def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np
 def beside(
     first: WordVectors, words: Sequence[str], second: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Both vectors of V words: (V, E + D).
+    """Both vectors of V words, (V, E + D): zeros for a word that the first does not have.
 
-    Args:
-        first: vectors (…, E); a word without one has zeros.
-        words: V words.
-        second: (V, D), which are scaled to the mean length of the first.
+    The second (V, D) are scaled to the mean length of the first.
     """
     rows = {word: row for row, word in enumerate(first.words)}
     known = [place for place, word in enumerate(words) if word in rows]
@@ -97,13 +80,8 @@ def beside(
 
 
 def write_vectors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    """Write a word2vec binary file, which is there whole or not at all."""
-    from gensim.models import KeyedVectors
-
-    keyed = KeyedVectors(vectors.shape[1])
-    keyed.add_vectors(list(words), vectors)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as place:
-        part = Path(place) / path.name
-        keyed.save_word2vec_format(str(part), binary=True)
-        os.replace(part, path)
+    """Write a word2vec binary file, whole or not at all."""
+    with atomic_write(path, "wb") as stream:
+        stream.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, vectors.astype("<f4"), strict=True):
+            stream.write(f"{word} ".encode() + vector.tobytes())

@@ -20,7 +20,7 @@ SETTINGS = {
     "size of a text's vector": ("200", "350"),
     "size of the hidden layer o": ("100", "100"),
     "dropout": ("0.5", "0.5"),
-    "optimiser": ("SGD", "SGD, momentum 0.9, weight decay 0.0001"),
+    "optimizer": ("SGD", "SGD, momentum 0.9, weight decay 0.0001"),
     "learning rate": ("0.03", "0.003, times 0.75 every 5 epochs"),
     "epochs": (NOT_SAID, "15; the best by P30 is kept, validated every 30 batches"),
 }

@@ -1,4 +1,4 @@
-"""The training runs behind samCNN's tables and figures, and the peers beside them."""
+"""The training runs behind samCNN's tables and figures, and the runs of its peers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from papers.samcnn.published import YEARS
 from papers.samcnn.stories import stories_collection
 from papers.training_runs import compose_training, forget_checkpoints
 from siamese_news.metrics import evaluate_run
-from siamese_news.training import job
+from siamese_news.training.job import train as train_job
 from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
 from siamese_news.training.rerank.results import combine
 
@@ -52,80 +52,51 @@ def training_jobs(
     cost: float = 1.0,
     more: More | None = None,
 ) -> list[Job]:
-    """A job for every ranker, test year and seed.
+    """A job for every ranker, test year and seed; on the stories those of one year alone.
 
-    The first seed of every year comes before the others, which follow year by year, so that a
-    command that is interrupted leaves whole years.
-
-    On the stories there are the runs of one year alone.
+    The first seed of every year comes before the others, which follow year by year, so that an
+    interrupted command leaves whole years.
 
     Args:
         setting: data and seeds.
         experiment: of ``conf/experiment``.
-        name: in the names of the runs, the experiment's for None.
+        name: in the names of the runs; None: the experiment's.
         rankers: of ``conf/ranker``.
         years: test years.
-        seeds: None takes those of the setting.
+        seeds: None: those of the setting.
         cost: factor on the minutes.
-        more: makes further options of the training, given the setting and the folder of all runs.
+        more: makes further options of the training.
     """
-    if setting.data == "stories":
-        years = (YEAR,)
+    shared = setting.data == "shared"
+    years = years if shared else (YEAR,)
     first, *others = setting.seeds if seeds is None else seeds
     plan = [(year, first) for year in years]
     plan += [(year, seed) for year in years for seed in others]
-    return [
-        Job(
-            run_name(name or experiment, ranker, year, seed),
-            _training(setting, experiment, ranker, year, seed, more),
-            minutes=cost * MINUTES[ranker.removesuffix("_multi")]
-            if setting.data == "shared"
-            else 0.3,
-            data=data_of(setting),
-            seeds=(seed,),
-        )
-        for year, seed in plan
-        for ranker in rankers
-    ]
 
+    def job(ranker: str, year: int, seed: int) -> Job:
+        def run(folder: Path, results: Results) -> Mapping[str, Any]:
+            options = () if more is None else more(setting, folder.parent)
+            return train(setting, folder, experiment, ranker, year, seed, options)
 
-def _training(
-    setting: Setting, experiment: str, ranker: str, year: int, seed: int, more: More | None
-) -> Callable[[Path, Results], Mapping[str, Any]]:
-    def run(folder: Path, results: Results) -> Mapping[str, Any]:
-        return train(
-            setting,
-            folder,
-            experiment=experiment,
-            ranker=ranker,
-            year=year,
-            seed=seed,
-            options=() if more is None else more(setting, folder.parent),
-        )
+        minutes = cost * MINUTES[ranker.removesuffix("_multi")] if shared else 0.3
+        title = run_name(name or experiment, ranker, year, seed)
+        return Job(title, run, minutes, data_of(setting), (seed,))
 
-    return run
+    return [job(ranker, year, seed) for year, seed in plan for ranker in rankers]
 
 
 def train(
     setting: Setting,
     folder: Path,
-    *,
     experiment: str,
     ranker: str,
     year: int,
     seed: int,
     options: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Train a ranker, or go on with it, or read what it gave where it is finished.
+    """Train a ranker in a folder, continue it, or read its figures if it is finished.
 
-    Args:
-        setting: data.
-        folder: of the run; its model and its runs stay there.
-        experiment: of ``conf/experiment``.
-        ranker: of ``conf/ranker``.
-        year: the test year.
-        seed: of the run.
-        options: further ones of the training; files among them are kept without their folder.
+    Files among the options are named in the result without their folder.
 
     Returns:
         ``command``; ``row``; ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure.
@@ -137,7 +108,7 @@ def train(
     command = f"python -m siamese_news.train {' '.join(_without_folder(each) for each in chosen)}"
     if setting.data == "stories":
         chosen.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
-    row = job.train(compose_training(chosen), folder)
+    row = train_job(compose_training(chosen), folder)
     if row is None:
         raise RuntimeError("a run of one process returned no row")
     forget_checkpoints(folder)
@@ -151,18 +122,21 @@ def train(
     return {"command": command, "row": row, "topics": topics}
 
 
+def trained(setting: Setting, runs: Path, ranker: str) -> Path:
+    """The folder of the first seed of a ranker on `YEAR`, trained again if it does not exist."""
+    seed = setting.seeds[0]
+    folder = runs / run_name("rerank_samcnn", ranker, YEAR, seed)
+    train(setting, folder, "rerank_samcnn", ranker, YEAR, seed)
+    return folder
+
+
 def _without_folder(option: str) -> str:
     name, _, value = option.partition("=")
     return f"{name}={Path(value).name}" if Path(value).is_absolute() else option
 
 
 def collection_of(setting: Setting, runs: Path) -> RerankCollection:
-    """The collection of a setting.
-
-    Args:
-        setting: data.
-        runs: the folder of all runs.
-    """
+    """The collection of a setting; the stories have theirs in the folder of all runs."""
     if setting.data == "shared":
         return read_reranking("trec-microblog")
     return read_reranking(str(stories_collection(runs / "collection")))
@@ -178,10 +152,7 @@ def peers_job(setting: Setting) -> Job:
 
 
 def peer_figures(collection: RerankCollection) -> dict[str, Any]:
-    """The figures by topic of the peers' runs.
-
-    Args:
-        collection: with the runs ``ql`` and ``rm3``; ``mphcnn`` where it has them.
+    """The figures by topic of the runs ``ql``, ``rm3`` and, where there is one, ``mphcnn``.
 
     Returns:
         ``systems``: name -> year -> metric -> topic -> figure; ``weights``: year -> the weight of
@@ -234,17 +205,7 @@ def by_topic(
     experiment: str,
     seeds: Sequence[int] | None = None,
 ) -> dict[str, list[float]]:
-    """Topic -> one figure per seed that is there.
-
-    Args:
-        results: of the jobs.
-        ranker: of ``conf/ranker``.
-        year: the test year.
-        suffix: "" or " +QL".
-        metric: of `evaluate_run`.
-        experiment: of ``conf/experiment``.
-        seeds: None takes all of the setting.
-    """
+    """Topic -> one figure per finished seed; `suffix` is "" or " +QL"."""
     values: dict[str, list[float]] = {}
     for seed in results.setting.seeds if seeds is None else seeds:
         name = run_name(experiment, ranker, year, seed)

@@ -1,4 +1,4 @@
-"""The bundled stories as a small reranking collection, for where the shared data is not there."""
+"""The bundled stories as a small reranking collection, where there is no shared data."""
 
 import json
 import re
@@ -17,16 +17,10 @@ _QRELS = "qrels.microblog{}.txt.gz"
 
 
 def stories_collection(folder: Path) -> Path:
-    """Write the collection, unless it is there.
+    """Write the collection unless it exists; returns the folder's absolute path.
 
     A story's title is the query; the stories are dealt to the four years in turn; the candidates
     are the best posts by query likelihood over all posts.
-
-    Args:
-        folder: where to write it.
-
-    Returns:
-        The folder's absolute path.
     """
     folder = folder.resolve()
     last = folder / _QRELS.format(YEARS[-1])
@@ -44,42 +38,30 @@ def stories_collection(folder: Path) -> Path:
     likelihood = QueryLikelihood().fit(texts)
     scores = likelihood.scores(list(queries.values()), 0, len(texts))
     feedback = RM3().fit(texts)
-    runs: dict[str, dict[int, dict[str, dict[str, float]]]] = {
-        name: {year: {} for year in YEARS} for name in ("candidates", "ql", "rm3")
-    }
+    pools: dict[str, dict[str, float]] = {}
+    expanded: dict[str, dict[str, float]] = {}
     for row, (query, words) in enumerate(queries.items()):
         best = (-scores[row]).argsort(kind="stable")[:CANDIDATES]
-        pool = {ids[column]: float(scores[row, column]) for column in best}
-        expanded = feedback.rerank(words, best).tolist()
-        year = years[query]
-        runs["candidates"][year][query] = runs["ql"][year][query] = pool
-        runs["rm3"][year][query] = dict(zip(pool, expanded, strict=True))
-    _write(
-        folder / "queries.jsonl.gz",
-        (
-            json.dumps({"_id": query, "text": " ".join(words), "metadata": {"year": years[query]}})
-            for query, words in queries.items()
-        ),
-    )
-    _write(
-        folder / "corpus.jsonl.gz",
-        (
-            json.dumps({"_id": post, "text": " ".join(words), "metadata": {}})
-            for post, words in zip(ids, texts, strict=True)
-        ),
-    )
-    for name, by_year in runs.items():
-        for year, run in by_year.items():
-            write_run(folder / "runs" / f"{name}.{year}.txt.gz", run, name)
+        pools[query] = {ids[column]: float(scores[row, column]) for column in best}
+        again = feedback.rerank(words, best).tolist()
+        expanded[query] = dict(zip(pools[query], again, strict=True))
+    topics = (_record(query, words, year=years[query]) for query, words in queries.items())
+    _write(folder / "queries.jsonl.gz", topics)
+    corpus = (_record(post, words) for post, words in zip(ids, texts, strict=True))
+    _write(folder / "corpus.jsonl.gz", corpus)
     for year in YEARS:
-        lines = (
-            f"{query} 0 {post} {grade}"
-            for query in queries
-            if years[query] == year
-            for post, grade in qrels.get(query, {}).items()
-        )
+        own = [query for query in queries if years[query] == year]
+        for name, run in (("candidates", pools), ("ql", pools), ("rm3", expanded)):
+            path = folder / "runs" / f"{name}.{year}.txt.gz"
+            write_run(path, {query: run[query] for query in own}, name)
+        judged = ((query, *pair) for query in own for pair in qrels.get(query, {}).items())
+        lines = (f"{query} 0 {post} {grade}" for query, post, grade in judged)
         _write(folder / _QRELS.format(year), lines)
     return folder
+
+
+def _record(name: str, words: list[str], **metadata: int) -> str:
+    return json.dumps({"_id": name, "text": " ".join(words), "metadata": metadata})
 
 
 def _words(text: str) -> list[str]:

@@ -9,18 +9,14 @@ from papers.training_runs import compose_training
 
 
 def settings_here(experiment: str) -> dict[str, str]:
-    """What an experiment trains with, under the names of `SETTINGS`.
-
-    Args:
-        experiment: of ``conf/experiment``.
-    """
+    """The settings of an experiment of ``conf/experiment``, under the names of `SETTINGS`."""
     options = compose_training([f"experiment={experiment}", "ranker=patt"])
     task, ranker, vectors = options["task"], options["ranker"], options["vectors"]
     optimizer, schedule = task["optimizer"], task["schedule"]
     trained = "fine-tuned" if vectors["trainable"] else "not fine-tuned"
     bound = task["unknown_range"]
     patience = task["patience"]
-    stop = f", stopping after {patience} validations without a better {task['select']}"
+    stop = f", stopping after {patience} validations without a better {task['select'].upper()}"
     return {
         "word vectors": f"{vectors['source']}, {trained}",
         "words without a vector": "unit vectors" if bound is None else f"U[-{bound}, {bound}]",
@@ -29,7 +25,7 @@ def settings_here(experiment: str) -> dict[str, str]:
         "size of a text's vector": str(ranker["hidden"]),
         "size of the hidden layer o": str(ranker["head_hidden"]),
         "dropout": f"{ranker['dropout']} (features), {ranker['head_dropout']} (o)",
-        "optimiser": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
+        "optimizer": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
         f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
         "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
         f"{schedule['step_size']} epochs",
@@ -50,9 +46,9 @@ def rows() -> list[dict[str, Any]]:
 
 def _lay_out(results: Results) -> Content:
     return Content(
-        tables=[Table("The settings", rows(), note="Read from conf/ as the page is made.")],
+        tables=[Table("The settings", rows(), note="Read from conf/ when the page is made.")],
         outcome=(
-            "Every setting that the paper prints is taken, except for its vectors: 300-d GloVe; "
+            "Every setting that the paper prints is used here except for its vectors, 300-d GloVe; "
             "ours are the 150,000 most frequent words of 100-d GloVe 6B."
         ),
     )
@@ -64,11 +60,11 @@ EXHIBIT = Exhibit(
     key="2",
     title="Table 2: the settings",
     remark=(
-        "The paper names neither epochs nor early stopping, momentum, weight decay or a schedule "
-        "of the learning rate, and does not say which GloVe. Momentum, weight decay, the schedule "
-        "and 15 epochs are those of the released code, which names a 300-d file of Twitter "
-        "vectors (GloVe's end at 200); early stopping is ours. A word that occurs once in the "
-        "whole collection keeps its first vector."
+        "The paper does not mention epochs, early stopping, momentum, weight decay or a schedule "
+        "of the learning rate, and does not say which GloVe it used. Momentum, weight decay, the "
+        "schedule and 15 epochs are those of the released code, which names a 300-d file of "
+        "Twitter vectors (GloVe's own have at most 200 dimensions); early stopping is ours. A word "
+        "that occurs once in the whole collection keeps its first vector."
     ),
     published=Published(
         f"{PAPER}, Table 2; github.com/Impavidity/samCNN for the released code",

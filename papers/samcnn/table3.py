@@ -1,4 +1,4 @@
-"""samCNN, Table 3: AP and P30 of every system and year, with Fisher's randomisation test."""
+"""samCNN, Table 3: AP and P30 of every system and year, with Fisher's randomization test."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,8 +9,9 @@ from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
 from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
-from papers.samcnn.significance import mean_over_topics, significant
+from siamese_news.metrics import randomisation_test
 from siamese_news.training.rerank.results import JOINT, PLAIN
+from siamese_news.training.sweep import spread
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (
@@ -21,7 +22,7 @@ MARKS = (
 Figures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
 NOTE = (
     f"↑: significantly above the systems with these numbers; ↓: below (Fisher's two-sided paired "
-    f"randomisation test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the "
+    f"randomization test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the "
     "paper; several seeds enter as their mean by topic, and print as mean ± deviation). In a row "
     "whose years have different numbers of seeds, each cell says how many it is the mean of."
 )
@@ -44,13 +45,7 @@ def peer_systems(results: Results) -> dict[str, Figures]:
 def ranker_systems(
     results: Results, rankers: Mapping[str, str], *, experiment: str
 ) -> dict[str, Figures]:
-    """Our rankers, alone and with QL: name -> figures of the years that are there.
-
-    Args:
-        results: of the jobs.
-        rankers: option of ``conf/ranker`` -> name.
-        experiment: of ``conf/experiment``.
-    """
+    """Our rankers (option of ``conf/ranker`` -> name), alone and with QL: name -> figures."""
     systems: dict[str, Figures] = {}
     for suffix in (PLAIN, JOINT):
         for option, name in rankers.items():
@@ -67,26 +62,63 @@ def ranker_systems(
     return systems
 
 
+def significant(
+    values: Sequence[Mapping[str, Sequence[float]]], *, level: float, samples: int
+) -> list[tuple[list[int], list[int]]]:
+    """Which systems each one is significantly above, and below, by Fisher's randomization test.
+
+    The test is two-sided, paired by topic, and not corrected for the number of tests. Systems with
+    different topics are not compared.
+
+    Args:
+        values: of each system: topic -> one figure per seed, which enter as their mean.
+        level: of significance.
+        samples: random exchanges per test.
+
+    Returns:
+        For each system, the places of those below it and of those above it.
+    """
+    marks: list[tuple[list[int], list[int]]] = [([], []) for _ in values]
+    means = [
+        {topic: float(np.mean(seeds)) for topic, seeds in figures.items()} for figures in values
+    ]
+    for i, figures in enumerate(means):
+        for j in range(i):
+            other = means[j]
+            if not figures or figures.keys() != other.keys():
+                continue
+            first, second = list(figures.values()), [other[topic] for topic in figures]
+            if randomisation_test(first, second, samples=samples) < level:
+                high, low = (i, j) if sum(first) > sum(second) else (j, i)
+                marks[high][0].append(low)
+                marks[low][1].append(high)
+    return [(sorted(below), sorted(above)) for below, above in marks]
+
+
+def mean_over_topics(values: Mapping[str, Sequence[float]]) -> str | None:
+    """The mean over topics; with several seeds (topic -> figures), their mean and deviation."""
+    if not values:
+        return None
+    return spread(np.array(list(values.values())).mean(axis=0).tolist())
+
+
 def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> list[dict[str, Any]]:
     """One row a system: number, name, seeds, and each figure with its marks.
 
-    Where the years of a system have different numbers of seeds, each of its cells says its own.
+    Where the years of a system have different numbers of seeds, each cell names its own.
     """
     rows: list[dict[str, Any]] = []
-    uneven = set()
     for number, (name, figures) in enumerate(systems.items(), start=1):
         counts = sorted({_seeds(by_topic) for by_topic in figures.values()})
         rows.append({"#": number, "system": name, "seeds": ", ".join(map(str, counts))})
-        if len(counts) > 1:
-            uneven.add(number)
     for year in YEARS:
         for column, metric in FIGURES.items():
             values = [figures.get((year, metric), {}) for figures in systems.values()]
             marks = significant(values, level=LEVEL, samples=samples)
             for row, own, (below, above) in zip(rows, values, marks, strict=True):
                 cell = mean_over_topics(own)
-                if cell and row["#"] in uneven:
-                    cell += f" ({_said(_seeds(own))})"
+                if cell and "," in row["seeds"]:
+                    cell += f" ({_seeds(own)} seed{'s' if _seeds(own) > 1 else ''})"
                 for arrow, places in (("↑", below), ("↓", above)):
                     if cell and places:
                         cell += f" {arrow}{','.join(str(place + 1) for place in places)}"
@@ -95,12 +127,8 @@ def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> li
 
 
 def _seeds(values: Mapping[str, Sequence[float]]) -> int:
-    """How many seeds the figures of one year are of."""
+    """The number of seeds behind the figures of one year."""
     return max(len(seeds) for seeds in values.values())
-
-
-def _said(seeds: int) -> str:
-    return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
 def published_rows(names: Sequence[str] = tuple(SYSTEMS)) -> list[dict[str, Any]]:
@@ -123,7 +151,7 @@ def _printed(figure: Printed) -> str:
 
 
 def mean_of(systems: Mapping[str, Figures], name: str, year: int, metric: str) -> float | None:
-    """The mean of a system over topics and seeds, if it is there."""
+    """The mean of a system over topics and seeds, if it has any."""
     values = systems.get(name, {}).get((year, metric))
     return float(np.mean([np.mean(seeds) for seeds in values.values()])) if values else None
 
@@ -133,11 +161,7 @@ def _jobs(setting: Setting) -> list[Job]:
 
 
 def outcome(systems: Mapping[str, Figures]) -> str:
-    """What came out beside the printed figures, in two or three sentences.
-
-    Args:
-        systems: name -> figures.
-    """
+    """Our figures next to the printed ones, in two or three sentences."""
     same, parts, count = [], [], 0
     for name, printed in SYSTEMS.items():
         ours = {
@@ -164,7 +188,7 @@ def outcome(systems: Mapping[str, Figures]) -> str:
 
 
 def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
-    """Whether a ranker alone is above QL in AP, where the paper has it."""
+    """In how many years a ranker alone is above QL in AP, as it is in the paper."""
     pairs = {
         year: (mean_of(systems, name, year, "AP"), mean_of(systems, "QL", year, "AP"))
         for year in YEARS
@@ -177,12 +201,7 @@ def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
 
 
 def ap_beside(systems: Mapping[str, Figures], pairs: Mapping[str, str]) -> str:
-    """AP of each system by year, that of the system it is compared with in brackets.
-
-    Args:
-        systems: name -> figures.
-        pairs: name -> name of the one to compare with.
-    """
+    """AP of each system by year, with that of its partner (`pairs`) in brackets."""
     parts = []
     for name, other in pairs.items():
         values = [
@@ -218,10 +237,9 @@ EXHIBIT = Exhibit(
         "QL, RM3 and MP-HCNN are the published runs, evaluated again; MP-HCNN +QL is the published "
         "run with a weight of QL that is tuned on 15% of the topics of each other year, as for our "
         "own rankers. BiCNN, QAtt and PAtt are trained here as Table 2 says, with 100-d GloVe 6B "
-        "for the paper's 300-d GloVe. BiCNN comes close to the printed figures with these vectors; "
-        "QAtt and PAtt do not. On held-out topics both gain .03 to .04 of AP where words without a "
-        "vector have the length of the others and GloVe's common components are removed "
-        "(docs/papers.md); the test years have not been run with that."
+        "for the paper's 300-d GloVe. With these vectors BiCNN comes close to the printed figures; "
+        "QAtt and PAtt do not. table=own_vectors has both with other representations of words, "
+        "which close part of the gap."
     ),
     published=Published(f"{PAPER}, Table 3", [Table("As printed", published_rows(), note=MARKS)]),
     jobs=_jobs,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from papers.exhibit import Content, Exhibit, Published, Table
-from papers.jobs import Job, Results, Setting
+from papers.jobs import Job, Results, Setting, shared_data
 from papers.samcnn.figure3 import RANKER, changes
 from papers.samcnn.figure3 import jobs as figure3_jobs
 from papers.samcnn.published import PAPER, PATTERNS, WORST, WORST_IN_CAPTION
-from papers.samcnn.runs import YEAR, collection_of, data_of, run_name, train
+from papers.samcnn.runs import collection_of, data_of, trained
 from siamese_news.data.trec import read_run
 from siamese_news.metrics import ranked
 from siamese_news.training.rerank.data import RerankCollection, read_queries
@@ -24,11 +24,6 @@ WORDS = ("oscars", "snub", "affleck")
 Pattern = tuple[int, ...]
 
 
-def distinct_words(query: Sequence[str]) -> list[str]:
-    """The words of a query, each once, in their order."""
-    return list(dict.fromkeys(query))
-
-
 def count_patterns(
     query: Sequence[str], posts: Sequence[Sequence[str]], relevant: Sequence[bool]
 ) -> dict[Pattern, tuple[int, int]]:
@@ -36,13 +31,8 @@ def count_patterns(
 
     A post with the words a and b counts for (a), for (b) and for (a, b), as in the paper's Table 4.
 
-    Args:
-        query: the words of the query.
-        posts: the words of each post.
-        relevant: whether it is relevant.
-
     Returns:
-        Places in `distinct_words` -> (relevant posts, not relevant posts); the patterns with the
+        Places among the distinct words -> (relevant posts, not relevant posts); patterns with the
         most words come first.
 
     Example:
@@ -50,7 +40,7 @@ def count_patterns(
         {(0, 1): (1, 0), (0,): (1, 1), (1,): (1, 0)}
     """
     counts: dict[bool, Counter[Pattern]] = {True: Counter(), False: Counter()}
-    words = distinct_words(query)
+    words = list(dict.fromkeys(query))
     for post, is_relevant in zip(posts, relevant, strict=True):
         text = set(post)
         held = [place for place, word in enumerate(words) if word in text]
@@ -63,12 +53,7 @@ def count_patterns(
 def topic_patterns(
     collection: RerankCollection, query: str, run: Mapping[str, float]
 ) -> dict[str, dict[str, list[int]]]:
-    """Patterns of a topic in the top 30 and among all candidates.
-
-    Args:
-        collection: with the topic.
-        query: the topic.
-        run: post id -> score.
+    """Patterns of a topic in the top 30 of a run (post id -> score) and among all candidates.
 
     Returns:
         ``top`` and ``all``: places of the words, such as "0 2" -> [relevant, not relevant].
@@ -92,9 +77,7 @@ def _job(setting: Setting) -> Job:
         collection = collection_of(setting, folder.parent)
         seed = setting.seeds[0]
         worst = changes(results, seeds=(seed,))[-1][0]
-        trained = folder.parent / run_name("rerank_samcnn", RANKER, YEAR, seed)
-        train(setting, trained, experiment="rerank_samcnn", ranker=RANKER, year=YEAR, seed=seed)
-        scores = read_run(trained / "test.run.gz")
+        scores = read_run(trained(setting, folder.parent, RANKER) / "test.run.gz")
         topics = dict.fromkeys(topic for topic in (WORST, worst) if topic in scores)
         counts = {topic: topic_patterns(collection, topic, scores[topic]) for topic in topics}
         return {"worst": worst, "topics": counts}
@@ -103,23 +86,17 @@ def _job(setting: Setting) -> Job:
 
 
 def _words(setting: Setting, topic: str) -> Sequence[str] | None:
-    """The words of a topic, where the data is there: a saved result holds no text."""
-    root = os.environ.get("SIAMESE_NEWS_DATA")
-    folder = Path(root or "") / "trec-microblog"
-    if setting.data != "shared" or not root or not folder.is_dir():
+    """The words of a topic, read from the shared data: a saved result holds no text."""
+    if setting.data != "shared" or not shared_data("trec-microblog"):
         return None
-    return distinct_words(read_queries(folder)[0][topic].split())
+    folder = Path(os.environ["SIAMESE_NEWS_DATA"]) / "trec-microblog"
+    return list(dict.fromkeys(read_queries(folder)[0][topic].split()))
 
 
 def pattern_rows(
     counts: Mapping[str, Mapping[str, Sequence[int]]], words: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    """One row a pattern that the top holds.
-
-    Args:
-        counts: of `topic_patterns`.
-        words: of the query; None prints their places, from 1.
-    """
+    """One row a pattern in the top (`topic_patterns`); without words, places from 1 name them."""
     rows = []
     for pattern, (relevant, other) in counts["top"].items():
         places = [int(place) for place in pattern.split()]
@@ -141,7 +118,7 @@ def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
     values = results[JOB]
-    said = {values["worst"]: ", the worst here"} | {WORST: ", the paper's worst"}
+    said = {values["worst"]: ", the worst here", WORST: ", the paper's worst"}
     tables = [
         Table(
             f"Topic {topic}{said[topic]}",
@@ -176,12 +153,12 @@ EXHIBIT = Exhibit(
     key="4",
     title="Table 4: query words at the top of the worst topic",
     remark=(
-        "A post counts for every set of query words that it holds, not only for the largest, as in "
-        "the paper. Words are compared as the collection has them. Of all candidates only 3 hold "
+        "As in the paper, a post counts for every set of query words that it holds, not only for "
+        "the largest. Words are compared as the collection has them. Of all candidates only 3 hold "
         "the three words of the paper's topic, and 20 hold them as parts of words, so the paper "
-        "must have counted forms of the words. The ranking "
-        "is that of PAtt, first seed, without QL; the worst topic is the one where it loses most "
-        "against QL (Fig. 3). Where the topics are not there, words are named by their places."
+        "must have counted forms of the words. The ranking is that of PAtt, first seed, without "
+        "QL; the worst topic is the one where it loses most against QL (Fig. 3). Without the "
+        "shared data, words are named by their places."
     ),
     published=Published(
         f"{PAPER}, Table 4",

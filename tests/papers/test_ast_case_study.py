@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from papers import Setting
-from papers.ast import boston, effort
-from papers.ast.figure4 import threshold_rows
+from papers.ast import boston
+from papers.ast.case_study import EFFORT, expected_reading, threshold_rows
 from papers.jobs import Store
 
 
@@ -52,14 +52,14 @@ def test_expected_reading_agrees_with_simulation():
     rng = np.random.default_rng(0)
     relevant, read, target = 7, 30, 4
     places = [np.sort(rng.permutation(read)[:relevant])[target - 1] + 1 for _ in range(4000)]
-    assert effort.expected_reading(target, relevant, read) == pytest.approx(np.mean(places), 0.02)
-    assert effort.expected_reading(8, relevant, read) is None
+    assert expected_reading(target, relevant, read) == pytest.approx(np.mean(places), 0.02)
+    assert expected_reading(8, relevant, read) is None
 
 
 def test_the_case_study_runs_on_the_stories(tmp_path):
     """The searches and the shipped model, through the store; nothing of a text is kept."""
     setting = Setting("stories", (0,))
-    store = Store(saved=tmp_path, made=tmp_path, paper="ast", fresh=False)
+    store = Store(saved=tmp_path, made=tmp_path, paper="ast")
     wanted = [boston.WORDS, boston.model_name("shipped")]
     jobs = [job for job in boston.case_jobs(setting) if job.name in wanted]
     assert [job.name for job in store.make(setting, jobs)] == wanted
@@ -68,6 +68,6 @@ def test_the_case_study_runs_on_the_stories(tmp_path):
     values = results[boston.model_name("shipped")]
     assert values["totals"]["relevant"] == 46
     assert values["AP"] > 0.5
-    content = effort.EXHIBIT.lay_out(results)
+    content = EFFORT.lay_out(results)
     assert "the shipped model" in content.tables[0].rows[0]
     assert content.figures[0].draw() is not None

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import quad
 
 from papers.ast import appendix_a, figure2, figure3
-from papers.ast.weights import draw_scores, largest_weights, last_alphas, weigh
-from papers.training_runs import SMALL, initial_alphas, train_link
+from papers.ast.figure1 import draw_scores, largest_weights, weigh
+from papers.training_runs import SMALL, initial_alphas, last_alphas, train_link
 
 
 def test_the_constant_of_the_appendix():

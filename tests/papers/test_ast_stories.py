@@ -11,8 +11,8 @@ from papers import Setting, choose
 
 @pytest.mark.slow
 def test_the_whole_paper_on_the_bundled_stories(tmp_path):
-    command = [sys.executable, "-m", "papers", "paper=ast"]
-    command += [f"saved={tmp_path / 'none'}", f"made={tmp_path / 'made'}"]
+    command = [sys.executable, "-m", "papers", "paper=ast", "fresh=true"]
+    command += [f"made={tmp_path / 'made'}"]
     command += [f"hydra.run.dir={tmp_path / 'out'}"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SIAMESE_NEWS_")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -22,8 +22,10 @@ def test_the_whole_paper_on_the_bundled_stories(tmp_path):
     exhibits = choose("ast")
     with_runs = [exhibit for exhibit in exhibits if exhibit.jobs(Setting("stories", (0,)))]
     assert page.count("Made on the bundled stories") == len(with_runs)
-    assert "Runs that are not there" not in page
+    assert "Missing:" not in page
     for exhibit in exhibits:
+        if exhibit.key == "authors":  # of the shared data alone
+            continue
         assert list((tmp_path / "out").glob(f"{exhibit.name}*.csv")), exhibit.name
     # What is there is not run again.
     again = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from papers import Result, Results, Setting
-from papers.ast import settings, sweep, table1, table2, ten_epochs
+from papers.ast import authors, encoders, settings, sweep
 from papers.training_runs import compose_training, epoch_log, train_link
 from siamese_news.errors import InputError
 
@@ -66,13 +66,13 @@ def test_the_tables_are_means_over_the_seeds_that_there_are():
         sweep.seed_name(cnn, "pair", 1): run(0.35, 0.6, 0.2),
     }
     results = Results(SHARED, {name: Result(value, {}) for name, value in values.items()})
-    content = table2.EXHIBIT.lay_out(results)
+    content = encoders.TABLE2.lay_out(results)
     rows = {row["encoder"]: row for row in content.tables[0].rows}
     assert rows["AST, projected heads"]["mAP"] == pytest.approx(0.3)
     assert rows["AST, projected heads"]["± over seeds"] == pytest.approx(0.02**0.5)
     assert rows["CNN"]["seeds"] == 1 and rows["CNN"]["± over seeds"] is None
     assert content.outcome.startswith("mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530")
-    content = table1.EXHIBIT.lay_out(results)
+    content = encoders.TABLE1.lay_out(results)
     assert "CNN (7 rows), AST, projected heads (8 rows)" in content.outcome
     assert [row["r"] for row in content.tables[0].rows][-3:] == [
         "3300",
@@ -83,16 +83,45 @@ def test_the_tables_are_means_over_the_seeds_that_there_are():
 
 def test_the_published_means_are_those_of_the_published_rows():
     """The printed mRP is the mean over eight rows, and over seven the CNN leads."""
-    (table,) = table1.EXHIBIT.published.tables
+    (table,) = encoders.TABLE1.published.tables
     seven, eight = table.rows[-2:]
     assert round(eight["AST"], 4) == 0.8131 and round(eight["CNN"], 4) == 0.8105
     assert round(seven["AST"], 4) == 0.8509 and round(seven["CNN"], 4) == 0.8513
 
 
 def test_ten_epochs_are_a_split_by_pair_which_the_stories_do_not_have():
-    assert ten_epochs.ten_epochs_jobs(Setting("stories")) == []
-    (job,) = ten_epochs.ten_epochs_jobs(SHARED)
-    assert job.name == ten_epochs.NAME
+    def names(setting):
+        sweeps = {job.name for job in sweep.sweep_jobs(setting)}
+        return [job.name for job in encoders.TABLE2.jobs(setting) if job.name not in sweeps]
+
+    assert names(Setting("stories")) == [] and names(SHARED) == [encoders.TEN_EPOCHS]
+
+
+def test_the_authors_settings_differ_in_the_encoder_alone_and_from_the_code_in_the_cut():
+    first = compose_training(["experiment=usatoday_reference"])
+    for encoder in authors.ENCODERS:
+        config = compose_training(authors.overrides(encoder, "pair", 0))
+        assert config["data"]["limits"] == first["data"]["limits"] | {"article_tokens": 128}
+        assert config["task"] | {"optimizer": 0, "bootstrap": 0} == first["task"] | {
+            "optimizer": 0,
+            "bootstrap": 0,
+        }
+        assert config["task"]["optimizer"] == first["task"]["optimizer"] | {"fused": True}
+        differing = {key for key in config if config[key] != first[key]}
+        assert differing <= {"encoder", "sparsity", "labels", "task", "data"}, encoder
+    assert authors.EXHIBIT.jobs(Setting("stories")) == []
+
+
+def test_the_authors_settings_say_what_was_not_run():
+    values = run(0.2, 0.3, 0.5) | {"epochs": [{"dev/micro_ap": n / 10} for n in range(10)]}
+    by_job = {authors.name_of("gru", "event", seed): Result(values, {}) for seed in (0, 1)}
+    content = authors.EXHIBIT.lay_out(Results(SHARED, by_job))
+    (table,) = content.tables
+    rows = {row["encoder"]: row for row in table.rows}
+    assert rows["GRU"]["seeds"] == 2 and rows["GRU"]["± over seeds"] == 0
+    assert rows["GRU"]["dev mAP, epoch 10"] == pytest.approx(0.9)
+    assert rows["CNN"] == {"encoder": "CNN", "seeds": "not run"}
+    assert content.outcome == "mAP by event: GRU 0.200 (random order 0.075)."
 
 
 def test_the_log_of_an_interrupted_run_is_read_over_all_its_parts(tmp_path):

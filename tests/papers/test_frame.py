@@ -97,8 +97,9 @@ def job(name, value, ran=None):
 
 
 def store(tmp_path, **options):
-    options = {"fresh": False, "paper": "ast"} | options
-    return Store(saved=tmp_path / "saved", made=tmp_path / "made", **options)
+    return Store(
+        **{"saved": tmp_path / "saved", "made": tmp_path / "made", "paper": "ast"} | options
+    )
 
 
 def lay_out(exhibit, tmp_path, missing="train", **options):
@@ -136,7 +137,7 @@ def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):
     (tmp_path / "made" / "results").rename(tmp_path / "saved")
     lay_out(toy([job("a", 2, ran)]), tmp_path)
     assert ran == ["a"] and ",1" not in (tmp_path / "out" / "table77.csv").read_text()[:5]
-    lay_out(toy([job("a", 3, ran)]), tmp_path, fresh=True)
+    lay_out(toy([job("a", 3, ran)]), tmp_path, saved=None)
     assert ran == ["a", "a"]
     assert "a,3" in (tmp_path / "out" / "table77.csv").read_text()
 
@@ -149,7 +150,7 @@ def test_an_interrupted_command_keeps_what_it_has(tmp_path):
     assert not (tmp_path / "out").exists()
     page = lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path).read_text("utf-8")
     assert ran == ["a", "b", "b"]
-    assert "0.0 minutes in 1 runs; not recorded of 1" in page
+    assert "0.0 minutes in 1 runs; not recorded for 1" in page
 
 
 def test_what_is_missing_is_said(tmp_path):
@@ -164,7 +165,7 @@ def test_without_data_the_page_says_that_the_stories_were_read(tmp_path):
     exhibits = [toy([job("a", 1)])]
     page = reproduce(exhibits, tmp_path / "out", store=asked, seeds=(0, 1), missing="train")
     page = page.read_text(encoding="utf-8")
-    assert "Made on the bundled stories" in page and "Runs that are not there" not in page
+    assert "Made on the bundled stories" in page and "Missing" not in page
     assert "Made on the bundled stories" in (tmp_path / "out" / "table77.md").read_text()
     # A saved result of the shared data needs no data.
     (tmp_path / "made" / "results" / "ast" / "stories").rename(
@@ -275,7 +276,7 @@ def test_what_rounds_to_zero_has_no_sign():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_section_of_the_saved_papers_begins_with_a_summary(paper):
-    saved = Store(saved=ROOT / "papers" / "saved", made=Path("nowhere"), paper=paper, fresh=False)
+    saved = Store(saved=ROOT / "papers" / "saved", made=Path("nowhere"), paper=paper)
     setting = Setting("shared")
     for exhibit in choose(paper):
         results = saved.results(setting, exhibit.jobs(setting))

@@ -254,7 +254,7 @@ def test_the_stories_are_written_once(tmp_path):
 
 def test_without_runs_a_page_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
-    store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn", fresh=False)
+    store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn")
     page = reproduce(choose("samcnn"), tmp_path / "out", store=store, seeds=[0], missing="say")
     text = page.read_text(encoding="utf-8")
     assert "rerank_samcnn_patt_2013_0" in text and "paper=samcnn table=3 makes them" in text
@@ -264,7 +264,7 @@ def test_without_runs_a_page_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_whole_paper_on_the_stories(tmp_path, monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
-    store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn", fresh=False)
+    store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn")
     reproduce(choose("samcnn"), tmp_path / "out", store=store, seeds=[0, 1], missing="train")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"table1.csv", "table3.csv", "widths.csv", "reference.csv", "own_vectors.csv"} <= names
