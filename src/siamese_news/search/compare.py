@@ -18,11 +18,11 @@ FEW = 20
 PRIOR = 1000
 """Words of the prior: that many are added to each group, in the proportions of all groups."""
 
-_COMMON = 5  # texts that have a word before it is looked at
+_COMMON = 5  # the fewest texts with a word that is tested
 _SURE = 0.05  # chance that any word is listed if no group differs
-_LISTED = 100  # words of each group that are kept
+_LISTED = 100  # words to keep for each group
 _BURST = 0.001  # chance that a steady flow shows any burst
-_BINS = 5  # times from which there is something for a burst to rise from
+_BINS = 5  # the fewest times among which there can be a burst
 _Z = 1.959963984540054  # of an interval of 95 %
 
 Floats = NDArray[np.float64]

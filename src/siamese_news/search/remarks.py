@@ -17,8 +17,8 @@ WEAK = 0.02
 
 _NAMED = 3
 
-# What paywalls show instead of an article, in the languages of many newspapers. None
-# of 22,000 articles of nine data sets has one of these in fewer than `_STUB` words.
+# Phrases of paywalls, in the languages of many newspapers. No article of fewer than `_STUB` words
+# among the 22,000 of nine data sets has one of them.
 _PAYWALL = re.compile(
     r"subscribe (?:now |today )?(?:to|for) (?:continue|keep|read|unlimited|full)"
     r"|(?:only|exclusively) (?:available )?(?:to|for) (?:our )?subscribers|already a subscriber"
