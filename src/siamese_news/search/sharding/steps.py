@@ -32,17 +32,12 @@ Step = Callable[[OpenQuery, ShardFolder, int], str]
 
 
 def step_of(folder: ShardFolder) -> tuple[str, Step]:
-    """The file that the next step of each part writes last, and the step."""
+    """The next step of each part, after the name of the file that it writes last."""
     if folder.settled:
         return "scored.json", _score
     if folder.passes:
         return f"observed-{folder.passes + 1}", _observe
     return "read.json", _read
-
-
-def advance(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Do the next step of part `index`, which has not done it yet; a sentence about it."""
-    return step_of(folder)[1](opened, folder, index)
 
 
 def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
@@ -244,52 +239,35 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     """
     parts = range(folder.shards)
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in parts]
-    suspects: dict[int, list[tuple[int, int, int]]] = {}
+    shared = [np.zeros(0, np.int64)]
     # Ranges of hashes that are small enough to fit in memory.
     ranges = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
     for lowest, highest in pairwise((1 << 62) * n // ranges for n in range(ranges + 1)):
-        cuts = [slice(*np.searchsorted(part[0], [lowest, highest])) for part in keys]
+        cuts = [part[0, slice(*np.searchsorted(part[0], [lowest, highest]))] for part in keys]
         # A stable sort is fast here, because each part is sorted.
-        together = np.sort(
-            np.concatenate([part[0, cut] for part, cut in zip(keys, cuts, strict=True)]),
-            kind="stable",
-        )
-        twice = together[1:][together[1:] == together[:-1]]
-        for index, (part, cut) in enumerate(zip(keys, cuts, strict=True)):
-            for hashed, place, number in part[:, cut][:, np.isin(part[0, cut], twice)].T.tolist():
-                suspects.setdefault(hashed, []).append((place, index, number))
-    if not suspects:
+        together = np.sort(np.concatenate(cuts), kind="stable")
+        shared.append(together[1:][together[1:] == together[:-1]])
+    hashes = np.concatenate(shared)
+    if not len(hashes):
         return []
-    names = _names(folder, suspects)
+    found: list[tuple[int, int, str]] = []  # place in the input, part and id behind these hashes
+    for index, part in enumerate(keys):
+        _, places, numbers = part[:, np.isin(part[0], hashes)]
+        place_of = dict(zip(numbers.tolist(), places.tolist(), strict=True))
+        with folder.file(index, "ids").open("rb") as stream:
+            for number, line in enumerate(stream):
+                if number in place_of:
+                    found.append((place_of[number], index, line[:-1].decode()))
+    known: set[str] = set()
     again: dict[int, set[str]] = {}
-    for group in suspects.values():
-        first: set[str] = set()
-        for _, index, number in sorted(group):
-            name = names[index, number]
-            if name in first:
-                again.setdefault(index, set()).add(name)
-            first.add(name)
+    for _, index, name in sorted(found):
+        if name in known:
+            again.setdefault(index, set()).add(name)
+        known.add(name)
     for index, ids in again.items():
         folder.write(index, "taken.json", {"ids": sorted(ids.union(_taken(folder, index)))})
         folder.file(index, "read.json").unlink()
     return sorted(again)
-
-
-def _names(
-    folder: ShardFolder, suspects: dict[int, list[tuple[int, int, int]]]
-) -> dict[tuple[int, int], str]:
-    """The real ids behind equal hashes, by part and number."""
-    wanted: dict[int, set[int]] = {}
-    for group in suspects.values():
-        for _, index, number in group:
-            wanted.setdefault(index, set()).add(number)
-    found = {}
-    for index, numbers in wanted.items():
-        with folder.file(index, "ids").open("rb") as stream:
-            for number, line in enumerate(stream):
-                if number in numbers:
-                    found[index, number] = line[:-1].decode()
-    return found
 
 
 def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -> None:

@@ -18,7 +18,7 @@ from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.sharding.folder import ShardFolder
-from siamese_news.search.sharding.steps import advance, finish, merge, step_of
+from siamese_news.search.sharding.steps import finish, merge, step_of
 from siamese_news.search.threads import use_threads
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
@@ -72,7 +72,8 @@ class Worker:
         use_threads(self._query.threads or 1)
         try:
             self._opened = self._opened or open_query(self._query, self._seeds)
-            return part, advance(self._opened, self._folder, part)
+            _, step = step_of(self._folder)
+            return part, step(self._opened, self._folder, part)
         except OSError as error:
             raise InputError(str(error)) from error
 
