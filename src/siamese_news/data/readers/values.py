@@ -181,7 +181,8 @@ def post_with(post_id: str, text: str, **metadata: Any) -> Post:
     """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values."""
     usable: dict[str, Any] = {}
     for name, value in metadata.items():
-        put(usable, name, value)
+        if value is not None:
+            put(usable, name, value)
     return Post(post_id, text, usable)
 
 
