@@ -154,7 +154,7 @@ def test_a_text_is_labelled_once(tmp_path):
     used = certificate(tmp_path)
     (claim,) = used["claims"]
     assert 0 < claim["labels_given"] < claim["labels_of_the_set"]
-    assert f"rest on {claim['labels_given']} labels; the other" in done.stdout
+    assert f"come from {claim['labels_given']} labels, because" in done.stdout
     steps = used["claims"][0]["descent"]
     assert max(labels for _, labels, _, _ in steps) > 0
     assert used["labels"]["used"] <= 200
