@@ -179,7 +179,7 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
         relevant = {f"c{copies}-{n}" for n in range(480)}
         finish(tmp_path, relevant, more=("--at-least", "60"), sheet=name)
         found = json.loads((tmp_path / f"{copies}.certificate.json").read_text())
-        assert "independent from text to text" in found["judged"]
+        assert "independent errors on different texts" in found["judged"]
         assert found["claims"][0]["posts"] > 0
         nulls.append(json.loads((tmp_path / f"{copies}.plan.json").read_text())["nulls"][0][0])
     assert 31 > nulls[0] > nulls[1] > 0
