@@ -154,7 +154,7 @@ def test_a_text_is_labelled_once(tmp_path):
     used = certificate(tmp_path)
     (claim,) = used["claims"]
     assert 0 < claim["labels_given"] < claim["labels_of_the_set"]
-    assert f"rest on {claim['labels_given']} labels; the other" in done.stdout
+    assert f"come from {claim['labels_given']} labels, because" in done.stdout
     steps = used["claims"][0]["descent"]
     assert max(labels for _, labels, _, _ in steps) > 0
     assert used["labels"]["used"] <= 200
@@ -179,7 +179,7 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
         relevant = {f"c{copies}-{n}" for n in range(480)}
         finish(tmp_path, relevant, more=("--at-least", "60"), sheet=name)
         found = json.loads((tmp_path / f"{copies}.certificate.json").read_text())
-        assert "independent from text to text" in found["judged"]
+        assert "independent errors on different texts" in found["judged"]
         assert found["claims"][0]["posts"] > 0
         nulls.append(json.loads((tmp_path / f"{copies}.plan.json").read_text())["nulls"][0][0])
     assert 31 > nulls[0] > nulls[1] > 0
