@@ -50,14 +50,14 @@ def _compose_and_train(config: DictConfig) -> None:
 
 
 def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:
-    """Refuse a ``data.name`` on the command line that would name the results and choose nothing.
+    """Refuse a ``data.name`` on the command line that would only name the results.
 
     Args:
         data: the composed options of the data.
-        overrides: what the command line said.
+        overrides: the arguments of the command line.
 
     Raises:
-        InputError: none of the folders that are read has that name.
+        InputError: no folder of the data has that name.
     """
     if not any(override.startswith("data.name=") for override in overrides):
         return
@@ -65,14 +65,14 @@ def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:
     folders = [entry["folder"] for entry in entries if isinstance(entry, Mapping)]
     if data["name"] not in folders:
         raise InputError(
-            f"data.name={data['name']}: is none of the folders that are read "
-            f"({', '.join(dict.fromkeys(folders)) or 'none'}), so it would choose nothing; "
+            f"data.name={data['name']}: is not one of the data's folders "
+            f"({', '.join(dict.fromkeys(folders)) or 'none'}), so it would select nothing; "
             "expected data=NAME for a prepared set, or data=my_pairs data.name=/path/to/folder"
         )
 
 
 def last_lines(out: Path, row: Mapping[str, Any]) -> list[str]:
-    """What a run ends with: the figures of its test, where the model is, and what to type next."""
+    """The last lines of a run: the figures of its test, the model folder and the next command."""
     lines = []
     figures = [
         f"{name} {value:.4f}"

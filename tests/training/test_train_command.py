@@ -57,7 +57,7 @@ class MyEncoder(BagEncoder):
 ENCODERS["MyEncoder"] = MyEncoder
 """
 REFUSED = {
-    "data.name=reuters": "data.name=reuters: is none of the folders that are read (stories)",
+    "data.name=reuters": "data.name=reuters: is not one of the data's folders (stories)",
     "task.epochs=zwei": "task.epochs=zwei: expected a whole number, such as 10",
     "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number, such as 0.075",
     "trainer.logger=false": "trainer.logger is set by the task; use logger=csv",

@@ -1,4 +1,4 @@
-"""An order learned from labels, and the verdicts of a machine: what the command `feedback` does."""
+"""An order learned from labels, as by the command `feedback`, and the verdicts of a machine."""
 
 import json
 import os

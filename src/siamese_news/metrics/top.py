@@ -143,7 +143,7 @@ def _push_row(top: np.ndarray, keys: np.ndarray) -> None:
 def _push_pairs(pooled: np.ndarray, keys: np.ndarray, article_ranks: np.ndarray) -> np.ndarray:
     """The best of the (R, 2) pairs and of the pairs of (a, n) keys, ascending."""
     size = len(pooled)
-    # The same post with the same score under two articles gives equal keys: keep both here.
+    # The same post with the same score under two articles has equal keys: keep both here.
     bar = pooled[0, 0]
     candidates = keys[keys >= bar]
     if len(candidates) > size:

@@ -1,8 +1,8 @@
 """The model folder: plain values, safetensors, words, a card and checksums; loading runs no code.
 
 Layout: ``config.json`` (plain values), ``model.safetensors``, ``vocab.txt``, ``README.md`` (model
-card), ``SHA256SUMS``, in the format of ``sha256sum``, and where a model remembers what it was
-trained on ``trained_on.bin`` (`siamese_news.model.trained_on`).
+card), ``SHA256SUMS``, in the format of ``sha256sum``, and ``trained_on.bin`` if a model records its
+training texts (`siamese_news.model.trained_on`).
 """
 
 import hashlib

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -108,12 +108,39 @@ class TextRanker(nn.Module):
         """Trigram buckets, for rankers with a character level."""
         return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
 
-    def encode(self, token_lists: Sequence[Sequence[str]]) -> tuple[TokenIds, TokenIds | None]:
-        """Word ids and, if the ranker reads them, trigram ids of tokenized texts."""
-        words = TokenIds.of([self.vocabulary.ids(tokens) for tokens in token_lists])
+    def encode(
+        self,
+        queries: Sequence[Sequence[str]],
+        posts: Sequence[Sequence[str]],
+        urls: Sequence[str] | None = None,
+    ) -> "EncodedTexts":
+        """Tokenized queries and posts as ids, with the link of each post ("" for none)."""
+        urls = urls or [""] * len(posts)
+        links = None
+        if self.link_match:
+            # Only words with an id, so that matches by word and by id can be aligned.
+            known = [[w for w in words if len(self.vocabulary.ids([w]))] for words in queries]
+            links = known, urls
+        # The end of a long link names the page.
+        ends = [[url[-100:]] if url else [] for url in urls]
+
+        def ids(texts: Sequence[Sequence[str]]) -> TokenIds:
+            return TokenIds.of([self.vocabulary.ids(tokens) for tokens in texts])
+
+        return EncodedTexts(
+            ids(queries),
+            ids(posts),
+            self._trigrams(queries),
+            self._trigrams(posts),
+            self._trigrams(ends),
+            links,
+        )
+
+    def _trigrams(self, texts: Sequence[Sequence[str]]) -> TokenIds | None:
+        """Trigram ids of tokenized texts, if the ranker reads them."""
         if self.buckets is None:
-            return words, None
-        return words, TokenIds.of([text_trigrams(tokens, self.buckets) for tokens in token_lists])
+            return None
+        return TokenIds.of([text_trigrams(tokens, self.buckets) for tokens in texts])
 
     def pair(self, batch: IdBatch) -> Pair:
         """Look the ids up, those of queries and posts at once.
@@ -153,18 +180,6 @@ class TextRanker(nn.Module):
         log_probabilities: Tensor = self.ranker(self.pair(batch))
         return log_probabilities
 
-    def encode_links(self, urls: Sequence[str]) -> TokenIds | None:
-        """Trigram ids of links, if the ranker reads them; "" means no link."""
-        if self.buckets is None:
-            return None
-        # The end of a long link names the page.
-        texts = [[url[-100:]] if url else [] for url in urls]
-        return TokenIds.of([text_trigrams(t, self.buckets) for t in texts])
-
-    def known(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens that have an id, so that matches by word and by id can be aligned."""
-        return [token for token in tokens if len(self.vocabulary.ids([token]))]
-
     def batches(
         self,
         query: Sequence[str],
@@ -181,31 +196,11 @@ class TextRanker(nn.Module):
             urls: link of each post, "" for none; None where no post has one.
             batch_size: posts per batch.
         """
-        query_words, query_trigrams = self.encode([query])
-        words, trigrams = self.encode(posts)
-        urls = urls or [""] * len(posts)
-        link_trigrams, known = self.encode_links(urls), self.known(query)
-        order = np.argsort(words.lengths, kind="stable")
-        first = np.zeros(1, np.int64)
+        encoded = self.encode([query], posts, urls)
+        order = np.argsort(encoded.posts.lengths, kind="stable")
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            links = None
-            if self.link_match:
-                links = torch.from_numpy(
-                    link_matches([known] * len(rows), [urls[row] for row in rows])
-                )
-            yield (
-                rows,
-                IdBatch(
-                    query_ids=rows_of(query_words, first),
-                    post_ids=rows_of(words, rows),
-                    group=torch.zeros(len(rows), dtype=torch.int64),
-                    query_trigrams=rows_of(query_trigrams, first),
-                    post_trigrams=rows_of(trigrams, rows),
-                    url_trigrams=rows_of(link_trigrams, rows),
-                    links=links,
-                ),
-            )
+            yield rows, encoded.batch(np.zeros(len(rows), np.int64), rows)
 
     @torch.no_grad()
     def score(
@@ -281,12 +276,40 @@ class TextRanker(nn.Module):
         return model.eval()
 
 
-@overload
-def rows_of(texts: TokenIds, rows: NDArray[np.int64]) -> Tensor: ...
-@overload
-def rows_of(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None: ...
+class EncodedTexts(NamedTuple):
+    """Queries and posts as ids; trigrams and links only for rankers that read them.
 
+    `links` has the known words of every query and the link of every post.
+    """
 
-def rows_of(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None:
-    """(n, S) ids of the texts `rows`, padded with -1; None where there are no texts."""
-    return None if texts is None else pad([texts[row] for row in rows])
+    queries: TokenIds
+    posts: TokenIds
+    query_trigrams: TokenIds | None
+    post_trigrams: TokenIds | None
+    url_trigrams: TokenIds | None
+    links: tuple[Sequence[Sequence[str]], Sequence[str]] | None
+
+    def batch(
+        self, queries: NDArray[np.int64], posts: NDArray[np.int64], **known: Tensor
+    ) -> IdBatch:
+        """Pairs of the queries and posts at these rows; `known` are the batch's labels and rows."""
+        distinct, group = np.unique(queries, return_inverse=True)
+
+        def padded(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None:
+            return None if texts is None else pad([texts[row] for row in rows])
+
+        links = None
+        if self.links is not None:
+            words, urls = self.links
+            matches = link_matches([words[i] for i in queries], [urls[i] for i in posts])
+            links = torch.from_numpy(matches)
+        return IdBatch(
+            query_ids=pad([self.queries[row] for row in distinct]),
+            post_ids=pad([self.posts[row] for row in posts]),
+            group=torch.from_numpy(group),
+            query_trigrams=padded(self.query_trigrams, distinct),
+            post_trigrams=padded(self.post_trigrams, posts),
+            url_trigrams=padded(self.url_trigrams, posts),
+            links=links,
+            **known,
+        )

@@ -220,7 +220,7 @@ class Model(TextModel, nn.Module):
 
     @classmethod
     def pretrained(cls) -> "Model":
-        """The model that ships with the package; its card says what it is and how well it does."""
+        """The model that ships with the package; its card describes it and its figures."""
         return cls.load(PRETRAINED)
 
     @classmethod

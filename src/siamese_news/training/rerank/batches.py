@@ -1,45 +1,25 @@
 """Batches of (query, post) pairs."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
-from siamese_news.model.reranker import IdBatch, TextRanker, rows_of
-from siamese_news.text.patterns import link_matches
-from siamese_news.text.token_ids import TokenIds
+from siamese_news.model.reranker import EncodedTexts, IdBatch, TextRanker
 from siamese_news.training.rerank.data import RerankCollection, Run
 
 Rows = NDArray[np.int64]
 
 
-class EncodedPosts(NamedTuple):
-    """Queries and posts of a collection as ids; trigrams and links only for rankers that read them.
-
-    `links` holds the known words of every query and the link of every post.
-    """
-
-    queries: TokenIds
-    posts: TokenIds
-    query_trigrams: TokenIds | None
-    post_trigrams: TokenIds | None
-    url_trigrams: TokenIds | None
-    links: tuple[list[list[str]], list[str]] | None
-
-
-def encode_collection(collection: RerankCollection, model: TextRanker) -> EncodedPosts:
+def encode_collection(collection: RerankCollection, model: TextRanker) -> EncodedTexts:
     """Turn the texts, which are tokenized already, into ids once."""
-    query_words = [text.split() for text in collection.queries.values()]
-    queries, query_trigrams = model.encode(query_words)
-    posts, post_trigrams = model.encode([text.split() for text in collection.posts.values()])
-    urls = list(collection.urls.values())
-    links = ([model.known(words) for words in query_words], urls) if model.link_match else None
-    return EncodedPosts(
-        queries, posts, query_trigrams, post_trigrams, model.encode_links(urls), links
+    queries, posts = (
+        [text.split() for text in texts.values()]
+        for texts in (collection.queries, collection.posts)
     )
+    return model.encode(queries, posts, list(collection.urls.values()))
 
 
 class Pairs(IterableDataset[IdBatch]):
@@ -61,7 +41,7 @@ class Pairs(IterableDataset[IdBatch]):
     def __init__(
         self,
         collection: RerankCollection,
-        encoded: EncodedPosts,
+        encoded: EncodedTexts,
         topics: Sequence[str],
         *,
         batch_size: int = 256,
@@ -120,24 +100,8 @@ class Pairs(IterableDataset[IdBatch]):
         return [rows[start : start + size] for start in range(0, len(rows), size)]
 
     def _batch(self, rows: Rows) -> IdBatch:
-        queries, group = np.unique(self.query[rows], return_inverse=True)
-        posts, encoded = self.post[rows], self.encoded
-        links = None
-        if encoded.links is not None:
-            words, urls = encoded.links
-            matches = link_matches([words[i] for i in self.query[rows]], [urls[i] for i in posts])
-            links = torch.from_numpy(matches)
-        return IdBatch(
-            query_ids=rows_of(encoded.queries, queries),
-            post_ids=rows_of(encoded.posts, posts),
-            group=torch.from_numpy(group),
-            query_trigrams=rows_of(encoded.query_trigrams, queries),
-            post_trigrams=rows_of(encoded.post_trigrams, posts),
-            url_trigrams=rows_of(encoded.url_trigrams, posts),
-            links=links,
-            labels=torch.from_numpy(self.labels[rows]),
-            rows=torch.from_numpy(rows),
-        )
+        labels, own = torch.from_numpy(self.labels[rows]), torch.from_numpy(rows)
+        return self.encoded.batch(self.query[rows], self.post[rows], labels=labels, rows=own)
 
     def as_run(self, scores: NDArray[np.float32]) -> Run:
         """Scores (pairs,) as a run."""

@@ -15,10 +15,10 @@ from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.model.reranker import TextRanker
+from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, idf_weights, make
-from siamese_news.training.rerank.batches import EncodedPosts, Pairs, encode_collection
+from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
     RerankCollection,
@@ -145,7 +145,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
 def _build(
     config: Mapping[str, Any], collection: RerankCollection, fold: Fold
-) -> tuple[TextRanker, EncodedPosts]:
+) -> tuple[TextRanker, EncodedTexts]:
     """An untrained ranker and the collection as ids; IDF from the training topics' candidates."""
     vectors, task = config["vectors"], config["task"]
     _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
