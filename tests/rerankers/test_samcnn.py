@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity
 
-from siamese_news.rerankers.conv import ConvEncoder, window_max, window_valid
+from siamese_news.rerankers.conv import ConvEncoder, WindowMax, window_valid
 from siamese_news.rerankers.pair import Pair
 from siamese_news.rerankers.samcnn import Aggregate, BiCNN, Combined, PAtt, PredictionHead, QAtt
 
@@ -250,7 +250,7 @@ def test_window_max_gradcheck():
         weights.requires_grad_()
         for full in (True, False):
             valid = window_valid(mask, width, full=full)
-            torch.autograd.gradcheck(window_max, (projected, weights, valid))
+            torch.autograd.gradcheck(WindowMax.apply, (projected, weights, valid))
 
 
 def test_conv_encoder_equals_conv1d():

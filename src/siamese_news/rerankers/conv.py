@@ -46,7 +46,7 @@ _SLAB = 1 << 20
 #     y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
 # So u is computed once per post, and every query token only rescales it: no kernel per query token
 # exists anywhere, although the paper writes one (samCNN, Eq. 1 and 4).
-class _WindowMax(torch.autograd.Function):
+class WindowMax(torch.autograd.Function):
     """Maximum over the windows of a convolution whose input tokens are weighted per query token.
 
     Only the winning window of each (row, query token, filter) has a gradient.
@@ -62,6 +62,7 @@ class _WindowMax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+        """See the class."""
         rows, tokens, width, filters = projected.shape
         queries, windows = weights.shape[1], tokens + width - 1
         shape = (rows, queries, filters)
@@ -85,6 +86,7 @@ class _WindowMax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        """The gradients of `projected` and of `weights`."""
         projected, weights, winner, empty = ctx.saved_tensors
         tokens, width = projected.shape[1], projected.shape[2]
         gradient, winner = gradients[0], winner.long()
@@ -204,7 +206,7 @@ class ConvEncoder(nn.Module):
             projected = kernel(texts).unflatten(-1, (width, self.filters))
             valid = window_valid(mask, width, full=self.full)
             # Bias and ReLU commute with the maximum.
-            best = _WindowMax.apply(projected, weights.to(projected.dtype), valid)
+            best = WindowMax.apply(projected, weights.to(projected.dtype), valid)
             features.append(torch.relu(best + bias))
         pooled: Tensor = self.dropout(torch.cat(features, dim=-1))
         return pooled
