@@ -1,5 +1,6 @@
 """`rank --scores-only`: every post's id and score, and no more."""
 
+import csv
 import json
 
 import pyarrow.parquet as pq
@@ -70,6 +71,22 @@ def test_a_list_for_each_seed_has_pairs(files):
     assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["all.jsonl", "all.csv"])
+def test_text_formats_have_the_same_scores(files, name):
+    rank(files, "--scores-only", "--out", files / "all.parquet")
+    assert rank(files, "--scores-only", "--out", files / name).exit_code == 0
+    table = pq.read_table(files / "all.parquet").to_pylist()
+    text = (files / name).read_text()
+    rows = (
+        map(json.loads, text.splitlines())
+        if name == "all.jsonl"
+        else csv.DictReader([*text.splitlines()])
+    )
+    assert [row | {"score": float(row["score"])} for row in rows] == table
+    sheet = ("--posts", files / "posts.jsonl", "--precision", ".8", "--out", files / "sheet.csv")
+    assert run("sample", "--results", files / name, *sheet).exit_code == 0
+
+
 def test_another_format_is_refused(files):
-    done = rank(files, "--scores-only", "--out", files / "all.csv")
-    assert done.exit_code == 2 and ".parquet" in done.stderr
+    done = rank(files, "--scores-only", "--out", files / "all.trec")
+    assert done.exit_code == 2 and ".parquet, .jsonl or .csv" in done.stderr

@@ -29,7 +29,7 @@ def rank(
         typer.Option(
             "--scores-only",
             help="Write only the id and score of every post, in input order, for sample and "
-            "certify. --out must be a .parquet file.",
+            "certify. --out must be a .parquet, .jsonl or .csv file.",
         ),
     ] = False,
 ) -> None:
@@ -51,10 +51,10 @@ def rank(
     out, format = query.out, query.format
     assert format is not None
     more = query.dedupe or query.map or query.author or query.second_look
-    if scores_only and (out is None or format != "parquet" or more):
+    if scores_only and (out is None or format not in ("parquet", "jsonl", "csv") or more):
         raise InputError(
-            "--scores-only writes ids and scores to a Parquet file; expected --out with a name "
-            "that ends with .parquet, and no --dedupe, --map, --author or --second-look"
+            "--scores-only writes ids and scores; expected --out with a name that ends with "
+            ".parquet, .jsonl or .csv, and no --dedupe, --map, --author or --second-look"
         )
     check_query_output(query, force=force)
     seeds = read_seeds(query)
@@ -66,7 +66,7 @@ def rank(
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
             with open_output(out, format) as (stream, _):
-                scored, scores = write_scores(stream, scorer, seeds, pool, opened.window)
+                scored, scores = write_scores(stream, format, scorer, seeds, pool, opened.window)
             remarks = _report(opened, scorer, pool, scored, [])
             _write_meta(opened, scorer, pool, {"scored": scored}, scores, remarks)
             echo(f"{out}: the scores of {scored:,} posts")

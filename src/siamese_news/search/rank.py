@@ -1,6 +1,6 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
+from siamese_news.search.output import write_rows
 from siamese_news.search.pool import Pool, Wanted, Window
 from siamese_news.search.records import RankedPost, ScoreCounts
 from siamese_news.search.remarks import order_remarks
@@ -218,37 +219,61 @@ def search(
 
 
 def write_scores(
-    stream: IO[bytes], scorer: Scorer, seeds: Seeds, pool: Pool, window: Window
+    stream: IO[Any], format: str, scorer: Scorer, seeds: Seeds, pool: Pool, window: Window
 ) -> tuple[int, ScoreCounts]:
-    """Write a Parquet file with the columns ``post`` and ``score``, in the order of the posts.
+    """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
     posts is in memory at a time. Returns how many posts were scored, and the counts of the scores.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    fields = [("post", pa.string()), ("score", pa.float64())]
-    if not seeds.one_story:
-        fields.insert(0, ("article", pa.string()))
-    schema = pa.schema(fields)
-    for _ in pool.observe(scorer, window):
-        pass
+    Args:
+        stream: bytes for ``parquet``, text for ``jsonl`` and ``csv``.
+        format: one of these three.
+        scorer: opened with `seeds.texts`.
+        seeds: of the query.
+        pool: the posts.
+        window: which posts by date.
+    """
+    columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scanned, counts = 0, ScoreCounts()
-    # Ids are all different and scores nearly so: dictionaries would only take room.
-    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
-    with pq.ParquetWriter(stream, schema, **options) as writer:
+
+    def blocks() -> Iterator[tuple[str, list[str], Any]]:
+        nonlocal scanned
         for block in pool.parts(scorer, len(seeds.texts), window, None):
             scores, _ = seeds.combine(block.scores)
             counts.add(scores)
             scanned += len(block.posts)
-            ids = pa.array([post.id for post in block.posts], pa.string())
+            ids = [post.id for post in block.posts]
             for number, line in enumerate(scores):
-                columns = [ids, pa.array(line / MILLION)]
-                if not seeds.one_story:
-                    name = seeds.articles[number].id
-                    columns.insert(0, pa.array([name] * len(block.posts), pa.string()))
-                writer.write_table(pa.table(columns, schema=schema))
+                yield seeds.articles[number].id, ids, line / MILLION
+
+    for _ in pool.observe(scorer, window):
+        pass
+    if format == "parquet":
+        _write_score_table(stream, columns, blocks())
+    else:
+        rows = (
+            {"article": article, "post": post, "score": score}
+            for article, ids, scores in blocks()
+            for post, score in zip(ids, scores.tolist(), strict=True)
+        )
+        write_rows(stream, rows, format, columns=columns)
     if not scanned:
         raise InputError("no posts to rank: expected at least one")
     return scanned, counts
+
+
+def _write_score_table(
+    stream: IO[bytes], columns: Sequence[str], blocks: Iterable[tuple[str, list[str], Any]]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"article": pa.string(), "post": pa.string(), "score": pa.float64()}
+    schema = pa.schema([(name, types[name]) for name in columns])
+    # Ids are all different and scores nearly so: dictionaries would only take room.
+    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
+    with pq.ParquetWriter(stream, schema, **options) as writer:
+        for article, ids, scores in blocks:
+            values = {"article": [article] * len(ids), "post": ids, "score": scores}
+            writer.write_table(pa.table({name: values[name] for name in columns}, schema=schema))
