@@ -23,7 +23,7 @@ import siamese_news
 from benchmarks.measure import machine, side_by_side
 from siamese_news.data.records import Article
 from siamese_news.model import BLOCK
-from siamese_news.search.records import ScoreCounts
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.seeds import MILLION, Seeds
 
 SHIPPED = Path(siamese_news.__file__).parent / "pretrained"

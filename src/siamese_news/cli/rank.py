@@ -15,9 +15,9 @@ from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer
+    from siamese_news.search.histogram import ScoreCounts
     from siamese_news.search.opening import OpenQuery
     from siamese_news.search.pool import Pool
-    from siamese_news.search.records import ScoreCounts
 
 
 @search_command(Query(), needs="articles", without="threshold")

@@ -13,12 +13,13 @@ from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.export import finished_rows
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
-from siamese_news.search.records import ScoreCounts, post_columns
+from siamese_news.search.records import post_columns
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write

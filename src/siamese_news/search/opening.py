@@ -10,10 +10,10 @@ from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
-from siamese_news.search.records import ScoreCounts
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds

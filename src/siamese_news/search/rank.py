@@ -10,9 +10,10 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import write_rows
 from siamese_news.search.pool import Pool, Wanted, Window
-from siamese_news.search.records import RankedPost, ScoreCounts
+from siamese_news.search.records import RankedPost
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds

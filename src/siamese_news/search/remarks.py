@@ -9,7 +9,7 @@ from siamese_news.data.records import Article
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import open_scorer
-from siamese_news.search.records import ScoreCounts
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.text.languages import BACKGROUND
 
 WEAK = 0.02

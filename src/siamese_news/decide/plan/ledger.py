@@ -96,7 +96,9 @@ def register(
                 )
             own["earlier"] = plans[seal]["earlier"]
         else:
-            others = [line for line in plans.values() if _same_posts(line, own)]
+            # A plan that promises nothing, such as one with --find alone, cannot fail either.
+            promises = [line for line in plans.values() if Fraction(line["error"])]
+            others = [line for line in promises if _same_posts(line, own)]
             active = [line for line in others if line["sha256"] not in withdrawn]
             if active and not again:
                 raise InputError(_refusal(shared, active, entry))

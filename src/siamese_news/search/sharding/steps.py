@@ -20,8 +20,9 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.records import ScoreCounts, metadata_text
+from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 from siamese_news.search.seeds import Decided
 from siamese_news.search.sharding.folder import ShardFolder, write_bytes
