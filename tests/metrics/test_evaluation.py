@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -140,7 +141,7 @@ def test_without_room_for_per_article_counts_only_the_interval_is_lost(monkeypat
     assert any("too many" in note for note in small.notes)
 
 
-def test_metrics_merge():
+def test_metrics_merge_and_reset():
     scores, _, ids = example()
     relevance = Relevance(**ids)
     whole = RankingTop(relevance=relevance, thresholds=(5, 50), depth=7)
@@ -149,18 +150,21 @@ def test_metrics_merge():
     right = RankingTop(relevance=relevance, thresholds=(5, 50), depth=7)
     left.update(150, scores[:, 150:])
     right.update(0, scores[:, :150])
-    left.merge(right)
+    left.merge_state(right)
     assert left.compute() == whole.compute() and left.run() == whole.run()
-    np.testing.assert_array_equal(left.relevant_keys, whole.relevant_keys)
+    assert torch.equal(left.relevant_keys, whole.relevant_keys)
     expected = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
     expected.update(0, scores)
     one = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
     two = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
     one.update(0, scores[:, :33])
     two.update(33, scores[:, 33:])
-    one.merge(two)
+    one.merge_state(two)
     assert one.compute() == expected.compute()
     assert one.per_article() == expected.per_article()
+    whole.reset()
+    whole.update(0, scores)
+    assert whole.compute() == left.compute()
 
 
 def test_thousands_of_positives_cap_the_last_rows():
