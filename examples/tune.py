@@ -1,8 +1,8 @@
 """Tune training with Optuna: python examples/tune.py FOLDER TRIALS [option=value ...].
 
-Trains the demo with other learning rates and objectives and looks for the best MAP on dev. Change
-`suggest` for a search of your own. The study is FOLDER/study.db: the same command goes on where it
-was stopped, and several processes or machines that share the folder share the work.
+Trains the demo with different learning rates and objectives to find the best MAP on dev. Change
+`suggest` for your own search. The study is FOLDER/study.db: the same command continues an
+interrupted study, and several processes or machines that share the folder share the work.
 """
 
 import sys
@@ -23,9 +23,9 @@ def suggest(trial: optuna.Trial) -> list[str]:
 
 
 def main(folder: Path, trials: int, options: list[str]) -> None:
-    """Run trials until the study has so many, and print the best one."""
+    """Run trials until the study has enough, and print the best one."""
     folder.mkdir(parents=True, exist_ok=True)
-    # A trial whose process died is noticed by its missing heartbeat and is run again.
+    # A missing heartbeat shows that a trial's process died; the trial is then run again.
     storage = optuna.storages.RDBStorage(
         f"sqlite:///{folder / 'study.db'}",
         heartbeat_interval=10,
@@ -42,7 +42,7 @@ def main(folder: Path, trials: int, options: list[str]) -> None:
     study.set_user_attr("options", options)
 
     def objective(trial: optuna.Trial) -> float:
-        # Not the test: it would choose the option that suits it by chance.
+        # Without the test: choosing by it would favor options that suit it by chance.
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
             chosen = ["experiment=demo", "data.test=null", *options, *suggest(trial)]
             config = compose("train", chosen)

@@ -20,8 +20,8 @@ from siamese_news.lexical_head import (
     empty_bigram_counters,
 )
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.scoring.neighbors import Neighbors
 from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.text import Vocabulary
 
 ARTICLE = "Flood: river floods the town\nThe bridge of Qwertz is gone."

@@ -19,7 +19,13 @@ Where the encoder has factors, a word's weight is multiplied by the mean factor 
 in the text, and that of a pair by the mean product.
 """
 
-from siamese_news.lexical_head.features import bigram_factors, bigram_ids, distinct, mean_factors
+from siamese_news.lexical_head.features import (
+    bigram_factors,
+    bigram_ids,
+    distinct,
+    mean_factors,
+    unit_rows,
+)
 from siamese_news.lexical_head.head import (
     TermHead,
     bigram_counters,
@@ -55,4 +61,5 @@ __all__ = [
     "empty_bigram_counters",
     "mean_factors",
     "mean_vectors",
+    "unit_rows",
 ]

@@ -88,6 +88,12 @@ def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
     return ids[known], (ids[unknown] - words) % len(tables[1]), ids[paired] % len(tables[2])
 
 
+def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Rows of length 1; zeros stay zeros."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)
+
+
 def blocks(texts: Iterable[Ids]) -> Iterator[list[Ids]]:
     """The texts, 8,192 at a time."""
     stream = iter(texts)

@@ -19,6 +19,7 @@ from siamese_news.lexical_head.features import (
     distinct,
     distinct_with_bigrams,
     mean_factors,
+    unit_rows,
 )
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.lexical_head.weights import PoolCounts, TermWeights
@@ -192,13 +193,7 @@ def mean_vectors(
         mean = sparse.csr_matrix((1, len(columns)), dtype=np.float32)
         for group, share in ((~paired, 1 - phrases), (paired, phrases)):
             mine = vectors @ sparse.diags_array(group.astype(np.float32))
-            sums = np.asarray(_unit(mine).sum(axis=0)).reshape(1, -1)
-            mean = mean + share * _unit(sparse.csr_matrix(sums))
+            sums = np.asarray(unit_rows(mine).sum(axis=0)).reshape(1, -1)
+            mean = mean + share * unit_rows(sparse.csr_matrix(sums))
         parts.append(mean)
     return sparse.csr_matrix(sparse.vstack(parts), dtype=np.float32)
-
-
-def _unit(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Rows of length 1; zeros stay zeros."""
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return sparse.csr_matrix(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)

@@ -1,18 +1,16 @@
 """Scores of posts for seed articles: one interface over every kind of model.
 
-`open_scorer` gives the `Scorer` of a model. While it is `observing`, the whole pool is given to
-`observe`, which gathers what it teaches (which words are rare in it, its best posts, ranks), and
-`settle` ends the pass; `scores` are then those of this pool. What was observed can be saved, and
+`open_scorer` returns the `Scorer` of a model. While it is `observing`, the whole pool is passed to
+`observe`, which gathers statistics (document frequencies, each article's best posts, ranks), and
+`settle` ends the pass; `scores` are then those of this pool. The statistics can be saved, and
 merged in any order.
 """
 
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import PostReader
-from siamese_news.scoring.form import ScoreForm
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.opening import observe_all, open_scorer
-from siamese_news.scoring.parts import ScoreParts
-from siamese_news.scoring.protocol import Content, Scorer
+from siamese_news.scoring.protocol import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.scoring.surface import BUCKETS, word_grams
 from siamese_news.utils.choices import About, Fusion

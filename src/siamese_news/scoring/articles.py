@@ -93,12 +93,12 @@ class ArticleVectors:
         lists: Sequence[Sequence[Ids]],
         said: NDArray[np.float16] | None,
     ) -> None:
-        """Make the vectors anew.
+        """Recompute the vectors.
 
         Args:
             pool: document frequencies; None where no degree is above 0.
             degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
-            lists: A lists of posts that speak for an article as well, each its word ids.
+            lists: A lists of feedback posts, each its word ids.
             said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
         """
         lists = [
@@ -161,7 +161,7 @@ class ArticleVectors:
         """What the scores of both heads are sums of, where all articles have background weights.
 
         Returns:
-            (A, C) what a feature adds to a lexical score, times the scale of the post
+            (A, C) the addition of a feature to a lexical score, times the scale of the post
             (`TermWeights.scales`); (3, n) the pairs of words that may be among the features: their
             ids, left and right word; (A, D) the vectors. None where weights follow the pool, or a
             word's weight depends on its text.
@@ -170,11 +170,9 @@ class ArticleVectors:
             return None
         (group,) = self.groups
         values = sparse.diags_array(self._background.of(self.columns))
-        texts = [*self.ids, *self._posts]
-        pairs = np.stack(
-            [np.concatenate([part(text) for text in texts]) for part in (bigram_ids, _left, _right)]
-        )
-        return sparse.csr_matrix(group.vectors @ values), np.unique(pairs, axis=1), self._moved
+        pairs = [(bigram_ids(text), text[:-1], text[1:]) for text in (*self.ids, *self._posts)]
+        joined = np.concatenate([np.stack(own) for own in pairs], axis=1)
+        return sparse.csr_matrix(group.vectors @ values), np.unique(joined, axis=1), self._moved
 
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
@@ -221,11 +219,3 @@ class ArticleVectors:
         # In double precision a cosine does not depend on which articles are asked for with it.
         found = self._moved[articles] @ vectors.T.astype(np.float64)
         return found.astype(np.float32)
-
-
-def _left(ids: Ids) -> Ids:
-    return ids[:-1]
-
-
-def _right(ids: Ids) -> Ids:
-    return ids[1:]

@@ -131,7 +131,7 @@ class Candidates:
             self._cut(article)
 
     def _cut(self, article: int) -> None:
-        """Sort an article's list, best first, drop repetitions and what is too many."""
+        """Sort an article's list, best first, without repetitions, and cut it to size."""
         keys, scores = self._keys[article], self._scores[article]
         order = np.lexsort((-scores, keys))
         order = order[np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))]
@@ -141,7 +141,7 @@ class Candidates:
             self._least[article] = int(scores[order[-1]])
 
     def _forget(self) -> None:
-        """Let go of the texts that no list has."""
+        """Drop the texts that are in no list."""
         for article in range(len(self._keys)):
             self._cut(article)
         live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
@@ -174,7 +174,7 @@ class Candidates:
         return np.stack([np.frombuffer(self._vectors[key], np.float16) for key in keys])
 
     def merge(self, other: "Candidates") -> None:
-        """Add what another scorer of the same articles has found in other posts."""
+        """Add the lists of another scorer of the same articles, over other posts."""
         for article in range(len(self._keys)):
             self._extend(article, *other.best(article))
         self._texts |= other._texts
@@ -210,8 +210,8 @@ class Candidates:
 
         Args:
             saved: the arrays.
-            count: as it was.
-            of: which of the saved articles each of these stands for; None: they are the same.
+            count: unchanged.
+            of: which of the saved articles each of these is; None: they are the same.
         """
         counts = saved["candidate_counts"]
         which = range(len(counts)) if of is None else of
@@ -237,7 +237,7 @@ class Candidates:
 
 
 class TextTable:
-    """Values by article and text, looked up by what a post says.
+    """Values by article and text, looked up by the content of a post.
 
     Args:
         keys: of each article's texts.
@@ -255,7 +255,7 @@ class TextTable:
     def find(
         self, texts: Sequence[NDArray[np.int64]], vectors: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
-        """Articles, places among the texts, and values of what is known of P texts."""
+        """Articles, places among P texts, and values, of the texts that are in the table."""
         keys = content_keys(texts, vectors)
         start = np.searchsorted(self._keys, keys, side="left")
         counts = np.searchsorted(self._keys, keys, side="right") - start

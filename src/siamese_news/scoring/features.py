@@ -1,9 +1,11 @@
-"""Posts as both heads read them."""
+"""Posts as both heads read them, and encoders of other libraries, which read each text once."""
 
+import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise, starmap
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,63 @@ from scipy import sparse
 from siamese_news.lexical_head import TermWeights, bigram_ids, mean_factors
 from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.model.base import TextModel
-from siamese_news.scoring.encoder import Encodes
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.stopwatch import timed
 
 Ids = NDArray[np.int64]
+
+
+class Encodes(Protocol):
+    """A dense model: `TextModel` or `ExternalModel`."""
+
+    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (A, D) float32."""
+
+    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors (P, D) float32."""
+
+
+class EncodedOnce:
+    """An encoder that keeps the vectors of posts, as float16 in a temporary file.
+
+    A transformer takes milliseconds for a post, and a scorer reads a pool twice. This takes 150
+    bytes of memory a post; the file, which has no name, is gone with the process.
+
+    Args:
+        encoder: the encoder.
+    """
+
+    def __init__(self, encoder: Encodes) -> None:
+        self._encoder = encoder
+        self._rows: dict[bytes, int] = {}
+        self._file = tempfile.TemporaryFile(prefix="siamese-news-vectors-")
+        self._size = 0
+
+    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
+        """See `Encodes`."""
+        vectors = self._encoder.encode_articles(texts)
+        self._size = vectors.shape[1]
+        return vectors
+
+    def encode_posts(self, texts: Sequence[str]) -> NDArray[np.float16]:
+        """Unit vectors (P, D) to three digits."""
+        keys = [
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            for text in texts
+        ]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._rows}
+        if new:
+            vectors = self._encoder.encode_posts(list(new.values())).astype(np.float16)
+            self._file.seek(0, 2)
+            self._file.write(vectors.tobytes())
+            self._file.flush()
+            start = len(self._rows)
+            self._rows |= {key: start + place for place, key in enumerate(new)}
+        if not keys:
+            return np.zeros((0, self._size), np.float16)
+        stored = np.memmap(self._file, np.float16, mode="r", shape=(len(self._rows), self._size))
+        return np.asarray(stored[[self._rows[key] for key in keys]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +146,16 @@ class PostReader:
     @timed("encoding")
     def __call__(self, posts: Sequence[str] | TokenIds) -> Posts:
         """Read texts, or what `token_ids` made of them."""
+        ids = posts if isinstance(posts, TokenIds) else self._model.token_ids(posts)
         if self._encoder is None:
-            return self.of_ids(posts if isinstance(posts, TokenIds) else self._ids(posts))
+            return self.of_ids(ids)
         assert not isinstance(posts, TokenIds)
-        return self.of_ids(self._ids(posts), self._encoder.encode_posts(posts).astype(np.float16))
+        return self.of_ids(ids, self._encoder.encode_posts(posts).astype(np.float16))
 
     @timed("encoding")
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of texts; None where the vectors are of whole texts."""
-        return None if self._encoder is not None else self._ids(posts)
-
-    def _ids(self, posts: Sequence[str]) -> TokenIds:
-        return self._model.token_ids(posts)
+        return None if self._encoder is not None else self._model.token_ids(posts)
 
     @timed("encoding")
     def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
@@ -129,7 +180,7 @@ class PostReader:
     def of_best(
         self, ids: Sequence[Ids], said: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.float32], Any]:
-        """Vectors and factors of posts that speak for an article."""
+        """Vectors and factors of feedback posts."""
         vectors, factors = self._heads(ids, "post")
         return (vectors if said is None else said.astype(np.float32)), factors
 

@@ -1,6 +1,6 @@
 """Words and vectors together."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,15 +13,12 @@ from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors
-from siamese_news.scoring.encoder import Encodes
-from siamese_news.scoring.features import PostReader, Posts
-from siamese_news.scoring.form import ScoreForm, score_form
-from siamese_news.scoring.parts import ScoreParts, matched_terms, score_parts
+from siamese_news.scoring.features import Encodes, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
-from siamese_news.scoring.protocol import Content
+from siamese_news.scoring.protocol import Content, Neighbor, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.smoothing import SmoothedScores
-from siamese_news.scoring.surface import SurfaceScores
+from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import BACKGROUND, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
@@ -30,11 +27,11 @@ from siamese_news.utils.choices import About
 from siamese_news.utils.stopwatch import timed
 
 _CELLS = 1 << 24
-_COMPARED = 20  # articles for which it is worth while to say what another question would find
+_COMPARED = 20  # articles at most for which the results of another question are compared
 
 
-class MixtureScorer:
-    """The lexical head's score, the cosine of the dense head, and what smoothing makes of them.
+class MixtureScorer(Scorer):
+    """The lexical head's score, the cosine of the dense head, and their smoothing.
 
     Before smoothing and the surface a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the
     score of the words, D the cosine, q a high quantile of the article's cosines over the pool, and
@@ -42,11 +39,12 @@ class MixtureScorer:
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
     Smoothed or not, it is then scaled, and ``s X`` is added: X the cosine of n-grams inside words,
-    s its weight (`SurfaceScores`); and what a close passage gives (`PassageScores`).
+    s its weight (`SurfaceScores`); and the addition for a close passage (`PassageScores`).
 
-    A pass of `observe` says which words are rare in the pool (`FocusedPool`), which posts speak for
-    an article as well (`RocchioFeedback`) and whose scores are smoothed (`Smoothing`). Each article
-    is judged by itself, so its scores do not depend on the others, unless they are one story.
+    A pass of `observe` finds the words that are rare in the pool (`FocusedPool`), the posts for
+    pseudo-relevance feedback (`RocchioFeedback`) and those whose scores are smoothed (`Smoothing`).
+    Each article is judged by itself, so its scores do not depend on the others, unless they are one
+    story.
 
     Args:
         model: a model with a lexical head.
@@ -178,14 +176,27 @@ class MixtureScorer:
         None where a post's words weigh differently in one pool than in another, and where its
         vector is of more than its words.
         """
-        if self._read.whole_texts:
+        found = None if self._read.whole_texts else self._articles.form()
+        if found is None:
             return None
-        quantile = self._excess.quantile if self._excess.weight and not self._settled else None
-        about = self._options.focused_pool.score
-        return score_form(self._articles, self._weights, about=about, quantile=quantile)
+        terms, pairs, vectors = found
+        weights = self._weights
+        excesses = weights.excesses.astype(np.float64)
+        return ScoreForm(
+            columns=self._articles.columns,
+            terms=terms,
+            pairs=pairs,
+            vectors=vectors,
+            lexical=1 - weights.share - excesses,
+            cosine=np.full(len(excesses), float(weights.share)),
+            excess=excesses,
+            quantiles=weights.quantiles.astype(np.float64),
+            about=self._options.focused_pool.score,
+            quantile=self._excess.quantile if self._excess.weight and not self._settled else None,
+        )
 
     def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
-        """What the scores that `form` speaks of are multiplied by, and what is added: (A, P)."""
+        """The factor of the scores of `form`, and the scores of the surface to add: (A, P)."""
         if self._surface is None:
             return 1.0, np.zeros((1, 1), np.float32)
         found = np.zeros((len(self._articles), len(posts)), np.float32)
@@ -229,7 +240,7 @@ class MixtureScorer:
         cosines: NDArray[np.int32] | None,
         counted: Callable[[], NDArray[np.int64]],
     ) -> bool:
-        """Instead of `observe`: what is known of the whole pool after `candidates`.
+        """Instead of `observe`: statistics of the whole pool, after `candidates`.
 
         Args:
             posts: how many there are.
@@ -252,7 +263,7 @@ class MixtureScorer:
         return True
 
     def _apply(self, *, compare: bool) -> str:
-        """Score by what the pool has taught from now on; `compare` with what was not wanted."""
+        """Score by the statistics of the pool from now on; `compare` with the other questions."""
         candidates = self._pool.candidates
         taught = self._taught(self._degrees)
         self._articles.use(*taught)
@@ -369,22 +380,68 @@ class MixtureScorer:
         }
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
-        """See `Scorer`."""
+        """See `Scorer`; by the lexical head."""
         check_texts(posts, "matched_terms: posts")
-        return matched_terms(self._articles, self._read, posts, limit)
+        read = self._read(posts)
+        best = self._articles.heads(read)[0].argmax(axis=0)
+        found: list[list[str]] = [[] for _ in posts]
+        for group in self._articles.groups:
+            mine = np.flatnonzero(np.isin(best, group.rows))
+            if not len(mine):
+                continue
+            vectors = read.weighted(group.weights, self._articles.columns)[mine]
+            rows = group.vectors[np.searchsorted(group.rows, best[mine])]
+            products = sparse.csr_matrix(rows.multiply(vectors))
+            ends = products.indptr
+            for place, start, end in zip(mine.tolist(), ends[:-1], ends[1:], strict=True):
+                ids = self._articles.columns[products.indices[start:end]]
+                named = _named(self._read.names(posts[place]), ids, products.data[start:end])
+                found[place] = list(named)[:limit]
+        return found
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """See `Scorer`."""
-        weights, surface = self._weights.of(article), self._surface
-        return score_parts(
-            self._articles,
-            self._read,
-            self._smoothed,
-            surface,
-            self._passages,
-            weights,
-            post,
-            article,
+        articles, (share, excess, quantile) = self._articles, self._weights.of(article)
+        group, row = articles.group_of(article)
+        read = self._read([post])
+        own, around = 1.0, list[Neighbor]()
+        if self._smoothed is not None:
+            own, around = self._smoothed.neighbors(read, article)
+        scale = 1.0 if self._surface is None else self._surface.scale
+        own, around = own * scale, [replace(one, weight=one.weight * scale) for one in around]
+        shares = np.array([own, *(one.weight for one in around)], np.float32)
+        said = [part for part in (read.said, *(one.said for one in around)) if part is not None]
+        near = self._read.of_ids(
+            [*read.ids, *(one.ids for one in around)], np.concatenate(said) if said else None
+        )
+        lexical, kept = 1 - share - excess, float(articles.kept[article])
+        vectors = near.weighted(group.weights, articles.columns)
+        products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
+        names = self._read.names(post)
+        terms = _named(names, articles.columns[products.col], products.data)
+        mine = group.own[[row]].multiply(sparse.csr_matrix(shares[None]) @ vectors).tocoo()
+        own_terms = by_id(articles.columns[mine.col], mine.data.astype(np.float64) * lexical * kept)
+        views = [] if self._surface is None else [self._surface.parts(read.ids, article)]
+        if self._passages is not None:
+            views.append(self._passages.parts(read, article))
+        of_post = _total(by_post for by_post, _ in views)
+        vector, factor = np.zeros(0, np.float32), 0.0
+        dense = articles.heads(near, [article])[1]
+        if dense is not None and near.vectors is not None:
+            # The excess of a cosine is the cosine times a factor.
+            over = np.maximum(dense[0] - quantile, 0) / np.where(dense[0] > 0, dense[0], 1.0)
+            factors = (share + excess * over).astype(np.float32)
+            vector = np.float32(kept) * ((shares * factors) @ near.vectors)
+            factor = kept * own * float(factors[0])
+        ids, values = np.array(list(of_post), np.int64), np.array(list(of_post.values()))
+        return ScoreParts(
+            terms={name: value * lexical * own for name, value in terms.items()},
+            surface=_named(names, ids, values),
+            article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
+            article_vector=vector,
+            post_vector=factor,
+            own=own,
+            neighbors=sorted(around, key=lambda one: -one.added),
         )
 
     def article_term_shares(self, article: int) -> dict[int, float]:
@@ -425,3 +482,19 @@ def _unsmoothed(
 ) -> NDArray[np.float32]:
     """The scores before smoothing, for some articles or all."""
     return weights.mixed(*vectors.heads(posts, articles), articles)
+
+
+def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
+    """Their sum, by id."""
+    found: dict[int, float] = {}
+    for part in parts:
+        for id, value in part.items():
+            found[id] = found.get(id, 0.0) + value
+    return found
+
+
+def _named(names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]) -> dict[str, float]:
+    """Values by name, highest first."""
+    order = np.argsort(-values, kind="stable")
+    found = (names[id] for id in ids[order].tolist())
+    return dict(zip(found, values[order].tolist(), strict=True))

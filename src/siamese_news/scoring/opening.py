@@ -8,7 +8,7 @@ from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring.cosine import CosineScorer
-from siamese_news.scoring.encoder import EncodedOnce
+from siamese_news.scoring.features import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
@@ -45,12 +45,11 @@ def open_scorer(
         fusion: how words and vectors come together: added with the model's weight, by reciprocal
             ranks, or only one of the two. None: as the model's folder says, which is ``weighted``
             for a model with both heads.
-        expand: whether the best posts of the pool speak for the articles as well
-            (`RocchioFeedback`).
-            None: as the model's folder says.
-        smooth: whether posts that are alike lend each other their scores (`Smoothing`).
-            None: as the model's folder says.
-        stop_words: for each article the tokens that are left out of it beside the English stop
+        expand: whether the best posts of the pool expand the articles (`RocchioFeedback`). None: as
+            the model's folder says.
+        smooth: whether scores are smoothed over similar posts (`Smoothing`). None: as the model's
+            folder says.
+        stop_words: for each article the tokens that are left out of it besides the English stop
             words, such as those of its language (`siamese_news.search.languages`). Posts are read
             alike for all articles. None: nothing more is left out.
 
@@ -140,7 +139,7 @@ def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> 
         >>> from siamese_news.scoring import observe_all
         >>> scorer = open_scorer(open_model(), ["A river floods a town."])
         >>> observe_all(scorer, ["the river is in my cellar", "new phone today"])
-        ['posts that are alike lend each other their scores']
+        ['scores are smoothed over similar posts']
         >>> scorer.observing
         False
     """

@@ -1,4 +1,4 @@
-"""Passages: what a post adds that is closer to one passage of an article than other posts are.
+"""Passages: the bonus of a post that is closer to one passage of an article than other posts are.
 
 A long article, such as a fact check or a background story, is about more than any one post. Here it
 is cut into passages that overlap by half. A post's closeness is its highest cosine with one of them
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import Passages, distinct
+from siamese_news.lexical_head import Passages, distinct, unit_rows
 from siamese_news.scoring.candidates import Candidates, TextTable
 from siamese_news.scoring.features import Posts
 from siamese_news.scoring.surface import SurfaceScores, by_id
@@ -39,16 +39,17 @@ class PassageScores:
         self, surface: SurfaceScores, articles: TokenIds, candidates: Candidates, options: Passages
     ) -> None:
         self._surface, self._articles, self._options = surface, articles, options
-        self._floors = np.zeros(len(articles))
         keys, values = [], []
         for article in range(len(articles)):
             own = candidates.best(article)[0][: options.posts]
             texts = [candidates.text(key) for key in own.tolist()]
             close = self._closeness(TokenIds.of(texts, candidates.unknown), article).max(axis=1)
+            floor = 0.0
             if len(close) >= options.rank:
-                self._floors[article] = np.partition(close, -options.rank)[-options.rank]
+                floor = np.partition(close, -options.rank)[-options.rank]
             keys.append(own)
-            values.append(self._added(close, article).astype(np.float32))
+            over = np.maximum(close - floor, 0.0)
+            values.append((options.weight * over**2).astype(np.float32))
         self._table = TextTable(keys, values)
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
@@ -57,7 +58,7 @@ class PassageScores:
         scores[articles, places] += found
 
     def parts(self, posts: Posts, article: int) -> tuple[dict[int, float], dict[int, float]]:
-        """What each word of a post adds to its score, and what each word of the article does.
+        """The additions of each word of a post to its score, and of each word of the article.
 
         Args:
             posts: it alone.
@@ -70,13 +71,12 @@ class PassageScores:
         mine = added[articles == article]
         if not len(mine) or not mine[0]:
             return {}, {}
-        words, of_post, of_article, lengths = self._features(posts.ids, article)
-        close = of_post @ of_article.T
-        best = int(self._cosines(posts.ids, words, close, lengths)[0].argmax())
-        passage = sparse.csr_matrix(of_article[[best]])
+        words, of_post, of_article, _ = self._features(posts.ids, article)
         inside = np.isin(words, posts.ids.flat)
-        by_post = np.where(inside, np.asarray((of_post @ passage.T).todense()).ravel(), 0.0)
-        # What a feature adds is shared by the words of the passage that have it.
+        best = int(np.asarray((inside @ of_post) @ of_article.T).argmax())
+        passage = of_article[[best]]
+        by_post = inside * np.asarray((of_post @ passage.T).todense()).ravel()
+        # The addition of a feature is shared by the words of the passage that have it.
         counts = self._passages(words, article)[[best]].toarray()[0]
         shares = sparse.diags_array(counts) @ (of_post > 0)
         times = np.maximum(np.asarray(shares.sum(axis=0)).ravel(), 1.0)
@@ -85,26 +85,17 @@ class PassageScores:
         scale = float(mine[0]) / by_post.sum()
         return by_id(words, by_post * scale), by_id(words, by_article * scale)
 
-    def _added(self, close: Floats, article: int) -> Floats:
-        over = np.maximum(close - self._floors[article], 0.0)
-        return self._options.weight * over**2
-
     def _closeness(self, posts: TokenIds, article: int) -> Floats:
         """The cosines of P posts with an article's Q passages: (P, Q)."""
-        words, of_post, of_article, lengths = self._features(posts, article)
-        return self._cosines(posts, words, of_post @ of_article.T, lengths)
-
-    @staticmethod
-    def _cosines(
-        posts: TokenIds, words: Ids, products: sparse.csr_matrix, squares: Floats
-    ) -> Floats:
-        """A post's vector is the sum of those of its different words."""
+        words, of_post, of_article, squares = self._features(posts, article)
+        # A post's vector is the sum of those of its different words.
         rows, ids, count = distinct(posts)
         places = (np.ones(len(ids)), (rows, np.searchsorted(words, ids)))
         of_word = sparse.csr_matrix(places, shape=(count, len(words)))
         lengths = np.sqrt(of_word @ squares)
         lengths[lengths == 0] = 1.0
-        found: Floats = np.asarray((of_word @ products).todense()) / lengths[:, None]
+        products = of_word @ (of_post @ of_article.T)
+        found: Floats = np.asarray(products.todense()) / lengths[:, None]
         return found
 
     def _features(
@@ -124,9 +115,7 @@ class PassageScores:
         squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
         passages = sparse.csr_matrix(self._passages(words, article) @ present)
         passages.data = (1 + np.log(passages.data)) * weights[passages.indices]
-        lengths = np.sqrt(np.asarray(passages.multiply(passages).sum(axis=1)).ravel())
-        lengths[lengths == 0] = 1.0
-        passages = sparse.csr_matrix(sparse.diags_array(1 / lengths) @ passages)
+        passages = unit_rows(passages)
         # Few features of the posts are in the article.
         some = np.unique(passages.indices)
         return words, sparse.csr_matrix(features[:, some]), passages[:, some], squares

@@ -1,4 +1,4 @@
-"""What a pool teaches a scorer, in a form that can be saved and merged in any order."""
+"""The statistics of a pool, in a form that can be saved and merged in any order."""
 
 import io
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class PoolState:
         return np.maximum(bounds, 0)
 
     def merge(self, other: "PoolState") -> None:
-        """Add what was observed of other posts of the same pool, for the same articles."""
+        """Add the statistics of other posts of the same pool, for the same articles."""
         for mine, theirs in zip(self.counts.counts, other.counts.counts, strict=True):
             mine += theirs
         self.counts.posts += other.counts.posts
@@ -97,11 +97,11 @@ class PoolState:
         return stream.getvalue()
 
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
-        """Go on from what `saved` gave.
+        """Continue from the bytes of `saved`.
 
         Args:
             state: the bytes.
-            of: which of the saved articles each of these stands for; None: they are the same.
+            of: which of the saved articles each of these is; None: they are the same.
 
         Returns:
             All saved arrays by name, the further ones among them.

@@ -4,11 +4,9 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.parts import ScoreParts
-from siamese_news.scoring.protocol import Content
+from siamese_news.scoring.protocol import Content, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.stopwatch import timed
 
@@ -20,7 +18,7 @@ _BINS_A_UNIT = 10_000
 _LOWEST, _HIGHEST = -1.0, 2.0
 
 
-class ReciprocalScorer:
+class ReciprocalScorer(Scorer):
     """``(K + 1) / 2`` times the sum of ``1 / (K + rank)`` over words and vectors.
 
     The best post of both has 1. Ranks are those in the whole pool, so it takes a pass more.
@@ -31,7 +29,6 @@ class ReciprocalScorer:
     """
 
     kind = "reciprocal rank"
-    known_texts = 0
 
     def __init__(self, mixture: MixtureScorer, articles: int) -> None:
         self._mixture = mixture
@@ -78,25 +75,9 @@ class ReciprocalScorer:
         fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
         return fused * np.float32((K + 1) / 2)
 
-    def form(self) -> None:
-        """None: a rank depends on all posts."""
-        return None
-
-    def surface(self, posts: TokenIds) -> tuple[float, np.ndarray]:
-        """See `Scorer`."""
-        return self._mixture.surface(posts)
-
-    def surface_squares(self, words: sparse.csr_matrix) -> None:
-        """None: see `form`."""
-        return None
-
     def decisions(self) -> list[str]:
         """See `Scorer`."""
         return self._mixture.decisions()
-
-    def choices(self, least: float) -> dict[str, list[set[int]]]:
-        """None: the ranks of the other choice are not known."""
-        return {}
 
     def _ranks(self, part: int, scores: np.ndarray) -> np.ndarray:
         """(A, P) float32: one more than the posts in higher bins."""

@@ -11,13 +11,13 @@ from siamese_news.utils.choices import About
 # Posts that say how much an article's words find.
 STRONGEST = 3
 BEST = 10
-"""Posts whose mean score says what is near an article."""
+"""The posts whose mean score tells which posts are near an article."""
 
 COUNTED = 1000
 """At least so many of an article's best posts are kept where those near it are counted."""
 
 DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
-"""What each degree of `article_degrees` means."""
+"""The meaning of each degree of `article_degrees`."""
 # Scores of candidates are kept in millionths.
 _UNIT = 1_000_000
 
@@ -29,7 +29,7 @@ def article_degrees(
 
     Args:
         rule: where the share of the pool that is about the story begins to count.
-        wanted: what was asked for; ``event`` leaves the articles that are not meant to the pool.
+        wanted: the question; ``event`` leaves the articles that are not meant to the pool.
         about: (A,) how many posts are about an article's story.
         posts: how many there are.
         positives: how many articles, the first, are searched for.
@@ -64,7 +64,7 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
 def feedback_posts(
     options: RocchioFeedback, keys: NDArray[np.uint64], scores: NDArray[np.int32], focused: bool
 ) -> list[int]:
-    """Which of an article's best posts speak for it as well.
+    """The posts for pseudo-relevance feedback among an article's best.
 
     Args:
         options: how many, and how good.
@@ -88,7 +88,7 @@ def foreign_posts(
     scores: NDArray[np.int32],
     language: Callable[[int], str | None],
 ) -> list[int]:
-    """Which of an article's best posts in other languages speak for it as well.
+    """The posts in other languages for pseudo-relevance feedback among an article's best.
 
     What they share with the article are names, numbers and hashtags, so their scores are low; the
     words around these lead to the posts of their language that share nothing with the article.
@@ -123,11 +123,11 @@ def near(scores: NDArray[np.int32]) -> int:
 
 
 def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool) -> str:
-    """What a pass over the pool has changed, in words.
+    """The changes that a pass over the pool has made, in words.
 
     Args:
         degrees: by seed, what `article_degrees` decided; empty where it was asked for.
-        feedback: whether posts speak for some article.
+        feedback: whether some article has feedback posts.
         smoothed: whether scores are smoothed over neighbours.
     """
     found = []
@@ -136,7 +136,7 @@ def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: 
         whose = "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
         found.append(f"the pool is mostly about the story of {whose}, so rare words count")
     if feedback:
-        found.append("the best posts speak for the articles as well")
+        found.append("the best posts expand the articles")
     if smoothed:
-        found.append("posts that are alike lend each other their scores")
+        found.append("scores are smoothed over similar posts")
     return "; ".join(found)

@@ -1,39 +1,92 @@
-"""The smoothed scores of each article's best posts, and who smoothed them."""
+"""Smoothing: a post's score leans on the scores of the posts most like it.
+
+Posts that resemble each other tend to be relevant to the same articles (the cluster hypothesis).
+Diaz (CIKM 2005, "Regularizing ad hoc retrieval scores") moves a ranking's scores towards those of
+each document's neighbors. Here a post with close neighbors takes their mean, and a post without
+any keeps its score.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.lexical_head import Smoothing, TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.features import PostReader, Posts, unit_terms
-from siamese_news.scoring.neighbors import Neighbors
+from siamese_news.scoring.protocol import Neighbor
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
 
-# Candidates of several articles are read together while they are at most so many.
+# Candidates of several articles are read together, about so many at once.
 _TOGETHER = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Influence:
-    """A neighbor of a post.
+class Neighbors:
+    """The neighbors of each of n posts.
 
     Attributes:
-        ids: its word ids.
-        weight: what a unit of its score adds to the post's smoothed score.
-        score: its own score, before smoothing.
-        said: (1, D) its vector, if an encoder of whole texts gave it.
+        rows: (n, k) which of the posts they are.
+        weights: (n, k) what each counts in the mean, 0 for those too far away; rows sum to 1 or 0.
+        gains: (n,) the weight of the mean in the smoothed score.
     """
 
-    ids: Ids
-    weight: float
-    score: float
-    said: NDArray[np.float16] | None
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    gains: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, terms: sparse.csr_matrix, vectors: NDArray[np.float32], options: Smoothing
+    ) -> "Neighbors":
+        """Find the neighbors of n posts among themselves.
+
+        Args:
+            terms: (n, C), whose products are the lexical similarities.
+            vectors: (n, D) unit vectors.
+            options: the numbers.
+        """
+        count = terms.shape[0]
+        many = max(0, min(options.neighbors, count - 1))
+        similarity = np.asarray((terms @ terms.T).toarray(), np.float64) * (1 - options.dense)
+        wide = vectors.astype(np.float64)
+        similarity += options.dense * (wide @ wide.T)
+        np.fill_diagonal(similarity, -1.0)
+        rows = _nearest(similarity, many, options.least)
+        near = np.take_along_axis(similarity, rows, axis=1)
+        weights = np.where(near > options.least, np.maximum(near, 0.0), 0.0) ** options.exponent
+        total = weights.sum(axis=1)
+        gains = options.weight * total / (total + options.prior)
+        return cls(rows, weights / np.where(total > 0, total, 1.0)[:, None], gains)
+
+    def smooth(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The smoothed scores of the same posts: (..., n)."""
+        around = (scores[..., self.rows] * self.weights).sum(axis=-1)
+        smoothed: NDArray[np.float64] = (1 - self.gains) * scores + self.gains * around
+        return smoothed
+
+
+def _nearest(similarity: NDArray[np.float64], many: int, least: float) -> NDArray[np.int64]:
+    """(n, many) those of each row's highest similarities that are over `least`, then any others."""
+    count = len(similarity)
+    over = similarity > least
+    rows = np.zeros((count, many), np.int64)
+    few = over.sum(axis=1) <= many
+    if many and not few.all():
+        # Sorting out the highest is slow, and most posts have no so many neighbors.
+        rows[~few] = np.argpartition(-similarity[~few], many - 1, axis=1)[:, :many]
+    owner, column = np.nonzero(over & few[:, None])
+    within = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    # What fills a row up is the post itself, whose similarity to itself does not count.
+    rows[few] = np.flatnonzero(few)[:, None]
+    rows[owner, within] = column
+    return rows
 
 
 class SmoothedScores:
@@ -81,7 +134,7 @@ class SmoothedScores:
         articles, places, found = self._table.find(read.ids, read.said)
         scores[articles, places] = found
 
-    def influences(self, post: Posts, article: int) -> tuple[float, list[Influence]]:
+    def neighbors(self, post: Posts, article: int) -> tuple[float, list[Neighbor]]:
         """What the smoothed score of a post is made of.
 
         Args:
@@ -102,7 +155,7 @@ class SmoothedScores:
             pairs = zip(near.rows[place].tolist(), near.weights[place].tolist(), strict=True)
             vectors = self._candidates.vectors
             return 1 - gain, [
-                Influence(texts[row], gain * weight, float(before[row]), vectors([int(keys[row])]))
+                Neighbor(texts[row], gain * weight, float(before[row]), vectors([int(keys[row])]))
                 for row, weight in pairs
                 if weight
             ]
@@ -116,7 +169,10 @@ class SmoothedScores:
         The scores before are (S, P), by S functions.
         """
         last: tuple[bytes, Neighbors] | None = None
-        for some in self._groups(articles):
+        ends = np.cumsum([len(self._candidates.best(article)[0]) for article in articles])
+        group_of = dict(zip(articles, (ends // _TOGETHER).tolist(), strict=True))
+        for _, group in groupby(articles, group_of.__getitem__):
+            some = list(group)
             lists = {article: self._candidates.best(article)[0] for article in some}
             union = np.unique(np.concatenate(list(lists.values())))
             if not len(union):
@@ -138,17 +194,3 @@ class SmoothedScores:
                     last = (keys.tobytes(), near)
                 own = [texts[place] for place in places.tolist()]
                 yield article, keys, own, lines[:, places], last[1]
-
-    def _groups(self, articles: Sequence[int]) -> Iterator[list[int]]:
-        """Articles with at most `_TOGETHER` candidates, or one article."""
-        group: list[int] = []
-        total = 0
-        for article in articles:
-            count = len(self._candidates.best(article)[0])
-            if group and total + count > _TOGETHER:
-                yield group
-                group, total = [], 0
-            group.append(article)
-            total += count
-        if group:
-            yield group

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import Surface, TermHead, distinct
+from siamese_news.lexical_head import Surface, TermHead, distinct, unit_rows
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.content_words import smoothed_idf
 from siamese_news.text.languages import in_latin
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 BUCKETS = 1 << 20
 """N-grams are told apart by a hash below this."""
 
-# The surface raises the scores of what is found by about this much of its weight.
+# The surface raises the scores of relevant posts by about this much of its weight.
 _SHIFT = 1.2
 
 # Products of words with articles that are held at once.
@@ -178,13 +178,11 @@ class SurfaceScores:
         vectors = sparse.csr_matrix(self._counts @ self._grams)
         vectors.data = 1 + np.log(vectors.data)
         vectors.data *= weights[vectors.indices]
-        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-        lengths[lengths == 0] = 1.0
-        vectors = sparse.csr_matrix(sparse.diags_array(1 / lengths) @ vectors)
+        vectors = unit_rows(vectors)
         found = np.unique(vectors.indices)
         columns = np.full(BUCKETS, -1, np.int32)
         columns[found] = np.arange(len(found))
-        shape = (len(lengths), len(found))
+        shape = (len(shares), len(found))
         vectors = sparse.csr_matrix((vectors.data, columns[vectors.indices], vectors.indptr), shape)
         turned = sparse.csr_matrix(vectors.T)
         small = turned.shape[0] * turned.shape[1] <= _CELLS
@@ -228,7 +226,7 @@ class SurfaceScores:
         self._views = [self._view(weights, own) for weights, own in both if own.any()]
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
-        """Add what the surface gives to the scores (A, P) of P posts."""
+        """Add the surface's share to the scores (A, P) of P posts."""
         owners, ids, count = distinct(posts)
         # Most words are in the vocabulary, where a word is its place.
         known = ids < self._words
@@ -288,9 +286,9 @@ class SurfaceScores:
         return (total * found).astype(np.float32)
 
     def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
-        """What each word of a post adds to its score, and what each word of the article does.
+        """The additions of each word of a post to its score, and of each word of the article.
 
-        What an n-gram adds is shared among the article's words that have it.
+        The addition of an n-gram is shared among the article's words that have it.
 
         Args:
             post: it alone.
