@@ -4,7 +4,7 @@
 
 Every cell trains one head alone, for the same number of steps on the same batches, from the same
 start: the lexical head from background IDF x lead prior, the dense head from the IDF-weighted mean
-of centred GloVe. Judged on dev sets alone. Each run is a line of the results file; when it is
+of centered GloVe. Judged on dev sets alone. Each run is a line of the results file; when it is
 started again, the script does the missing runs and writes the table anew. It needs
 SIAMESE_NEWS_DATA and SIAMESE_NEWS_VECTORS.
 """

@@ -1,4 +1,4 @@
-"""Does the paper's encoder gain anything as a student of the lists that the shipped model learnt?
+"""Does the paper's encoder gain anything as a student of the lists that the shipped model learned?
 
     python -m benchmarks.ablation_lists [--steps 600] [--seeds 0,1,2]
 
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.ablation import read_runs
-from benchmarks.dev_collections import labelled_pools
+from benchmarks.dev_collections import labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.dev_table import dev_figures
 from benchmarks.pools import Pool
@@ -129,7 +129,7 @@ class Bench:
         articles, posts = ([model.ids(t) for t in side] for side in (corpus.articles, corpus.posts))
         said = taught(corpus.articles, corpus.posts, self.task["teacher"])
         self.lists = training_lists(config, articles, posts, said, model.terms)
-        self.pools: list[Pool] = [*shared_dev_pools(), *labelled_pools()]
+        self.pools: list[Pool] = [*shared_dev_pools(), *labeled_pools()]
 
     def run(self, name: str, seed: int, steps: int) -> dict[str, Any]:
         """Train one encoder and measure it; without steps the start is measured."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from siamese_news.metrics.statistics import percentile_interval, randomisation_test
+from siamese_news.metrics.statistics import percentile_interval, randomization_test
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -41,7 +41,7 @@ def table(runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[
             f"## {head} head",
             markdown_table(rows),
             f"Δ: mean over the dev sets against `{name}` (that one: against untrained), 95% "
-            "bootstrap over articles, each dev set resampled by itself; p: paired randomisation "
+            "bootstrap over articles, each dev set resampled by itself; p: paired randomization "
             "test over all dev articles.",
         ]
     parts += ["## Sparse against dense attention, star against mean", markdown_table(_pairs(runs))]
@@ -81,7 +81,7 @@ def _difference(runs: Sequence[Run], other: Sequence[Run]) -> dict[str, Any]:
     return {
         "Δ": float(np.mean([dev_values.mean() for dev_values in differences])),
         "Δ 95%": "{:+.3f} to {:+.3f}".format(*_interval(differences)),
-        "p": randomisation_test(flat, np.zeros_like(flat), samples=20_000),
+        "p": randomization_test(flat, np.zeros_like(flat), samples=20_000),
     }
 
 

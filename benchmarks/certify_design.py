@@ -6,7 +6,7 @@ by itself, if the oracle returns at least 100 of its posts; other files are a po
 what ``siamese-news rank --articles queries.jsonl.gz --posts corpus.jsonl.gz --top 12753 --out
 events.run`` writes. *Posts* and *relevant* posts of the lists are shares of the oracle's, which
 knows every label but cuts by score alone. The rules are *before*, which hands over whole sets, and
-*now*, which hands over lists without their labelled errors; with ``--others`` other numbers of
+*now*, which hands over lists without their labeled errors; with ``--others`` other numbers of
 errors to be found, first sets and ratios come as well.
 """
 
@@ -29,7 +29,7 @@ _ERROR = 0.05
 
 
 def first_before(scores, budget) -> int:
-    """Posts of the first set before labelled errors were taken out."""
+    """Posts of the first set before labeled errors were taken out."""
     near = int(np.count_nonzero(scores >= 0.1))
     if budget < 300 or near * 5 > len(scores):
         return 100

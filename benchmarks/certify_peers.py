@@ -35,13 +35,13 @@ def ours(pool, target, region, budget, generator):
 
 
 def _below(pool, found):
-    """Labelled relevant posts from further down; none where nothing is handed over."""
+    """Labeled relevant posts from further down; none where nothing is handed over."""
     right = found.labeled[pool.relevant[found.labeled]]
     return right[right >= found.size] if found.size else right[:0]
 
 
 def bargain(pool, target, region, budget, generator):
-    """As shipped (20 thresholds); labelled relevant posts outside its set count for it as well."""
+    """As shipped (20 thresholds); labeled relevant posts outside its set count for it as well."""
     from BARGAIN import BARGAIN_P, Oracle, Proxy
 
     class Scores(Proxy):

@@ -1,4 +1,4 @@
-"""Further pools that choices are made on: labelled crises, fact checks, and big pools of events."""
+"""Further pools that choices are made on: labeled crises, fact checks, and big pools of events."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,8 @@ FEWEST = 100
 """Posts of an event, for a big pool."""
 
 
-def labelled_pools() -> list[Pool]:
-    """The dev collections whose every post was labelled, a pool each.
+def labeled_pools() -> list[Pool]:
+    """The dev collections whose every post was labeled, a pool each.
 
     ``events-dev`` (figures ``crises``, and ``crises_foreign`` for seeds in other languages than
     English), ``politifact-dev`` (``fact_checks``), ``webis-clickbait`` (``webis``),
@@ -28,11 +28,11 @@ def labelled_pools() -> list[Pool]:
         InputError: as `open_source`.
     """
     return [
-        labelled_pool("crises", open_source("events-dev"), "dev", _foreign),
-        labelled_pool("fact_checks", open_source("politifact-dev"), "dev"),
-        labelled_pool("webis", open_source("webis-clickbait"), "train"),
-        labelled_pool("newsrooms", open_source("factcheck-dev"), "test"),
-        labelled_pool("claims", open_source("claims-dev"), "test", "claims_{}".format),
+        labeled_pool("crises", open_source("events-dev"), "dev", _foreign),
+        labeled_pool("fact_checks", open_source("politifact-dev"), "dev"),
+        labeled_pool("webis", open_source("webis-clickbait"), "train"),
+        labeled_pool("newsrooms", open_source("factcheck-dev"), "test"),
+        labeled_pool("claims", open_source("claims-dev"), "test", "claims_{}".format),
     ]
 
 
@@ -40,7 +40,7 @@ def _foreign(language: str) -> str:
     return "crises" if language == "en" else "crises_foreign"
 
 
-def labelled_pool(
+def labeled_pool(
     figure: str, collection: Collection, split: str, by_language: Callable[[str], str] | None = None
 ) -> Pool:
     """Every article of a split against all posts of the collection.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.dev_collections import big_pools, labelled_pools
+from benchmarks.dev_collections import big_pools, labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.pools import Pool, Score, evaluate_pools
 from siamese_news.lexical_head import TermOptions
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
     else:
         assert model.terms is not None
         model.terms.options = changed(model.terms.options, options.set)
-    pools = [*shared_dev_pools(), *labelled_pools(), *big_pools()]
+    pools = [*shared_dev_pools(), *labeled_pools(), *big_pools()]
     if options.pools:
         pools = [pool for pool in pools if pool.name.startswith(tuple(options.pools.split(",")))]
     rows = []

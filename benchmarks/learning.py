@@ -1,4 +1,4 @@
-"""What labels teach the order, replayed on labelled pools.
+"""What labels teach the order, replayed on labeled pools.
 
 ``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading recall machines]``:
 the time of a step; average precision of the posts without a label after 20, 50, 100 and 300 labels,
@@ -135,7 +135,7 @@ def average_precision(relevant: np.ndarray, scores: np.ndarray) -> float:
 
 
 Learner = Callable[[RankedPool, np.ndarray, np.ndarray], np.ndarray]
-"""A pool, labelled places and what they are -> (N,) scores."""
+"""A pool, labeled places and what they are -> (N,) scores."""
 
 
 def fitted(model: LogisticRegression | LinearSVC) -> Learner:
@@ -243,7 +243,7 @@ class Theirs:
 
 
 def replay(pool: RankedPool, mix: str, seed: int) -> Iterator[tuple[int, str, float, float]]:
-    """Labels, learner, average precision of the unlabelled posts, and that of the search."""
+    """Labels, learner, average precision of the unlabeled posts, and that of the search."""
     ours, theirs = Ours(pool, mix, seed), Theirs(pool)
     for size in SIZES:
         for one in (ours, theirs):
@@ -438,7 +438,7 @@ def judges() -> dict[str, Callable[[list[str]], np.ndarray]]:
 
 
 def machines(lists: Path, mix: str) -> None:
-    """Average precision of the unlabelled posts, joined with machines, with and without labels."""
+    """Average precision of the unlabeled posts, joined with machines, with and without labels."""
     judge = judges()
     found: dict[tuple[str, str, int], list[tuple[float, ...]]] = defaultdict(list)
     for pool in ranked_pools(lists):

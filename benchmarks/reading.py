@@ -1,7 +1,7 @@
 """Posts read per second from every form of file: python -m benchmarks.reading --posts 200000.
 
 One thread, CPU time, the median of turns that follow each other; the posts are generated, about 14
-words each from a vocabulary as skewed as language is. `tokenised` also cuts each text into tokens.
+words each from a vocabulary as skewed as language is. `tokenized` also cuts each text into tokens.
 With `--ids N` the memory that N different ids take is measured as well.
 """
 
@@ -22,7 +22,7 @@ from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.text import Tokenizer
 from siamese_news.utils.files import atomic_write
 
-TARGET = 100_000  # posts read from JSON lines and tokenised per second
+TARGET = 100_000  # posts read from JSON lines and tokenized per second
 BLOCK = 8192
 NAMES = ("id", "created_at", "lang", "author", "text")
 
@@ -85,10 +85,10 @@ def read(path: Path) -> None:
         pass
 
 
-def read_and_tokenise(path: Path) -> None:
-    tokenise = Tokenizer()
+def read_and_tokenize(path: Path) -> None:
+    tokenize = Tokenizer()
     for post in open_posts([path]):
-        tokenise(post.text)
+        tokenize(post.text)
 
 
 def hold_ids(count: int) -> None:
@@ -109,12 +109,12 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=0, help="measure the memory of this many ids")
     arguments = parser.parse_args()
     print(f"{machine()}; {arguments.posts:,} posts, median of {arguments.turns} turns\n")
-    print("| form | MB | read, posts/s | read and tokenised, posts/s |")
+    print("| form | MB | read, posts/s | read and tokenized, posts/s |")
     print("|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for form, path in write_files(Path(folder), arguments.posts).items():
             plain = rate(partial(read, path), arguments.posts, arguments.turns)
-            tokens = rate(partial(read_and_tokenise, path), arguments.posts, arguments.turns)
+            tokens = rate(partial(read_and_tokenize, path), arguments.posts, arguments.turns)
             met = ""
             if form == "JSON lines":
                 met = f" (target {TARGET:,}: {'met' if tokens >= TARGET else 'not met'})"

@@ -58,7 +58,7 @@ class Attention(nn.Module):
 
 
 def one_query(turns: int) -> float:
-    """Seconds to rerank 1,000 tokenised posts for one query of 4 words: words in, scores out."""
+    """Seconds to rerank 1,000 tokenized posts for one query of 4 words: words in, scores out."""
     draw = np.random.default_rng(0)
     words = [f"w{i}" for i in range(20_000)]
     matrix = torch.from_numpy(draw.normal(size=(len(words), 100)).astype(np.float32))

@@ -51,9 +51,7 @@ class System:
                 table.setdefault(topic, []).append(value)
 
 
-def peers(
-    collection: RerankCollection, *, share: float, seed: int, neighbours: int
-) -> list[System]:
+def peers(collection: RerankCollection, *, share: float, seed: int, neighbors: int) -> list[System]:
     """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and MP-HCNN + QL smoothed.
 
     The published predictions are treated as ours are: weight and share are tuned on the validation
@@ -63,7 +61,7 @@ def peers(
         collection: with the published runs.
         share: of validation topics, as in `make_fold`.
         seed: seed of the draw of validation topics.
-        neighbours: similar posts to smooth over.
+        neighbors: similar posts to smooth over.
     """
     years = sorted(set(collection.years.values()))
     systems_of_peers = []
@@ -85,7 +83,7 @@ def peers(
             test_run,
             first=first,
             scale="probability",
-            neighbours=neighbours,
+            neighbors=neighbors,
         )
         for suffix, figures in results.topics.items():
             systems[suffix].add(year, figures)
@@ -129,7 +127,7 @@ def averaged(
     *,
     share: float,
     seed: int,
-    neighbours: int,
+    neighbors: int,
     scale: str = "log-odds",
 ) -> list[System]:
     """The mean of several saved runs per year (seeds, rankers), alone, with QL, and smoothed.
@@ -140,7 +138,7 @@ def averaged(
         name: of the line in the table.
         share: of validation topics, as the runs were trained with.
         seed: of their draw.
-        neighbours: similar posts to smooth over; 0: no smoothing.
+        neighbors: similar posts to smooth over; 0: no smoothing.
         scale: what is averaged and interpolated, a key of `SCALES`.
 
     Raises:
@@ -162,7 +160,7 @@ def averaged(
         )
         fold = make_fold(collection, year, share=share, seed=seed)
         results = combine(
-            collection, fold, dev, test, first=first, scale=scale, neighbours=neighbours
+            collection, fold, dev, test, first=first, scale=scale, neighbors=neighbors
         )
         for suffix, figures in results.topics.items():
             systems[suffix].add(year, figures)
@@ -180,7 +178,7 @@ def full_table(
     """Markdown: every system, every year, with significance as the paper prints it.
 
     A superscript names the systems that a figure is significantly above, a subscript those that it
-    is significantly below (Fisher's two-sided paired randomisation test by topic; several seeds
+    is significantly below (Fisher's two-sided paired randomization test by topic; several seeds
     enter as their mean per topic). Uncorrected for the number of tests, as in the paper.
 
     Args:
@@ -241,7 +239,7 @@ def table3(
     folders: list[Path],
     averages: list[str],
     *,
-    neighbours: int,
+    neighbors: int,
     samples: int,
 ) -> str:
     """Everything that is reported of saved runs: AP and P30, nDCG@10, and every run."""
@@ -249,7 +247,7 @@ def table3(
     parents = list(dict.fromkeys(folder.parent for folder in folders))
     folders = sorted(folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name))
     rows = {folder: _read(folder / "row.json") for folder in folders}
-    options = {"share": 0.15, "seed": 0, "neighbours": neighbours}
+    options = {"share": 0.15, "seed": 0, "neighbors": neighbors}
     systems = [*peers(collection, **options), *saved(folders)]
     for entry in averages:
         name, _, labels = entry.partition("=")
@@ -278,7 +276,7 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="*", type=Path, help="folders of finished runs")
     parser.add_argument("--collection", default="trec-microblog")
-    parser.add_argument("--neighbours", type=int, default=20, help="as task.neighbours")
+    parser.add_argument("--neighbors", type=int, default=20, help="as task.neighbors")
     parser.add_argument("--samples", type=int, default=20_000, help="exchanges per test")
     parser.add_argument(
         "--average",
@@ -294,7 +292,7 @@ def main() -> None:
             collection,
             arguments.folders,
             arguments.average,
-            neighbours=arguments.neighbours,
+            neighbors=arguments.neighbors,
             samples=arguments.samples,
         )
     )

@@ -49,7 +49,7 @@ def measured(posts: int) -> dict[str, float]:
         for number in range(-(-posts // 8192)):
             block = clocked("reading and duplicates", lambda: next(rows))
             texts = [post.text for post in block]
-            ids = clocked("tokenising and ids", lambda t=texts: scorer.token_ids(t))
+            ids = clocked("tokenizing and ids", lambda t=texts: scorer.token_ids(t))
             whole = Block(number, block, ids)
             clocked("keeping them for the second pass", lambda w=whole: spool.add(w))
             clocked("features (words and pairs)", lambda i=ids: model.terms.distinct(i))
@@ -64,7 +64,7 @@ def measured(posts: int) -> dict[str, float]:
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]
         clocked(
-            "for comparison: a pass that tokenises anew",
+            "for comparison: a pass that tokenizes anew",
             lambda: list(StreamPool(again).observe(fresh, Window())),
         )
     return {stage: seconds / posts * 1e6 for stage, seconds in spent.items()}

@@ -1,4 +1,4 @@
-"""The rows on real texts: encoding, tokeniser included, and training, against the peers.
+"""The rows on real texts: encoding, tokenizer included, and training, against the peers.
 
 SIAMESE_NEWS_DATA names the folder of the shared collections; without it, or without usatoday-cnn
 in it, the bundled stories stand in and the lines say so.

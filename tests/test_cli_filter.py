@@ -363,7 +363,7 @@ def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
         remove(self)
 
     monkeypatch.setattr(PartialResults, "remove", kept)
-    assert run(files, "--pseudonymise", files / "key").exit_code == 0
+    assert run(files, "--pseudonymize", files / "key").exit_code == 0
     assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
     assert {len(row["author"]) for row in rows} == {64}

@@ -26,7 +26,7 @@ def _evaluate(out, *overrides):
 def test_all_peers_are_in_one_table(tmp_path, tiny_model, capsys):
     tiny_model.save(tmp_path / "model", card="")
     peers = "peers=[bm25,tfidf_pool,tfidf_background,tfidf_background_lead,mean_glove]"
-    figures = _evaluate(tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomisation=99")
+    figures = _evaluate(tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomization=99")
     names = ["model", "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead"]
     assert list(figures) == [*names, "mean_glove"]
     assert figures["bm25"]["MAP"] > figures["model"]["MAP"]

@@ -134,7 +134,7 @@ def test_an_english_seed_over_spanish_posts_is_told_apart(tmp_path):
             {
                 "_id": "en",
                 "title": "Flood in Karamo: thousands evacuated",
-                "text": "After heavy rain the dam of the river Mira broke and the centre of the "
+                "text": "After heavy rain the dam of the river Mira broke and the center of the "
                 "town of Karamo is under water. Twelve people are missing.",
             }
         )

@@ -35,7 +35,7 @@ def test_it_finds_the_posts_of_invented_stories(model):
 
 def test_the_card_says_what_a_reader_needs():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
-    for part in ("## Use", "licences", "## Where it fails", "Satire", "revision", "dev map"):
+    for part in ("## Use", "licenses", "## Where it fails", "Satire", "revision", "dev map"):
         assert part in card, part
 
 

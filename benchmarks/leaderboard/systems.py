@@ -68,7 +68,7 @@ class Ground:
 
     @cached_property
     def text(self) -> Any:
-        """Tokeniser, vocabulary and vectors."""
+        """Tokenizer, vocabulary and vectors."""
         return build_text(self.board.vectors, TOKENIZER)
 
     def tokens(self, texts: Sequence[str]) -> list[list[str]]:

@@ -11,7 +11,7 @@ from benchmarks.leaderboard.figures import Figures, event_interval
 from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, Row
 from benchmarks.leaderboard.sets import LEAK, open_test
-from siamese_news.metrics import bootstrap_interval, randomisation_test
+from siamese_news.metrics import bootstrap_interval, randomization_test
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -24,8 +24,8 @@ _ABOUT = """\
 MAP: mean over articles of the average precision over the whole pool. Micro AP and AUC: all pairs in
 one list. Where a row has several seeds its figures are means over them, with the lowest and highest
 MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for `usatoday-cnn`
-also over whole events, of which the test has few. *p*: two-sided paired randomisation test of the
-average precision by article against the peer with the highest MAP on this very test, which favours
+also over whole events, of which the test has few. *p*: two-sided paired randomization test of the
+average precision by article against the peer with the highest MAP on this very test, which favors
 the peers. *mean*: of MAP or AP over the columns; `crisislex-boston` counts twice, by all seeds and
 by one seed at a time (mean and lowest); behind the figure of `events-dev` are those of its English
 seeds and of its four others. *Worst difference*: the lowest difference to the strongest peer of a
@@ -104,7 +104,7 @@ def leaderboard(
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     parts.append(
         f"`{about['command']}` · {about['date']} · revision {about['revision']} · bootstrap and "
-        f"randomisation seed 0 · Python {about['python']}, {versions} · {about['machine']}"
+        f"randomization seed 0 · Python {about['python']}, {versions} · {about['machine']}"
     )
     return "\n\n".join(parts) + "\n"
 
@@ -224,7 +224,7 @@ def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
         ] - _mean(other.values())
         mine += list(own.values())
         theirs += [other[article] for article in own]
-    p = randomisation_test(mine, theirs)
+    p = randomization_test(mine, theirs)
     worst = min(differences, key=lambda one: differences[one])
     return {
         "mean": _three(_mean(values)),
@@ -279,7 +279,7 @@ def _test_table(
             line["p"] = ""
             if peer is not None and row.name != peer:
                 other = _by_article(scores[peer])
-                p = randomisation_test([ap[a] for a in ap], [other[a] for a in ap])
+                p = randomization_test([ap[a] for a in ap], [other[a] for a in ap])
                 line["p"] = "< .0001" if p < 1e-4 else f"{p:.4f}"
                 line["p"] += " (below)" if _map(figures) < _map(scores[peer]) else ""
             elif row.name == peer:

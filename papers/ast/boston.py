@@ -152,7 +152,7 @@ def _score(setting: Setting, option: str, folder: Path, results: Results) -> Map
     scores = mean_scores(model, pool)
     ids = [post.id for post in pool.posts]
     relevant = np.array([post in pool.relevant for post in ids])
-    return {"kind": model.kind, "scored": len(ids), **summarise(scores, ids, relevant)}
+    return {"kind": model.kind, "scored": len(ids), **summarize(scores, ids, relevant)}
 
 
 def mean_scores(model: Any, pool: Story) -> np.ndarray:
@@ -181,7 +181,7 @@ def round_thresholds(low: float, high: float) -> list[float]:
     return [round(place * step, 6) for place in places]
 
 
-def summarise(scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray) -> dict[str, Any]:
+def summarize(scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray) -> dict[str, Any]:
     """The small result: histogram, counts at thresholds, first and last posts, effort.
 
     Of equal scores (P,) the higher of the ids comes first.

@@ -14,7 +14,7 @@ from papers.style import COLORS, MARKERS, new_figure
 from papers.training_runs import compose_training
 
 ARTICLES = 10
-NEIGHBOURS = 5
+NEIGHBORS = 5
 COLUMNS = 2
 
 
@@ -85,7 +85,7 @@ def purity(vectors: np.ndarray, owners: np.ndarray) -> float:
     """
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)
-    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBORS]
     return float((owners[nearest] == owners[:, None]).mean())
 
 

@@ -180,7 +180,7 @@ def peer_figures(collection: RerankCollection) -> dict[str, Any]:
                 {query: strong[query] for query in fold.test},
                 first=there["QL"],
                 scale="probability",
-                neighbours=0,
+                neighbors=0,
             )
             figures = _rounded(mixed.topics[" +QL"])
             systems.setdefault("MP-HCNN +QL", {})[str(year)] = figures

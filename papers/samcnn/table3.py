@@ -9,7 +9,7 @@ from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
 from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
-from siamese_news.metrics import randomisation_test
+from siamese_news.metrics import randomization_test
 from siamese_news.training.rerank.results import JOINT, PLAIN
 from siamese_news.training.sweep import spread
 
@@ -88,7 +88,7 @@ def significant(
             if not figures or figures.keys() != other.keys():
                 continue
             first, second = list(figures.values()), [other[topic] for topic in figures]
-            if randomisation_test(first, second, samples=samples) < level:
+            if randomization_test(first, second, samples=samples) < level:
                 high, low = (i, j) if sum(first) > sum(second) else (j, i)
                 marks[high][0].append(low)
                 marks[low][1].append(high)

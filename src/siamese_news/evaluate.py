@@ -45,7 +45,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 
     from siamese_news.data.splits import same_event_qrels
     from siamese_news.evaluation.results import evaluate_system, figures, write_results
-    from siamese_news.metrics import randomisation_test
+    from siamese_news.metrics import randomization_test
     from siamese_news.training.linking.datamodule import LinkDataModule
 
     plain: Any = OmegaConf.to_container(config, resolve=True)
@@ -69,10 +69,10 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     tests = {}
     for result in results[1:]:
         other = result.evaluation.per_article["AP"]
-        tests[result.system] = randomisation_test(
+        tests[result.system] = randomization_test(
             np.array([first[article] for article in first]),
             np.array([other[article] for article in first]),
-            samples=plain["randomisation"],
+            samples=plain["randomization"],
             seed=plain["seed"],
         )
     print(write_results(out, results, published=plain["published"], tests=tests))

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from siamese_news.baselines.tfidf import Neighbours
+from siamese_news.baselines.tfidf import Neighbors
 
 POSTS = [["flood", "town"], ["flood", "town", "bridge"], ["mayor", "vote"], ["vote"], [], ["the"]]
 
 
-def test_neighbours_are_the_most_similar_other_posts():
-    found = Neighbours.of(POSTS, 2)
+def test_neighbors_are_the_most_similar_other_posts():
+    found = Neighbors.of(POSTS, 2)
     assert found.rows.shape == (6, 2)
     assert all(row not in own for row, own in enumerate(found.rows.tolist()))
     assert found.rows[[0, 1, 2, 3], 0].tolist() == [1, 0, 3, 2]
@@ -17,7 +17,7 @@ def test_neighbours_are_the_most_similar_other_posts():
 
 
 def test_smoothing_equals_the_formula_post_by_post():
-    found = Neighbours.of(POSTS, 3)
+    found = Neighbors.of(POSTS, 3)
     scores = np.array([3.0, 1.0, -2.0, 0.5, 4.0, 0.0])
     z = (scores - scores.mean()) / scores.std()
     expected = []
@@ -30,8 +30,8 @@ def test_smoothing_equals_the_formula_post_by_post():
 
 
 @pytest.mark.parametrize("posts", [[["flood"]], [[], []], [["the"], ["of"]]])
-def test_pools_without_a_neighbour_keep_their_order(posts):
-    found = Neighbours.of(posts, 5)
+def test_pools_without_a_neighbor_keep_their_order(posts):
+    found = Neighbors.of(posts, 5)
     scores = np.arange(len(posts), dtype=float)
     assert np.argsort(found.smooth(scores, 0.9)).tolist() == list(range(len(posts)))
     assert np.isfinite(found.smooth(np.zeros(len(posts)), 0.5)).all()

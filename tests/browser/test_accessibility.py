@@ -43,7 +43,7 @@ def test_axe_finds_nothing(audited, scheme, width):
 
 
 def test_axe_would_find_something(visit, path):
-    """A control without a name and grey on white: the audit does bite."""
+    """A control without a name and gray on white: the audit does bite."""
     axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
     page = visit(path)
     page.evaluate(

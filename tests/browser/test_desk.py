@@ -78,7 +78,7 @@ ODD_IDS = (
 )
 
 
-def test_every_post_can_be_labelled_whatever_its_id_holds(tmp_path, serve, open_page):
+def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_page):
     """A certificate needs certain posts; one that no request could name would stop it for good."""
     ids = [*ODD_IDS, *(f"{name}{n}" for n in range(2) for name in ODD_IDS)]
     truth = found_before(tmp_path / "storm", relevant=len(ids) - 5, other=5, ids=ids)
@@ -150,7 +150,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert page.complaints == []
 
 
-def test_what_is_labelled_blind_shows_nothing_of_the_score(tmp_path, serve, open_page):
+def test_what_is_labeled_blind_shows_nothing_of_the_score(tmp_path, serve, open_page):
     """Matched words and copies tell what the search thinks, and so would a colleague's label."""
     texts = [f"The wall at Quayle Sands has gone {n // 2}" for n in range(40)]
     truth = found_before(tmp_path / "storm", texts=texts)

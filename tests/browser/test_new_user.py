@@ -16,7 +16,7 @@ _POSTS = 5000
 
 
 def _pool(folder):
-    """A part of a labelled pool: articles, texts of posts, and which of those are relevant."""
+    """A part of a labeled pool: articles, texts of posts, and which of those are relevant."""
     with gzip.open(folder / "queries.jsonl.gz", "rt", encoding="utf-8") as stream:
         articles = [json.loads(line) for line in stream][:3]
     with (folder / "qrels" / "test.tsv").open(encoding="utf-8") as stream:

@@ -90,7 +90,7 @@ def test_configurations_are_there():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"colour": 1}, "data has unknown: colour"),
+        ({"color": 1}, "data has unknown: color"),
         ({"limits": {"article_tokens": 1, "post_tokens": 1}}, "data.limits has missing: keep"),
         ({"limits.keep": "middle"}, "expected 'first' or 'last'"),
         ({"limits.post_tokens": 0}, "post_tokens is 0"),

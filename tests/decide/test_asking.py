@@ -10,8 +10,8 @@ SCORES = -np.arange(3000.0)
 ALONE = np.arange(3000)
 
 
-def asked(count=40, mix="1:1:2", odds=None, labelled=(), groups=ALONE, seed=0, said=None):
-    known = dict.fromkeys(labelled, said)
+def asked(count=40, mix="1:1:2", odds=None, labeled=(), groups=ALONE, seed=0, said=None):
+    known = dict.fromkeys(labeled, said)
     return next_posts(SCORES, odds, groups, known, count, mix=mix, seed=seed)
 
 
@@ -28,19 +28,19 @@ def test_each_part_of_the_mix_is_asked_for():
 
 def test_random_posts_come_from_further_down_while_every_label_says_relevant():
     for said, end in ((True, 2000), (False, 500), (None, 500)):
-        assert end * 0.8 < max(asked(200, "0:0:1", labelled=range(10), said=said)) < end
-    assert max(asked(200, "0:0:1", labelled=range(9), said=True)) < 500
+        assert end * 0.8 < max(asked(200, "0:0:1", labeled=range(10), said=said)) < end
+    assert max(asked(200, "0:0:1", labeled=range(9), said=True)) < 500
     mixed = dict.fromkeys(range(10), True) | {10: False}
     assert max(next_posts(SCORES, None, ALONE, mixed, 200, mix="0:0:1")) < 500
 
 
 def test_from_the_top_alone_it_is_the_order():
-    assert sorted(asked(mix="1:0:0", labelled=[0, 2])) == [1, *range(3, 42)]
+    assert sorted(asked(mix="1:0:0", labeled=[0, 2])) == [1, *range(3, 42)]
 
 
-def test_neither_copies_nor_labelled_posts_are_asked_for():
+def test_neither_copies_nor_labeled_posts_are_asked_for():
     groups = np.arange(3000) // 3
-    found = asked(count=200, groups=groups, labelled=[1, 4])
+    found = asked(count=200, groups=groups, labeled=[1, 4])
     assert len(set(groups[found])) == len(found) == 200
     assert not {0, 1} & set(groups[found].tolist())
 

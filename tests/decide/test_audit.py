@@ -117,7 +117,7 @@ def test_the_texts_with_the_most_copies_are_those_in_question():
 
 
 def false_certificates(copies_of_a_text, rate, runs, *, known=True):
-    """Of the least favourable corpus, judged by an annotator with this error rate."""
+    """Of the least favorable corpus, judged by an annotator with this error rate."""
     target, budget = Fraction(9, 10), 300
     relevant = border(np.random.default_rng(1), target).relevant[:6000]
     scores = -np.arange(len(relevant), dtype=float)

@@ -1,6 +1,6 @@
 """Users who try again: how often what they are handed is wrong, by the functions of the commands.
 
-Every corpus is the least favourable one: each set has the errors that its test has to rule out.
+Every corpus is the least favorable one: each set has the errors that its test has to rule out.
 """
 
 import json
@@ -31,7 +31,7 @@ def corpus(folder, generator):
     return rows, dict(zip(names, relevant.tolist(), strict=True))
 
 
-def labelled(work, truth):
+def labeled(work, truth):
     """Until the plan asks for nothing more; the labels are kept in another program."""
     labels = Labels()
     while ranks := work.next_posts(labels, at_least=25):
@@ -82,7 +82,7 @@ def withdraws(folder, rows, truth):
             folder / "scored.jsonl", path, settings(number), withdraw=given_up[-1:]
         )
         given_up.append(path)
-        if any(claim.size for claim in work.claims(labelled(work, truth))):
+        if any(claim.size for claim in work.claims(labeled(work, truth))):
             break
     return [Certification.resume(path, results=work.results) for path in given_up if usable(path)]
 
@@ -108,7 +108,7 @@ def run(folder, user, repeats):
         wrong = [
             work.error
             for work in plans
-            if any(claim.size for claim in work.claims(labelled(work, truth)))
+            if any(claim.size for claim in work.claims(labeled(work, truth)))
         ]
         counts += [Fraction(1, 20) in wrong, bool(wrong)]
     return counts.tolist(), allowed

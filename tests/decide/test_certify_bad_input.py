@@ -21,7 +21,7 @@ def refused(done, *words):
         assert word in done.stderr, done.stderr
 
 
-def test_a_misspelt_label(pool):
+def test_a_misspelled_label(pool):
     folder, relevant = pool
     start(folder)
     rows = fill(folder / "sheet.csv", relevant)

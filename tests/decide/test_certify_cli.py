@@ -80,7 +80,7 @@ def answer(sheet, ending, relevant):
         for number, task in enumerate(tasks, 1):
             choice = "relevant" if task["data"]["post"] in relevant else "not relevant"
             result = {"type": "choices", "value": {"choices": [choice]}}
-            task |= {"id": number, "annotations": [{"result": [result], "was_cancelled": False}]}
+            task |= {"id": number, "annotations": [{"result": [result], "was_canceled": False}]}
         sheet.write_text(json.dumps(tasks))
     else:
         rows = [json.loads(line) for line in sheet.read_text().splitlines()]
@@ -145,7 +145,7 @@ def test_joint_targets_split_the_error_budget(pool):
     assert certificate(folder)["confidence"] == 0.975
 
 
-def test_a_text_is_labelled_once(tmp_path):
+def test_a_text_is_labeled_once(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl", text=lambda n: f"text {n // 3}")
     start(tmp_path, "--at-least", "50")
     rows = rows_of(tmp_path / "sheet.csv")

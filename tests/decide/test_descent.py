@@ -148,7 +148,7 @@ def test_first_look_and_estimate():
 
 @pytest.mark.parametrize("target", [".9", ".95"])
 def test_border_corpora_are_certified_as_often_as_computed(target):
-    """Every prefix misses the target by one post: the least favourable case."""
+    """Every prefix misses the target by one post: the least favorable case."""
     relevant = border(2000, Fraction(target))
     tables, _, _ = world(relevant, target=target, budget=100)
     bad = 0

@@ -146,7 +146,7 @@ def test_disputed_and_skipped_posts_are_left_out(tmp_path):
 
 
 def test_labels_of_the_top_alone_do_not_turn_the_order_over(tmp_path):
-    """At the very top another story scores higher, so among labelled posts less score is better."""
+    """At the very top another story scores higher, so among labeled posts less score is better."""
     generator = np.random.default_rng(0)
     rows, truth = [], {}
     for number in range(1500):

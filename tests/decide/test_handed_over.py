@@ -1,4 +1,4 @@
-"""The list that is handed over, without its labelled errors: false at most as often as promised."""
+"""The list that is handed over, without its labeled errors: false at most as often as promised."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -52,9 +52,9 @@ def test_every_order_of_a_tiny_pool(truth, removed, target, error):
         keys = np.array(places, np.uint64)
         order = Order(sizes, lambda a, b, keys=keys: keys[a:b])
         for count in range(1, 7):
-            labelled = np.argsort(keys)[:count]
-            errors = np.sort(labelled[~relevant[labelled]])
-            outcome = descend(tables, order, Answers(relevant, labelled))
+            labeled = np.argsort(keys)[:count]
+            errors = np.sort(labeled[~relevant[labeled]])
+            outcome = descend(tables, order, Answers(relevant, labeled))
             step = handed_over(outcome, due, errors)
             if step is not None and is_false(relevant, errors, step, target):
                 wrong += 1

@@ -26,7 +26,7 @@ def made(seed, *, telling, size=2400):
     return PostWords.of(texts), scores, relevant
 
 
-def labelled(scores, relevant, count, seed=0):
+def labeled(scores, relevant, count, seed=0):
     rows = next_posts(scores, None, np.arange(len(scores)), {}, count, seed=seed)
     return {row: bool(relevant[row]) for row in rows}
 
@@ -40,7 +40,7 @@ def rest(scores, relevant, verdicts):
 @pytest.mark.parametrize("count", [20, 50, 100])
 def test_where_words_tell_nothing_nothing_is_lost(seed, count):
     words, scores, relevant = made(seed, telling=False)
-    verdicts = labelled(scores, relevant, count, seed)
+    verdicts = labeled(scores, relevant, count, seed)
     found = learn(words, scores, verdicts, np.arange(len(scores)))
     used = found.scores if found.helps else scores
     assert rest(used, relevant, verdicts) >= rest(scores, relevant, verdicts) - 0.01
@@ -49,7 +49,7 @@ def test_where_words_tell_nothing_nothing_is_lost(seed, count):
 @pytest.mark.parametrize("seed", range(3))
 def test_where_words_tell_fifty_labels_are_enough(seed):
     words, scores, relevant = made(seed, telling=True)
-    verdicts = labelled(scores, relevant, 50, seed)
+    verdicts = labeled(scores, relevant, 50, seed)
     found = learn(words, scores, verdicts, np.arange(len(scores)))
     assert found.helps
     assert rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.05
@@ -58,7 +58,7 @@ def test_where_words_tell_fifty_labels_are_enough(seed):
 
 def test_a_perfect_machine_is_believed_once_labels_bear_it_out():
     words, scores, relevant = made(0, telling=False)
-    verdicts = labelled(scores, relevant, 50)
+    verdicts = labeled(scores, relevant, 50)
     found = learn(words, scores, verdicts, np.arange(len(scores)), machine=relevant.astype(float))
     assert found.helps and rest(found.scores, relevant, verdicts) > 0.99
 

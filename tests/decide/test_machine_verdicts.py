@@ -85,7 +85,7 @@ def test_labels_of_people_decide_what_the_machine_counts(tmp_path, truth, recall
 
 
 def test_a_machine_that_makes_it_worse_leaves_the_old_order(tmp_path, truth):
-    """Right in what was labelled first is not enough; these labels show that it is wrong."""
+    """Right in what was labeled first is not enough; these labels show that it is wrong."""
     write(tmp_path / "gpt.csv", machine(truth, 0.0, 1.0))
     label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(300)])
     done = joined(tmp_path, "--labels", tmp_path / "labels.csv")

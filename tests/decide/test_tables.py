@@ -97,7 +97,7 @@ def test_ten_million_posts_against_scipy():
     assert bounds[3000] > 1350  # and not far below the median, 1500
 
 
-def test_a_wholly_labelled_set_is_certified_by_what_is_known():
+def test_a_wholly_labeled_set_is_certified_by_what_is_known():
     for size, target in ((100, ".9"), (200, ".55"), (37, ".8")):
         errors = least_errors(size, Fraction(target))
         bounds = Tables([size], [errors], error=0.05, turn=225).bounds(0, size)
@@ -114,7 +114,7 @@ def test_a_longer_table_begins_like_a_shorter_one():
         assert (short.bounds(number, 100) == long.bounds(number, 150 + 100 * number)[:101]).all()
 
 
-def test_one_table_does_not_depend_on_its_neighbours():
+def test_one_table_does_not_depend_on_its_neighbors():
     sizes = list(range(200, 3000, 20))
     nulls = [least_errors(n, Fraction(".9")) for n in sizes]
     many = Tables(sizes, nulls, error=0.05, turn=225)

@@ -27,7 +27,7 @@ def true_precision(folder, claim, relevant):
 
 
 @pytest.fixture
-def labelled_pool(tmp_path):
+def labeled_pool(tmp_path):
     """A made pool: two seeds about a flood, posts about it, and posts about other things."""
     generator = np.random.default_rng(3)
     texts = [
@@ -54,8 +54,8 @@ def labelled_pool(tmp_path):
     return seeds, posts, relevant
 
 
-def test_a_small_pool_to_its_last_certificate(tmp_path, labelled_pool):
-    seeds, posts, relevant = labelled_pool
+def test_a_small_pool_to_its_last_certificate(tmp_path, labeled_pool):
+    seeds, posts, relevant = labeled_pool
     folder = tmp_path / "walk"
     folder.mkdir()
     found = walk(

@@ -1,4 +1,4 @@
-"""Labels out to other programs and back, and a search that is cancelled and goes on."""
+"""Labels out to other programs and back, and a search that is canceled and goes on."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ def _label_studio(content, truth):
             "type": "choices",
             "value": {"choices": [choice]},
         }
-        task["annotations"] = [{"result": [result], "was_cancelled": False}]
+        task["annotations"] = [{"result": [result], "was_canceled": False}]
     return json.dumps(tasks)
 
 
@@ -119,9 +119,9 @@ def test_the_report_compares_groups_of_the_posts_that_were_searched(project):
     assert b"green" in served.ask("/files/report")[1]
     assert "--by party --posts inputs/posts" in served.ask("/files/commands")[1].decode()
     assert 'value="party"' in served.ask("/hand-over")[1].decode()
-    served.json("/api/settings", {"by": "colour"})
+    served.json("/api/settings", {"by": "color"})
     status, content = served.ask("/files/report")
-    assert status == 400 and "no column 'colour'" in json.loads(content)["error"]
+    assert status == 400 and "no column 'color'" in json.loads(content)["error"]
     served.json("/api/settings", {"by": ""})
     assert b"green" not in served.ask("/files/report")[1]
 
@@ -188,16 +188,16 @@ def test_an_upload_that_is_too_large_leaves_nothing(project):
     assert f'data-cap="{CAPS["articles"]}"' in served.ask("/")[1].decode()
 
 
-def test_a_cancelled_search_goes_on_to_the_same_results(tmp_path):
+def test_a_canceled_search_goes_on_to_the_same_results(tmp_path):
     corpus(tmp_path / "posts.jsonl", relevant=300, other=60_000)
     content = (tmp_path / "posts.jsonl").read_bytes()
     found = {}
-    for name in ("whole", "cancelled"):
+    for name in ("whole", "canceled"):
         served = Served(tmp_path / name)
         try:
             for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
                 assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
-            if name == "cancelled":
+            if name == "canceled":
                 served.json("/api/search", {"threshold": 0.05, "map": False})
                 _wait_for(served, lambda state: state["posts"] > 0)
                 served.json("/api/search/cancel", {})
@@ -209,17 +209,17 @@ def test_a_cancelled_search_goes_on_to_the_same_results(tmp_path):
         finally:
             served.end()
         found[name] = (tmp_path / name / "searches/1/results.parquet").read_bytes()
-    assert found["whole"] == found["cancelled"]
+    assert found["whole"] == found["canceled"]
 
 
-def test_what_a_cancelled_search_left_is_cleaned(tmp_path):
+def test_what_a_canceled_search_left_is_cleaned(tmp_path):
     found_before(tmp_path / "storm", relevant=20, other=20)
     corpus(tmp_path / "posts.jsonl", relevant=300, other=30_000)
     content, searches = (tmp_path / "posts.jsonl").read_bytes(), tmp_path / "storm/searches"
     before = {path.name for path in (searches / "1").iterdir()}
     served = Served(tmp_path / "storm")
 
-    def cancelled():
+    def canceled():
         served.json("/api/search", {"threshold": 0.05, "map": False})
         _wait_for(served, lambda state: state["posts"] > 0)
         assert served.ask("/api/search/discard", {})[0] == 400  # it is running
@@ -230,11 +230,11 @@ def test_what_a_cancelled_search_left_is_cleaned(tmp_path):
     try:
         for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
             assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
-        cancelled()
+        canceled()
         served.json("/api/search/discard", {})
         assert [path.name for path in searches.iterdir()] == ["1"]
         assert served.json("/api/posts")["found"] == 40  # those of before are back
-        cancelled()
+        canceled()
         (searches / "2/left.part").write_text("x")
         served.search(threshold=0.3, map=False)
         assert {path.name for path in searches.iterdir()} == {"1", "2"}

@@ -35,7 +35,7 @@ def queue(served, kind, annotator):
     return [post["post"] for post in posts], "".join(post["html"] for post in posts)
 
 
-def test_a_second_annotator_gets_what_others_labelled_and_not_what_they_said(project):
+def test_a_second_annotator_gets_what_others_labeled_and_not_what_they_said(project):
     served, truth, _ = project
     names = sorted(truth)  # those about the story come first
     posts = [*names[:6], *names[-6:]]
@@ -145,7 +145,7 @@ def test_the_view_that_labels_shows_the_command_that_labels(project):
     assert "--plan searches/1/sheet.plan.json" in line
 
 
-def test_near_duplicates_are_labelled_together_where_that_is_wanted(project):
+def test_near_duplicates_are_labeled_together_where_that_is_wanted(project):
     served, _, folder = project
     html = served.json("/api/posts?groups=1")["html"]
     items = re.findall(r'data-post="(\d+)"(.*?)</li>', html, re.DOTALL)

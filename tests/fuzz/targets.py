@@ -362,7 +362,7 @@ def results(data: bytes) -> None:
 
 @cache
 def _sampled() -> Path:
-    """A folder with a scored pool, a plan, its drawn posts, a labelled sheet and a certificate."""
+    """A folder with a scored pool, a plan, its drawn posts, a labeled sheet and a certificate."""
     from typer.testing import CliRunner
 
     from siamese_news.cli import app
@@ -401,8 +401,8 @@ def _sampled() -> Path:
 
 
 @cache
-def _labelled(place: Path, ending: str) -> bytes:
-    """The labelled sheet as a spreadsheet, Prodigy or Label Studio saves it."""
+def _labeled(place: Path, ending: str) -> bytes:
+    """The labeled sheet as a spreadsheet, Prodigy or Label Studio saves it."""
     if ending == ".csv":
         return (place / "sheet.csv").read_bytes()
     with (place / "sheet.csv").open(encoding="utf-8-sig", newline="") as stream:
@@ -410,7 +410,7 @@ def _labelled(place: Path, ending: str) -> bytes:
     if ending == ".jsonl":
         answers = [{"text": row["text"], "answer": "accept", "meta": row} for row in rows]
         return b"\n".join(json.dumps(answer).encode() for answer in answers)
-    said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_cancelled": False}]
+    said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_canceled": False}]
     tasks = [{"id": n, "data": row, "annotations": said} for n, row in enumerate(rows)]
     return json.dumps(tasks).encode()
 
@@ -424,7 +424,7 @@ def sheets(data: bytes) -> None:
     choices, place = Choices(data), _sampled()
     ending = SHEETS[choices.below(len(SHEETS))]
     path = written("sheet" + ending, b"")
-    rows = _labelled(place, ending)
+    rows = _labeled(place, ending)
     if ending == ".csv" or choices.below(2):
         path.write_bytes(choices.spliced(rows))
     else:

@@ -134,7 +134,7 @@ def test_distilling(tmp_path):
     command = (
         "distil.py",
         "task=distil",
-        "task.unlabelled=[]",
+        "task.unlabeled=[]",
         "task.dim=16",
         "task.min_texts=2",
         "task.epochs=20",

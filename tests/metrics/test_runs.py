@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.trec import read_qrels, read_run
-from siamese_news.metrics import bootstrap_interval, evaluate_run, means, randomisation_test
+from siamese_news.metrics import bootstrap_interval, evaluate_run, means, randomization_test
 
 NAMES = {
     "AP": ir.AP,
@@ -76,12 +76,12 @@ def test_equals_trec_eval_on_a_real_run(data_dir):
 def test_monte_carlo_is_near_exact_enumeration():
     generator = np.random.default_rng(0)
     a, b = generator.normal(0.4, 1, 12), generator.normal(size=12)
-    exact = randomisation_test(a, b)
+    exact = randomization_test(a, b)
     signs = np.array(np.meshgrid(*[[-1, 1]] * 12)).reshape(12, -1).T
     expected = (np.abs(signs @ (a - b)) >= abs((a - b).sum()) - 1e-9).mean()
     assert exact == pytest.approx(expected)
-    assert randomisation_test(a, b, exact_up_to=0) == pytest.approx(exact, abs=0.01)
-    assert randomisation_test(a, a) == 1.0
+    assert randomization_test(a, b, exact_up_to=0) == pytest.approx(exact, abs=0.01)
+    assert randomization_test(a, a) == 1.0
 
 
 def test_bootstrap_interval():

@@ -14,7 +14,7 @@ from papers.jobs import Store
 def test_what_is_kept_and_missed():
     scores = np.array([0.9, 0.8, 0.5, 0.1])
     relevant = np.array([True, False, True, False])
-    values = boston.summarise(scores, ["a", "b", "c", "d"], relevant)
+    values = boston.summarize(scores, ["a", "b", "c", "d"], relevant)
     rows = {row["threshold"]: row for row in threshold_rows(values)}
     assert rows["0.5"] == {
         "threshold": "0.5",
@@ -44,7 +44,7 @@ def test_effort_of_a_list_is_where_the_relevant_posts_stand():
     scores = np.linspace(1, 0, 40)
     relevant = np.zeros(40, dtype=bool)
     relevant[[0, 3, *range(5, 14)]] = True
-    values = boston.summarise(scores, [str(n) for n in range(40)], relevant)
+    values = boston.summarize(scores, [str(n) for n in range(40)], relevant)
     assert values["effort"] == [[10, 13]]
 
 

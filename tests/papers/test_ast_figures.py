@@ -63,7 +63,7 @@ def test_the_most_shared_articles_and_their_posts():
     assert figure2.most_shared(qrels) == [("b", ["q", "r", "s"]), ("a", ["p"]), ("c", [])]
 
 
-def test_purity_counts_neighbours_of_the_same_article():
+def test_purity_counts_neighbors_of_the_same_article():
     angles = np.concatenate([np.linspace(0, 0.1, 6), np.linspace(2, 2.1, 6)])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     apart = np.repeat([0, 1], 6)

@@ -1,4 +1,4 @@
-"""Word vectors of the posts themselves: what is learnt, and the file that training reads."""
+"""Word vectors of the posts themselves: what is learned, and the file that training reads."""
 
 import numpy as np
 import pytest

@@ -121,7 +121,7 @@ def test_figure4_projects_the_hidden_layer_of_every_candidate(tmp_path):
     model = model_of(collection)
     hidden = figure4.hidden_layers(model, collection, "125")
     assert hidden.shape == (4, 4) and (hidden >= 0).all() and (hidden > 0).any()
-    # From o to the score by hand: batch normalisation of a new model leaves it, then the output.
+    # From o to the score by hand: batch normalization of a new model leaves it, then the output.
     head = model.ranker.head
     scores = torch.log_softmax(head.output(head.norm(torch.from_numpy(hidden))), 1)[:, 1]
     posts = [text.split() for text in collection.posts.values()]
@@ -129,7 +129,7 @@ def test_figure4_projects_the_hidden_layer_of_every_candidate(tmp_path):
     np.testing.assert_allclose(scores.detach().numpy(), expected, atol=1e-5)
 
 
-def test_neighbours_in_the_plane():
+def test_neighbors_in_the_plane():
     # The nearest of the first is the second and the other way round; of the third, the fourth.
     places = [[0, 0], [0, 1], [9, 9], [9, 8]]
     assert figure4.separation(places, [True, True, False, False]) == 1.0

@@ -185,7 +185,7 @@ def test_every_parameter_gets_a_gradient(ranker, order):
 
 def test_the_hidden_layer_is_what_the_paper_calls_o():
     # Worked by hand: W x + b = (3 - 2 + 0, -3 + 1) = (1, -2); o is its ReLU, before batch
-    # normalisation, whose running mean of 5 would show.
+    # normalization, whose running mean of 5 would show.
     head = PredictionHead(input_dim=2, hidden=2, order="relu-norm", dropout=0.0).eval()
     head.hidden.weight.data = torch.tensor([[1.0, -1.0], [-1.0, 0.0]])
     head.hidden.bias.data = torch.tensor([0.0, 1.0])

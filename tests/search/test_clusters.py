@@ -1,4 +1,4 @@
-"""Near-duplicates against a sample labelled by hand, and against comparing every pair."""
+"""Near-duplicates against a sample labeled by hand, and against comparing every pair."""
 
 import random
 from collections import Counter, defaultdict
@@ -110,12 +110,12 @@ def partition(numbers, items):
     return {frozenset(group) for group in groups.values()}
 
 
-def test_the_labelled_sample_is_clustered_exactly():
-    labelled = [(text, story) for story, group in enumerate(SAMPLE) for text in group]
-    assert len(labelled) >= 60
-    random.Random(0).shuffle(labelled)
-    texts = [text for text, _ in labelled]
-    stories = [story for _, story in labelled]
+def test_the_labeled_sample_is_clustered_exactly():
+    labeled = [(text, story) for story, group in enumerate(SAMPLE) for text in group]
+    assert len(labeled) >= 60
+    random.Random(0).shuffle(labeled)
+    texts = [text for text, _ in labeled]
+    stories = [story for _, story in labeled]
     rows = range(len(texts))
     found = partition(cluster_posts(texts), rows)
     truth = partition(stories, rows)

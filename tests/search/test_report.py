@@ -327,7 +327,7 @@ def test_the_map_has_the_best_2000_posts():
     assert len(map_chart([post(0, place=(5, 5))]).dots) == 1
 
 
-def test_places_keep_neighbours_together():
+def test_places_keep_neighbors_together():
     chance = np.random.default_rng(0)
     vectors = np.repeat([[10.0, 0, 0], [-10.0, 0, 0]], 15, axis=0) + chance.normal(size=(30, 3))
     vectors[1] = vectors[0]

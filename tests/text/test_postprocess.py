@@ -29,8 +29,8 @@ def test_remove_top_components_against_pca(k: int) -> None:
     random = np.random.default_rng(3)
     matrix = (random.normal(size=(500, 12)) @ random.normal(size=(12, 12)) + 4).astype(np.float32)
     pca = PCA(n_components=k, svd_solver="full").fit(matrix.astype(np.float64))
-    centred = matrix - pca.mean_
-    expected = centred - centred @ pca.components_.T @ pca.components_
+    centered = matrix - pca.mean_
+    expected = centered - centered @ pca.components_.T @ pca.components_
     result = remove_top_components(matrix, k)
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, expected, atol=2e-5)

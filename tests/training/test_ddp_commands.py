@@ -81,7 +81,7 @@ def check_figures(folder, runs):
         out.rename(folder / name)
     models = ",".join(f"{folder}/{name}/model" for name in runs)
     arguments = [f"model=[{models}]", "peers=[]", "bootstrap=0", f"hydra.run.dir={folder}/again"]
-    finish(start(folder, "-m", "siamese_news.evaluate", *arguments, "randomisation=10"))
+    finish(start(folder, "-m", "siamese_news.evaluate", *arguments, "randomization=10"))
     systems = json.loads((folder / "again" / "evaluation.json").read_text())["systems"]
     for name in runs:
         again = systems[f"{name}-model" if len(runs) > 1 else "model"]

@@ -45,7 +45,7 @@ def run(monkeypatch):
     def go(out, *overrides):
         options = [
             "task=distil",
-            "task.unlabelled=[]",
+            "task.unlabeled=[]",
             "task.dim=16",
             "task.min_texts=2",
             "task.epochs=20",

@@ -35,7 +35,7 @@ def _triplet(margin, power, normalize, **options):
     )
 
 
-def test_equation_7_is_squared_and_unnormalised():
+def test_equation_7_is_squared_and_unnormalized():
     a, p, y, z = _batch()
     violations = []
     for i in range(len(a)):
@@ -50,7 +50,7 @@ def test_equation_7_is_squared_and_unnormalised():
     assert loss.item() == pytest.approx(sum(active) / len(active), rel=1e-10)
 
 
-def test_the_released_code_normalises_and_lets_both_sides_anchor():
+def test_the_released_code_normalizes_and_lets_both_sides_anchor():
     a, p, y, z = _batch()
     e = torch.nn.functional.normalize(torch.cat([a, p]), dim=-1)
     labels = torch.cat([y, z])

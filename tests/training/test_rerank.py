@@ -158,7 +158,7 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
         ranker,
         exact_match=ranker == "patt",
         link_match=ranker == "patt",
-        neighbours=3 if ranker == "patt" else 0,
+        neighbors=3 if ranker == "patt" else 0,
         interpolation="log-odds",
     )
     config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
@@ -177,9 +177,9 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
     assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row
     near = tmp_path / "out" / "test+ql+near.run.gz"
     assert near.is_file() == (ranker == "patt")
-    systems = peers(collection, share=0.15, seed=0, neighbours=3)
+    systems = peers(collection, share=0.15, seed=0, neighbors=3)
     systems += saved([tmp_path / "out"])
-    means = averaged(collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbours=0)
+    means = averaged(collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbors=0)
     assert [system.name for system in means] == ["mean", "mean +QL"]
     table = full_table(collection, [*systems, *means], samples=100)
     assert "| MP-HCNN (published run) +QL +near |" in table and "| mean +QL |" in table

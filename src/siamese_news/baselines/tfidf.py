@@ -91,7 +91,7 @@ def _content(tokens: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbors:
     """The nearest posts of each of N posts, towards whose scores theirs are moved.
 
     Similar posts are relevant to the same queries (the cluster hypothesis; Diaz, CIKM 2005,
@@ -106,8 +106,8 @@ class Neighbours:
     similarity: NDArray[np.float32]
 
     @classmethod
-    def of(cls, posts: Sequence[list[str]], count: int) -> "Neighbours":
-        """Find the neighbours among the posts by TF-IDF cosine, in N x N floats of memory.
+    def of(cls, posts: Sequence[list[str]], count: int) -> "Neighbors":
+        """Find the neighbors among the posts by TF-IDF cosine, in N x N floats of memory.
 
         Args:
             posts: N token lists, e.g. the candidates of a query.
@@ -116,7 +116,7 @@ class Neighbours:
         size = len(posts)
         count = max(0, min(count, size - 1))
         similarity = np.zeros((size, size), np.float32)
-        # InputError: no post has a content word, so none has a neighbour.
+        # InputError: no post has a content word, so none has a neighbor.
         with suppress(InputError):
             similarity = TfIdf().fit(posts).scores(posts, 0, size)
         np.fill_diagonal(similarity, -1.0)
@@ -124,10 +124,10 @@ class Neighbours:
         return cls(rows, np.take_along_axis(similarity, rows, axis=1))
 
     def smooth(self, scores: ArrayLike, share: float) -> NDArray[np.float64]:
-        """Standardized scores, mixed with those of the neighbours: (N,).
+        """Standardized scores, mixed with those of the neighbors: (N,).
 
-        (1 - share) x score + share x mean of the neighbours weighted by similarity. The mean counts
-        one more neighbour at the average score of all posts, so that a post without similar posts
+        (1 - share) x score + share x mean of the neighbors weighted by similarity. The mean counts
+        one more neighbor at the average score of all posts, so that a post without similar posts
         is drawn to the average.
 
         Args:

@@ -60,7 +60,7 @@ SEARCH = {
 }
 """The help text of the option of each field of a `Query`."""
 
-_NAMES = {"negatives": "--not", "key": "--pseudonymise"}
+_NAMES = {"negatives": "--not", "key": "--pseudonymize"}
 _MORE: dict[str, dict[str, Any]] = {
     "threshold": {"min": -4, "max": 4},
     "top": {"min": 1},

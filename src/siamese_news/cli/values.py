@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 _WORKERS = "use filter --workers N on one machine, or filter --engine ray on several"
 REMOVED = {
     "--over-seeds": "use --one-story; filter always writes one list and needs no option",
+    "--pseudonymise": "use --pseudonymize",
     "--shard": _WORKERS,
     "merge": _WORKERS,
 }

@@ -41,7 +41,7 @@ from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import format_of, write_sheet
 
 METHOD = (
-    "descent over nested sets, exact group-sequential tests without replacement, labelled errors "
+    "descent over nested sets, exact group-sequential tests without replacement, labeled errors "
     "taken out, version 3"
 )
 

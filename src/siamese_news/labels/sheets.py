@@ -224,7 +224,7 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
 
 
 def _choice(annotation: dict[str, Any], where: str) -> str:
-    if annotation.get("was_cancelled"):
+    if annotation.get("was_canceled"):
         return "skip"
     chosen: list[str] = []
     for result in _listed(annotation.get("result"), dict, where):

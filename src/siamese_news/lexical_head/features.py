@@ -23,7 +23,7 @@ def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
     left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
     mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
-    # The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap.
+    # The finalizer of splitmix64 (Steele, Lea and Flood 2014); products wrap.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)

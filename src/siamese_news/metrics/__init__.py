@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from siamese_news.metrics.ranking import ranked, ranking_figures, rounded
     from siamese_news.metrics.relevance import Blocks, Relevance, blocks_of, cosine_blocks
     from siamese_news.metrics.runs import LengthGroup, by_length, evaluate_run, means
-    from siamese_news.metrics.statistics import bootstrap_interval, randomisation_test
+    from siamese_news.metrics.statistics import bootstrap_interval, randomization_test
     from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "evaluate_blocks",
     "evaluate_run",
     "means",
-    "randomisation_test",
+    "randomization_test",
     "ranked",
     "ranking_figures",
     "rounded",
@@ -42,7 +42,7 @@ _HOMES = {
     "ranking": ("ranked", "ranking_figures", "rounded"),
     "relevance": ("Blocks", "Relevance", "blocks_of", "cosine_blocks"),
     "runs": ("LengthGroup", "by_length", "evaluate_run", "means"),
-    "statistics": ("bootstrap_interval", "randomisation_test"),
+    "statistics": ("bootstrap_interval", "randomization_test"),
     "top": ("ALL_ROWS", "PAPER_ROWS", "RankingTop"),
 }
 

@@ -59,7 +59,7 @@ def percentile_interval(draws: np.ndarray, level: float = 0.95) -> tuple[float, 
     return float(low), float(high)
 
 
-def randomisation_test(
+def randomization_test(
     first: Sequence[float] | np.ndarray,
     second: Sequence[float] | np.ndarray,
     *,
@@ -87,8 +87,8 @@ def randomisation_test(
         ValueError: the two do not match or are empty.
 
     Example:
-        >>> from siamese_news.metrics import randomisation_test
-        >>> randomisation_test([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])  # 2 of 8 exchanges differ as much
+        >>> from siamese_news.metrics import randomization_test
+        >>> randomization_test([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])  # 2 of 8 exchanges differ as much
         0.25
     """
     a, b = (np.asarray(values, dtype=np.float64) for values in (first, second))

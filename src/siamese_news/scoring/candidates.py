@@ -19,7 +19,7 @@ def content_keys(
 ) -> Keys:
     """A 64-bit hash of each text's word ids in their order, and of its vector.
 
-    Posts that read the same after tokenising have the same key, so a post's key, unlike its place
+    Posts that read the same after tokenizing have the same key, so a post's key, unlike its place
     in the input, does not depend on the order in which posts are read.
 
     Args:
@@ -45,7 +45,7 @@ def content_keys(
 
 
 def mix(values: Keys) -> Keys:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
+    """The finalizer of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)

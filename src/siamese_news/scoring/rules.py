@@ -128,7 +128,7 @@ def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: 
     Args:
         degrees: by seed, what `article_degrees` decided; empty where it was asked for.
         feedback: whether some article has feedback posts.
-        smoothed: whether scores are smoothed over neighbours.
+        smoothed: whether scores are smoothed over neighbors.
     """
     found = []
     focused = int((degrees > 0).sum())

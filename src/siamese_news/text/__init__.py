@@ -1,4 +1,4 @@
-"""Tokenisation, vocabularies and word vectors, without torch."""
+"""Tokenization, vocabularies and word vectors, without torch."""
 
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import WordVectors, load_vectors, remove_top_components, unit_length

@@ -17,7 +17,7 @@ from siamese_news.text.tokens import Tokenizer
 BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
 
-# Words that English has and its neighbours have not, or seldom: a sixth of any English prose.
+# Words that English has and its neighbors have not, or seldom: a sixth of any English prose.
 _ENGLISH = frozenset("the and of to that for with from have this are were has its on by".split())
 _PLAINLY_ENGLISH = 0.1
 # One of these occurs in nine of ten English posts; few of them are words elsewhere.

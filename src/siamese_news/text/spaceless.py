@@ -116,7 +116,7 @@ def characters(run: str) -> list[str]:
 
 
 def bigrams(run: str) -> list[str]:
-    """The overlapping pairs of neighbouring characters; one character alone is itself.
+    """The overlapping pairs of neighboring characters; one character alone is itself.
 
     A character three times or more counts as twice, as in words of other scripts.
     """

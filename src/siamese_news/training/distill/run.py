@@ -126,11 +126,9 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
         articles += [collection.articles[article].full_text for article in pairs]
         linked = dict.fromkeys(post for judged in pairs.values() for post in judged)
         posts += [collection.posts[post].text for post in linked]
-    if task["unlabelled"]:
+    if task["unlabeled"]:
         known = {same_text_key(text) for text in _texts_of(task["leave_out"])}
-        posts += [
-            text for text in _texts_of(task["unlabelled"]) if same_text_key(text) not in known
-        ]
+        posts += [text for text in _texts_of(task["unlabeled"]) if same_text_key(text) not in known]
     return Corpus(articles, posts)
 
 
@@ -259,7 +257,7 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """The model card in Markdown."""
     about, task, terms = provenance(), config["task"], config["terms"]
     trained = ", ".join(entry["folder"] for entry in config["data"]["train"])
-    unlabelled = ", ".join(task["unlabelled"]) or "none"
+    unlabeled = ", ".join(task["unlabeled"]) or "none"
     return "\n\n".join(
         [
             "# A small two-head model for posts about news stories",
@@ -286,7 +284,7 @@ def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             "without.",
             "## Training and figures",
             markdown_table([row]),
-            f"Pairs and texts: {trained}. Posts without articles: {unlabelled}. Word vectors that "
+            f"Pairs and texts: {trained}. Posts without articles: {unlabeled}. Word vectors that "
             f"it starts from: {config['vectors']['source']}. Dev and test figures are those of "
             "usatoday-cnn, split by event; all tests, with intervals and peers, are in "
             "benchmarks/LEADERBOARD.md of the project. Choices were made on dev pools.",

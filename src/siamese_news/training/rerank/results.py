@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from siamese_news.baselines.tfidf import Neighbours
+from siamese_news.baselines.tfidf import Neighbors
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.rerank.data import Fold, Qrels, RerankCollection, Run
@@ -56,7 +56,7 @@ def combine(
     *,
     first: Run,
     scale: str,
-    neighbours: int,
+    neighbors: int,
     plain: Run | None = None,
 ) -> Results:
     """Add the first stage, then smooth; both are tuned on the fold's validation topics only.
@@ -68,17 +68,17 @@ def combine(
         test: scores of test topics, likewise.
         first: the first stage's run over validation and test topics.
         scale: a key of `SCALES`, for its grid of weights.
-        neighbours: similar posts per post to smooth over; 0: no smoothing.
+        neighbors: similar posts per post to smooth over; 0: no smoothing.
         plain: the run that is reported for the ranker alone; None takes `test`.
     """
     weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=SCALES[scale][1])
     joint = interpolate(test, first, weight)
     results = Results({PLAIN: plain or test, JOINT: joint}, {"weight": weight})
-    if neighbours:
-        pools = Pools(dev, collection.posts, fold.dev, count=neighbours)
+    if neighbors:
+        pools = Pools(dev, collection.posts, fold.dev, count=neighbors)
         share = tune_share(pools, interpolate(dev, first, weight), collection.qrels)
         results.tuned["share"] = share
-        pools = Pools(joint, collection.posts, fold.test, count=neighbours)
+        pools = Pools(joint, collection.posts, fold.test, count=neighbors)
         results.runs[NEAR] = pools.smooth(joint, share)
     qrels = collection.judged(fold.test)
     results.topics = {suffix: evaluate_run(run, qrels) for suffix, run in results.runs.items()}
@@ -186,8 +186,8 @@ class Pools:
         self, run: Run, posts: Mapping[str, str], queries: Sequence[str], *, count: int
     ) -> None:
         self.posts = {query: list(run[query]) for query in queries if query in run}
-        self.neighbours = {
-            query: Neighbours.of([posts[post].split() for post in topic_posts], count)
+        self.neighbors = {
+            query: Neighbors.of([posts[post].split() for post in topic_posts], count)
             for query, topic_posts in self.posts.items()
         }
 
@@ -195,7 +195,7 @@ class Pools:
         """The run of these topics with every score moved towards those of similar posts."""
         smoothed = {}
         for query, posts in self.posts.items():
-            scores = self.neighbours[query].smooth([run[query][post] for post in posts], share)
+            scores = self.neighbors[query].smooth([run[query][post] for post in posts], share)
             smoothed[query] = dict(zip(posts, scores.tolist(), strict=True))
         return smoothed
 

@@ -50,7 +50,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train, select, test and save one ranker on one fold.
 
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
-    (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbours``, the
+    (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbors``, the
     smoothed one ``out/test+ql+near.run.gz``, the figures per topic
     ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` continues from there.
 
@@ -106,7 +106,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         scale(test_run),
         first=collection.peer(task["first_stage"], sorted(set(collection.years.values()))),
         scale=task["interpolation"],
-        neighbours=task["neighbours"],
+        neighbors=task["neighbors"],
         plain=test_run,
     )
     dev_figures = means(evaluate_run(dev_run, collection.judged(fold.dev)))
