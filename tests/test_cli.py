@@ -451,9 +451,9 @@ def shipped_rank(files, *more, command="rank"):
 def test_the_best_posts_speak_for_the_article_unless_told_not_to(shipped):
     # Similar posts lend each other their scores, which would carry the skipper's post too.
     done, rows = shipped_rank(shipped, "--top", "4", "--no-smooth")
-    assert "the best posts speak" in done.stderr
+    assert "the best posts expand the articles" in done.stderr
     alone, without = shipped_rank(shipped, "--top", "4", "--no-smooth", "--no-expand")
-    assert "the best posts speak" not in alone.stderr
+    assert "the best posts expand the articles" not in alone.stderr
     # The skipper is in the posts only.
     scores = [{row["post"]: row["score"] for row in found} for found in (rows, without)]
     assert scores[0]["p3"] > 0.02

@@ -12,6 +12,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer
@@ -97,7 +98,8 @@ def rank(
             kept = len(ranking.posts())
             counts = {"scored": ranking.scanned, "kept": kept}
             _write_meta(opened, scorer, pool, counts, ranking.scores, remarks)
-            echo(f"{out}: {kept:,} different posts for {len(seeds.articles)} seeds")
+            posts, lists = counted(kept, "different post"), counted(len(seeds.articles), "seed")
+            echo(f"{out}: {posts} for {lists}")
 
 
 def _report(

@@ -9,6 +9,7 @@ from siamese_news.cli.outputs import ForceOption, check_query_output, open_outpu
 from siamese_news.cli.reading import echo
 from siamese_news.search.query import Query
 from siamese_news.search.threads import use_threads
+from siamese_news.utils.terminal import counted
 
 
 @search_command(
@@ -52,4 +53,4 @@ def rerank(
     with open_output(search.out, search.format) as (stream, terminal):
         write_ranking(stream, [found], search.format, terminal=terminal)
     if search.out is not None:
-        echo(f"{search.out}: {len(found)} posts for 1 seeds")
+        echo(f"{search.out}: {counted(len(found), 'post')}")
