@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import siamese_news
+
 sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 
@@ -43,3 +45,14 @@ def test_only_addresses_of_the_web_become_links(tmp_path):
         assert address == link.replace("&", "&amp;").replace('"', "&#34;")
         assert 'rel="noopener noreferrer"' in more
     assert "onclick" not in re.sub(r'href="[^"]*"', "", html)
+
+
+def test_every_aria_attribute_of_the_templates_exists():
+    root = Path(siamese_news.__file__).parent
+    known = {"current", "describedby", "hidden", "label", "labelledby", "live", "pressed"}
+    used = {
+        name
+        for path in root.rglob("*.j2")
+        for name in re.findall(r"\baria-([a-z]+)=", path.read_text(encoding="utf-8"))
+    }
+    assert used <= known and used >= {"label", "labelledby", "live"}
