@@ -190,23 +190,13 @@ def test_a_learned_order_needs_texts(pool):
     assert not (folder / "mine.plan.json").exists()
 
 
-def run_with_input(folder, keys, *more):
+def run_with_input(folder, keys, *more, labels="mine.jsonl"):
     from typer.testing import CliRunner
 
     from siamese_news.cli import app
 
-    return CliRunner().invoke(
-        app,
-        [
-            "annotate",
-            "--results",
-            str(folder / "scored.jsonl"),
-            "--labels",
-            str(folder / "mine.jsonl"),
-            *more,
-        ],
-        input=keys,
-    )
+    files = ("--results", str(folder / "scored.jsonl"), "--labels", str(folder / labels))
+    return CliRunner().invoke(app, ["annotate", *files, *more], input=keys)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +218,16 @@ def test_the_goal_cannot_be_changed_after_the_first_label(pool):
     assert run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code == 0
     done = run_with_input(folder, "y", "--recall", ".6", "--positives", "10")
     assert done.exit_code == 2 and "this file has another plan" in done.stderr
+
+
+def test_a_number_of_posts_promises_nothing_so_a_later_plan_does_not_pay_for_it(pool):
+    folder, _ = pool
+    assert run_with_input(folder, "y", "--find", "5", labels="found.jsonl").exit_code == 0
+    recall = ("--recall", ".5", "--positives", "10")
+    first = run_with_input(folder, "y", *recall, labels="recall.jsonl")
+    assert first.exit_code == 0, first.stderr
+    second = run_with_input(folder, "y", *recall, "--seed", "2", labels="second.jsonl")
+    assert second.exit_code == 2 and "already a plan over the same posts" in second.stderr
 
 
 def test_a_certificate_and_other_goals_from_the_same_labels(pool):
