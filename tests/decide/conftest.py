@@ -1,4 +1,4 @@
-"""The helpers beside these tests."""
+"""Makes the helpers of this folder importable."""
 
 import sys
 from pathlib import Path

@@ -10,8 +10,8 @@ from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.opening import observe_all, open_scorer
-from siamese_news.scoring.protocol import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.surface import BUCKETS, word_grams
 from siamese_news.utils.choices import About, Fusion
 

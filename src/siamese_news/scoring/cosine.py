@@ -5,7 +5,7 @@ from scipy import sparse
 
 from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import Encodes
-from siamese_news.scoring.protocol import Content, ScoreForm, ScoreParts, Scorer
+from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.stopwatch import timed

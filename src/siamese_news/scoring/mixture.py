@@ -16,7 +16,7 @@ from siamese_news.scoring.articles import ArticleVectors
 from siamese_news.scoring.features import Encodes, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
-from siamese_news.scoring.protocol import Content, Neighbor, ScoreForm, ScoreParts, Scorer
+from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights

@@ -10,8 +10,8 @@ from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.protocol import Scorer
 from siamese_news.scoring.reciprocal import ReciprocalScorer
+from siamese_news.scoring.scorer import Scorer
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About, Fusion, check_choice
 

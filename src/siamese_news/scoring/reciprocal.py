@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.protocol import Content, ScoreParts, Scorer
+from siamese_news.scoring.scorer import Content, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.stopwatch import timed
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from siamese_news.lexical_head import Smoothing, TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.features import PostReader, Posts, unit_terms
-from siamese_news.scoring.protocol import Neighbor
+from siamese_news.scoring.scorer import Neighbor
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
