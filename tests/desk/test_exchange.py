@@ -214,7 +214,7 @@ def test_a_canceled_search_goes_on_to_the_same_results(tmp_path):
 
 def test_what_a_canceled_search_left_is_cleaned(tmp_path):
     found_before(tmp_path / "storm", relevant=20, other=20)
-    corpus(tmp_path / "posts.jsonl", relevant=300, other=30_000)
+    corpus(tmp_path / "posts.jsonl", relevant=300, other=90_000)
     content, searches = (tmp_path / "posts.jsonl").read_bytes(), tmp_path / "storm/searches"
     before = {path.name for path in (searches / "1").iterdir()}
     served = Served(tmp_path / "storm")
