@@ -266,7 +266,7 @@ def test_the_projects_own_board_is_read():
     assert board.tests[:3] == ("usatoday-cnn", "signal1m", "crisislex-boston")
     assert board.rows["beside_minilm"].kind == "beside"
     by_pair = [row for row in board.rows.values() if row.sweep and row.sweep["split"] == "pair"]
-    assert len(by_pair) == 7
+    assert len(by_pair) == 7 + 5
     assert {row.tests for row in by_pair} == {("usatoday-cnn-pairs",)}
 
 
@@ -579,7 +579,9 @@ def test_every_trained_row_says_how():
 
 
 def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
-    row = Row("a", "A", "model", (), sweep={"encoder": "cnn", "split": "event"})
+    paper = {"settings": "paper", "encoder": "cnn", "split": "event"}
+    row = Row("a", "A", "model", (), sweep=paper)
+    code = replace(row, sweep={**paper, "settings": "code"})
     board = Board({"a": row}, (), "stories", {}, tmp_path, tmp_path)
     made = []
 
@@ -588,10 +590,12 @@ def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
         tiny_model.save(folder / "model", card=CARD)
         if "data.test=null" not in options:
             (folder / "evaluation").mkdir()
-        rate = next(option for option in options if option.startswith("task.optimizer.lr="))
-        return {"command": "c", "epochs": [{"dev/map": float(rate.partition("=")[2])}]}
+        rates = [option for option in options if option.startswith("task.optimizer.lr=")]
+        rate = float(rates[0].partition("=")[2]) if rates else 0.001
+        return {"command": "c", "epochs": [{"dev/map": rate}]}
 
     monkeypatch.setattr("papers.ast.sweep.train_link", train_link)
+    monkeypatch.setattr("papers.training_runs.train_link", train_link)
     assert board.folders(row) == []
     train(board, row)
     train(board, row)
@@ -600,12 +604,21 @@ def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
     assert first.parent.name == "rate0.003" and second != third
     assert training_minutes(board, row) == 3.5
 
+    assert board.folders(code) == []
+    train(board, code)
+    train(board, code)
+    assert len(made) == 5 + 3
+    assert all("experiment=usatoday_reference" in options for options in made[5:])
+    assert [folder.parent.name for folder in board.folders(code)] == [
+        f"authors_event_cnn_seed{seed}" for seed in range(3)
+    ]
+
 
 def test_a_run_that_the_sweep_has_not_is_refused(place):
     board = json.loads((place / "rows.yaml").read_text())
-    board["rows"]["tiny"]["sweep"] = {"encoder": "lstm", "split": "event"}
+    board["rows"]["tiny"]["sweep"] = {"settings": "code", "encoder": "bag", "split": "event"}
     (place / "rows.yaml").write_text(json.dumps(board))
-    with pytest.raises(SystemExit, match="row tiny is run .*lstm.*, which the sweep has not"):
+    with pytest.raises(SystemExit, match="row tiny is run .*bag.*, which no sweep has"):
         run(place)
 
 

@@ -37,8 +37,7 @@ class Row:
         peer: whether a user could have it without us: the strongest of these is what the paired
             tests compare with.
         minutes: minutes of training, if no model card names them.
-        sweep: ``encoder`` and ``split`` of the runs of `papers.ast.sweep` that
-            are a ``model``.
+        sweep: the runs of `papers.ast` that are a ``model`` (`benchmarks.leaderboard.sweep`).
         train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
             ``seed`` and ``hydra.run.dir``.
         seeds: seeds of the trainings.
@@ -166,7 +165,7 @@ def read_board(path: Path, models: Path, sweep: Path) -> Board:
         if row.weights and row.kind != "mix":
             raise InputError(f"{path}: row {name} has weights to choose but mixes nothing")
         if row.sweep is not None and not known(row.sweep):
-            raise InputError(f"{path}: row {name} is run {row.sweep}, which the sweep has not")
+            raise InputError(f"{path}: row {name} is run {row.sweep}, which no sweep has")
         rows[name] = row
     vectors = option("vectors", table["vectors"])
     held_out = {

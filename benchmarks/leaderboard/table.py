@@ -37,7 +37,8 @@ seconds for each article asked. *†*: an earlier scoring, perhaps of an earlier
 figures by article are no longer there. all-mpnet-base-v2 is
 computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
 The rows *the paper's training* differ in the encoder alone (`papers paper=ast
-table=2`); those of the released code and of our training have settings of their own, listed in
+table=2`), and so do the rows *the released code's training* (`papers paper=ast table=authors`,
+articles cut to their last 128 tokens). Our training has settings of its own, listed in
 `benchmarks/leaderboard/rows.yaml`. Every choice is in
 `benchmarks/leaderboard/lock.json` with the dev figures that made it.
 `benchmarks/leaderboard/scored.json` has every scoring by `python -m benchmarks.leaderboard` since

@@ -42,14 +42,20 @@ def _jobs(setting: Setting) -> list[Job]:
     """All runs, the first seed of all before the next of any; there is no small size of them."""
     if setting.data != "shared":
         return []
-    jobs = []
-    for seed in setting.seeds:
-        for split in ("event", "pair"):
-            for encoder, (*_, minutes) in ENCODERS.items():
-                cost = minutes * (1.5 if split == "pair" else 1.0)
-                name, options = name_of(encoder, split, seed), overrides(encoder, split, seed)
-                jobs.append(link_job(name, options, cost, data_of(setting, split), (seed,)))
-    return jobs
+    rows = [row_jobs(setting, e, split) for split in ("event", "pair") for e in ENCODERS]
+    return [job for of_seed in zip(*rows, strict=True) for job in of_seed]
+
+
+def row_jobs(setting: Setting, encoder: str, split: str) -> list[Job]:
+    """The runs of an encoder and a split, one for each seed."""
+    minutes = ENCODERS[encoder][-1] * (1.5 if split == "pair" else 1.0)
+    data = data_of(setting, split)
+    return [
+        link_job(
+            name_of(encoder, split, seed), overrides(encoder, split, seed), minutes, data, (seed,)
+        )
+        for seed in setting.seeds
+    ]
 
 
 def _row(encoder: str, split: str, results: Results) -> dict[str, Any]:
