@@ -151,23 +151,28 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
     assert "| 1x |" in line_of(again, "TF-IDF")
 
 
-def test_what_has_no_figures_here_keeps_its_cells_with_a_mark(place):
+def test_a_row_without_figures_here_keeps_its_cells_and_a_changed_one_is_marked(place):
     table = run(place, "--rows", "bm25,tfidf,mean_glove")
     (place / "out").rename(place / "elsewhere")
     again = run(place, "score", "--rows", "bm25")
     old, new = (read_tables(text) for text in (table, again))
-    assert new["stories"]["TF-IDF"]["scored"] == "1x †"
-    assert new["stories"]["TF-IDF"] | {"scored": "1x"} == old["stories"]["TF-IDF"]
-    title = "stories MAP"
-    assert new["Leaderboard"]["TF-IDF"][title] == old["Leaderboard"]["TF-IDF"][title] + " †"
     assert new["stories"]["BM25"]["scored"] == "2x"
+    for heading in ("stories", "Leaderboard"):
+        assert new[heading]["TF-IDF"] == old[heading]["TF-IDF"]
     assert "- TF-IDF: not scored on stories" in again
-    # A second time nothing is marked twice, and figures that are back have no mark.
-    assert read_tables(run(place, "table")) == new
+    board = records(place, "rows.yaml")
+    board["rows"]["tfidf"]["options"]["idf"] = "pool"
+    (place / "rows.yaml").write_text(json.dumps(board))
+    changed = read_tables(run(place, "table"))
+    assert changed["stories"]["TF-IDF"]["scored"] == "1x †"
+    assert changed["stories"]["TF-IDF"] | {"scored": "1x"} == old["stories"]["TF-IDF"]
+    title = "stories MAP"
+    assert changed["Leaderboard"]["TF-IDF"][title] == old["Leaderboard"]["TF-IDF"][title] + " †"
+    # A second time nothing is marked twice, and a row that is scored again has no mark.
+    assert read_tables(run(place, "table")) == changed
+    run(place, "choose", "--rows", "tfidf")
     run(place, "score", "--rows", "tfidf")
-    assert "†" not in "".join(
-        read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"]
-    )
+    assert "†" not in str(read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"])
     # A row that left the board leaves the table.
     board = records(place, "rows.yaml")
     for name in ("tfidf", "mean_glove", "mixed"):
@@ -521,7 +526,7 @@ def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):
         "bm25": [replace(_blank(stories), ap={"x": 0.7}, seeds={"a": 0.9, "b": 0.8})],
         "tiny": [replace(_blank(stories), ap={"x": 0.8}, seeds=seeds)],
     }
-    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
+    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True)
     cells = next(line for line in table.splitlines() if line.startswith("| tiny |")).split(" | ")
     # Behind TF-IDF with all seeds by .1, behind BM25 with one by .45.
     assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450 (stories, one seed)"]
@@ -539,7 +544,7 @@ def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypa
     board = read_board(place / "rows.yaml", place / "models", place)
     ap = dict(zip([article.id for article in articles], [0.6, 0.1, 0.2], strict=True))
     made = {"tfidf": [replace(_blank(stories), ap=ap)]}
-    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"))
+    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True)
     assert ".300 (.600; .150)" in table
     assert "| en (1) | es (1) | it (1) |" in table
     assert "- BM25: not scored on stories" in table

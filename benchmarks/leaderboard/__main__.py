@@ -2,8 +2,8 @@
 
 Without a step, all steps are done: train the missing models (hours on a CPU; --rows selects rows),
 choose for rows that the lock lacks or has with other models or options, score what was not scored
-yet, write the table. A row whose figures are not on this machine keeps its cells of the last table,
-with a mark.
+yet, write the table. A row whose figures are not on this machine keeps its cells of the last table;
+they are marked if the row has changed since.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from siamese_news.errors import InputError
 
 if TYPE_CHECKING:
-    from benchmarks.leaderboard.rows import Board
+    from benchmarks.leaderboard.rows import Board, Row
 
 HERE = Path(__file__).parent
 STEPS = ("train", "choose", "score", "table")
@@ -119,9 +119,13 @@ def _choose_and_score(
             if figures is not None:
                 scores[test][row.name] = figures
                 skipped.pop(row.name, None)
+
+    def current(row: "Row", test: str) -> bool:
+        return not lock.changed(row) and ledger.last_key(row.name, test) == lock.key(row)
+
     earlier = options.table.read_text(encoding="utf-8") if options.table.is_file() else ""
     with atomic_write(options.table) as stream:
-        stream.write(leaderboard(board, scores, skipped, ledger, earlier))
+        stream.write(leaderboard(board, scores, skipped, ledger, current, earlier))
     print(options.table)
 
 

@@ -1,6 +1,6 @@
 """The leaderboard as Markdown, from stored figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from siamese_news.utils.provenance import provenance
 Scores = Mapping[str, Mapping[str, Sequence[Figures]]]
 """Test -> row -> figures, one for each seed."""
 
+Current = Callable[[Row, str], bool]
+"""Whether the last scoring of a row on a test was one of the row as it is now."""
+
 MARK = "†"
 
 _ABOUT = """\
@@ -33,8 +36,8 @@ column; *p of all*: the paired test over all articles of all columns, each again
 peer of its column. *posts/s*: encoding and scoring the pool of this very test against all its
 articles, CPU time of one thread, articles and background ready (sentence encoders: from a sample of
 the posts), on a machine with other work; it differs from test to test. *s/question*: the same
-seconds for each article asked. *†*: an earlier scoring, perhaps of an earlier version, whose
-figures by article are no longer there. all-mpnet-base-v2 is
+seconds for each article asked. *†*: scored with another model or other options than the row has
+now. all-mpnet-base-v2 is
 computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
 The rows *the paper's training* differ in the encoder alone (`papers paper=ast
 table=2`), and so do the rows *the released code's training* (`papers paper=ast table=authors`,
@@ -72,7 +75,12 @@ Earlier = Mapping[str, Mapping[str, Mapping[str, str]]]
 
 
 def leaderboard(
-    board: Board, scores: Scores, skipped: Mapping[str, str], ledger: Ledger, earlier: str = ""
+    board: Board,
+    scores: Scores,
+    skipped: Mapping[str, str],
+    ledger: Ledger,
+    current: Current,
+    earlier: str = "",
 ) -> str:
     """Write all tables.
 
@@ -81,10 +89,11 @@ def leaderboard(
         scores: the figures of the scored rows.
         skipped: row -> why it was not scored.
         ledger: how often each row was scored.
-        earlier: the table so far; what has no figures keeps the cells that it has there, marked.
+        current: tells which of the kept cells get no mark.
+        earlier: the table so far; a row without figures keeps the cells that it has there.
     """
     before = read_tables(earlier)
-    parts = ["# Leaderboard", _summary(board, scores, before), _ABOUT]
+    parts = ["# Leaderboard", _summary(board, scores, current, before), _ABOUT]
     for test in board.tests:
         row_figures = scores.get(test, {})
         heading = test + (" (leaks)" if test in LEAK else "")
@@ -93,7 +102,8 @@ def leaderboard(
         parts += [f"## {heading}"]
         if test in _NOTES:
             parts.append(_NOTES[test])
-        parts.append(_test_table(board, test, row_figures, ledger, before.get(heading, {})))
+        old = before.get(heading, {})
+        parts.append(_test_table(board, test, row_figures, ledger, current, old))
     lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
     for row in board.rows.values():
         lacking = [test for test in row.tests if row.name not in scores.get(test, {})]
@@ -126,8 +136,8 @@ def read_tables(text: str) -> Earlier:
     return found
 
 
-def _marked(cell: str) -> str:
-    return cell if cell == "–" or cell.endswith(MARK) else f"{cell} {MARK}"
+def _kept(cell: str, current: bool) -> str:
+    return cell if current or cell == "–" or cell.endswith(MARK) else f"{cell} {MARK}"
 
 
 @dataclass(frozen=True)
@@ -166,25 +176,24 @@ def columns(board: Board) -> list[Column]:
     return found
 
 
-def _summary(board: Board, scores: Scores, before: Earlier) -> str:
+def _summary(board: Board, scores: Scores, current: Current, before: Earlier) -> str:
     rows = []
     for row in board.rows.values():
         line: dict[str, Any] = {"system": row.title}
         old = before.get("Leaderboard", {}).get(row.title, {})
         for column in columns(board):
             figures = scores.get(column.test, {}).get(row.name)
-            line[column.title] = (
-                _cell(column, figures) if figures else _marked(old.get(column.title, "–"))
-            )
+            cells = {column.title: _cell(column, figures) if figures else None}
             if not open_test(column.test).one_story:
-                title = f"{column.test} micro AP"
-                line[title] = (
-                    _three(_mean(f.micro for f in figures))
-                    if figures
-                    else _marked(old.get(title, "–"))
-                )
+                micro = _three(_mean(one.micro for one in figures)) if figures else None
+                cells[f"{column.test} micro AP"] = micro
+            for title, cell in cells.items():
+                kept = _kept(old.get(title, "–"), current(row, column.test))
+                line[title] = kept if cell is None else cell
         if set(list(line.values())[1:]) != {"–"}:
-            rows.append(line | _together(board, scores, row))
+            scored = any(row.name in found for found in scores.values())
+            together = _together(board, scores, row)
+            rows.append(line | {t: c if scored else old.get(t, c) for t, c in together.items()})
     return markdown_table(rows)
 
 
@@ -247,6 +256,7 @@ def _test_table(
     test: str,
     scores: Mapping[str, Sequence[Figures]],
     ledger: Ledger,
+    current: Current,
     before: Mapping[str, Mapping[str, str]],
 ) -> str:
     data = open_test(test)
@@ -257,7 +267,7 @@ def _test_table(
         if row.name not in scores:
             if test in row.tests and row.title in before:
                 old = before[row.title]
-                rows.append({**old, "scored": _marked(old["scored"])})
+                rows.append({**old, "scored": _kept(old["scored"], current(row, test))})
             continue
         figures = scores[row.name]
         spread = [float(np.mean(list(f.ap.values()))) for f in figures]
