@@ -132,3 +132,18 @@ def test_vectors_of_the_compiled_loop_are_those_of_the_expressions(monkeypatch):
             vectors[budget, loop] = model.encode_ids(texts, "post", budget)
     for budget in (1, 50, 4096):
         np.testing.assert_allclose(vectors[budget, True], vectors[budget, False], atol=1e-6)
+
+
+@pytest.mark.parametrize("output", [True, False])
+def test_vectors_in_bfloat16_are_close(output):
+    model = star_model()
+    if not output:
+        for layer in model.encoder.modules():
+            if isinstance(layer, ring.RingAttention):
+                layer.output = None
+    texts = [" ".join(f"word{(row * step) % 9}" for step in range(row)) for row in range(40)]
+    vectors = model.encode_posts(texts)
+    found = model.encode_posts(texts, precision="bfloat16")
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, vectors, atol=0.05)
+    assert not np.array_equal(found, vectors)

@@ -250,6 +250,8 @@ class RingAttention(Attention):
         bias = self._bias(mask, embeddings is not None, nodes) if alphas is None else None
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
+        # Under autocast a product has another type than the buffer.
+        in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
         for texts, tile in tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is not a multiple of 16.
             first = max(tile.start - self.radius, 0) // 16 * 16
@@ -275,7 +277,7 @@ class RingAttention(Attention):
                 places.append((len(sources) - 1, None if single else 0))
                 mixed = self._attend(query, sources, tuple(places), bias[:, tile].contiguous())
             joined = mixed.flatten(0, 1)
-            to = None if whole or mixed.dtype != updated.dtype else updated[:, tile]
+            to = updated[:, tile] if in_place else None
             if self.output is not None:
                 joined = projected(self.output, joined, to)
             if whole:
