@@ -62,10 +62,13 @@ def test_it_grows():
     seen.close()
 
 
-def test_a_full_disk_is_named():
+def test_a_full_disk_is_named(monkeypatch):
+    monkeypatch.setattr(duplicates, "_SLOTS", 2**13)
+    monkeypatch.setattr(
+        duplicates.tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0)
+    )
     seen = SeenIds()
-    seen._file.close()
-    seen._file = open("/dev/full", "r+b", buffering=0)
     with pytest.raises(InputError, match="cannot be kept there .*TMPDIR"):
         seen.add(["a"])
+        seen.add([str(number) for number in range(20_000)])
     seen.close()

@@ -1,9 +1,8 @@
-"""Detects duplicate ids exactly, in nearly constant memory."""
+"""Detects duplicate ids in nearly constant memory."""
 
 import tempfile
-from array import array
 from collections.abc import Callable, Sequence
-from typing import IO
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,60 +10,55 @@ from numpy.typing import NDArray
 from siamese_news.errors import InputError
 
 Integers = NDArray[np.int64]
+Checks = NDArray[np.uint32]
 
 _EMPTY = 0
 _LOAD = 0.7  # share of the slots in use before the table doubles
-_MARK = 16  # the place in the file is noted for every so many ids
 _CHUNK = 2**20
 _FEW = 64  # so many hashes find their slot one by one
 _SLOTS = 2**23  # of the table in memory, at most
 _STEP = 256  # of a run every so many hashes are in memory
 _BITS = 8  # for each hash of a run, to tell at once that most others are not in it
-_ROW = np.dtype([("hash", "<i8"), ("number", "<u4")])
+_ROW = np.dtype([("hash", "<i8"), ("check", "<u4")])
 
 
-def append(file: IO[bytes], data: bytes | memoryview) -> None:
-    """Write all of the data at the file's position.
+class SortedRun:
+    """Distinct hashes (N,) and their checks (N,), sorted, in a file of which little is read.
 
     Raises:
         InputError: the disk is full.
     """
-    left = memoryview(data)
-    try:
-        while left:  # an unbuffered file may take less than it is given
-            left = left[file.write(left) :]
-    except OSError as error:
-        raise InputError(
-            f"{tempfile.gettempdir()}: the ids of the posts cannot be kept there ({error}); "
-            "free some space, or set TMPDIR to a folder that has some"
-        ) from error
 
-
-class SortedRun:
-    """Distinct hashes (N,) and their numbers (N,), sorted, in a file of which little is read."""
-
-    def __init__(self, hashes: Integers, numbers: NDArray[np.uint32]) -> None:
+    def __init__(self, hashes: Integers, checks: Checks) -> None:
         order = np.argsort(hashes)
         self._marks = hashes[order[::_STEP]]
         # The bits are those of the multiplied hash, for the table has used the lowest ones.
         self._shift = np.uint64(64 - max(3, int(len(hashes) * _BITS - 1).bit_length()))
         self._bits = np.zeros(1 << (64 - int(self._shift) - 3), np.uint8)
-        self._file = tempfile.TemporaryFile(buffering=0)
-        for start in range(0, len(order), _CHUNK):
-            some = order[start : start + _CHUNK]
-            rows = np.empty(len(some), _ROW)
-            own = hashes[some]
-            rows["hash"], rows["number"] = own, numbers[some]
-            places = self._places(own)
-            np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
-            append(self._file, rows.view(np.uint8).data)
+        self._file = tempfile.TemporaryFile()
+        try:
+            for start in range(0, len(order), _CHUNK):
+                some = order[start : start + _CHUNK]
+                rows = np.empty(len(some), _ROW)
+                own = hashes[some]
+                rows["hash"], rows["check"] = own, checks[some]
+                places = self._places(own)
+                bits = np.uint8(1) << (places & 7).astype(np.uint8)
+                np.bitwise_or.at(self._bits, places >> 3, bits)
+                self._file.write(rows.view(np.uint8).data)
+            self._file.flush()
+        except OSError as error:
+            raise InputError(
+                f"{tempfile.gettempdir()}: the ids of the posts cannot be kept there ({error}); "
+                "free some space, or set TMPDIR to a folder that has some"
+            ) from error
 
     def close(self) -> None:
         """Remove the file."""
         self._file.close()
 
-    def find(self, hashes: Integers, numbers: Integers) -> None:
-        """Set the numbers (N,) of those of the hashes (N,) that are here."""
+    def find(self, hashes: Integers, checks: Integers) -> None:
+        """Set the checks (N,) of those of the hashes (N,) that are here."""
         places = self._places(hashes)
         maybe = np.flatnonzero((self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1)
         marks = np.searchsorted(self._marks, hashes[maybe], side="right") - 1
@@ -75,7 +69,7 @@ class SortedRun:
             rows = np.frombuffer(self._file.read(_STEP * _ROW.itemsize), _ROW)
             at = int(np.searchsorted(rows["hash"], hashes[index]))
             if at < len(rows) and rows["hash"][at] == hashes[index]:
-                numbers[index] = rows["number"][at]
+                checks[index] = rows["check"][at]
 
     def _places(self, hashes: Integers) -> Integers:
         mixed = hashes.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -84,13 +78,14 @@ class SortedRun:
 
 
 class SeenIds:
-    """A growing set of ids (strings without white space) that keeps the strings on disk.
+    """A growing set of ids that keeps 96 bits of each: a hash and a checksum.
 
-    The table is open addressing over 64-bit hashes (`hasher`), filled a block at a time by numpy.
-    At 100 MB its hashes move to a file (`SortedRun`), which takes 2 bytes of memory an id, and an
-    empty table begins. Two ids may have one hash, so a hit is compared with the real id: its number
-    is kept with the hash, and a temporary file has all ids in the order of their numbers. An id
-    whose hash belongs to another one goes into a small ordinary set.
+    Among a billion ids, the chance that two of them have the same 96 bits is about one in 10^11.
+    Ids that share a hash but not the checksum go into a small ordinary set.
+
+    The table is open addressing over the hashes (`hasher`), filled a block at a time by numpy. At
+    100 MB its content moves to a file (`SortedRun`), which takes 2 bytes of memory an id, and an
+    empty table begins.
     """
 
     def __init__(self, hasher: Callable[[str], int] = hash) -> None:
@@ -98,15 +93,10 @@ class SeenIds:
         self._allocate(2**14)
         self._used = 0
         self._same_hash: set[str] = set()
-        self._file = tempfile.TemporaryFile(buffering=0)
-        self._total = 0
-        self._end = 0
-        self._marks = array("q")
         self._runs: list[SortedRun] = []
 
     def close(self) -> None:
         """Remove the temporary files."""
-        self._file.close()
         for run in self._runs:
             run.close()
 
@@ -116,7 +106,7 @@ class SeenIds:
             return []
         hashes = np.fromiter(map(self._hasher, ids), np.int64, len(ids))
         hashes[hashes == _EMPTY] = 1
-        own = self._write(ids)
+        checks = np.fromiter(map(crc32, map(str.encode, ids)), np.uint32, len(ids))
         unique, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         self._grow(len(unique))  # first, because it may empty the table into a run
         held = np.full(len(unique), -1, np.int64)
@@ -124,41 +114,20 @@ class SeenIds:
             run.find(unique, held)
         here = np.flatnonzero(held < 0)
         slots, new = self._insert(unique[here])
-        self._numbers[slots[new]] = own[first[here[new]]]
-        self._used += int(new.sum())
-        held[here] = self._numbers[slots]
-        holders = held[inverse]
-        return [
-            index
-            for index in np.flatnonzero(holders != own).tolist()
-            if not self._is_new(ids[index], int(holders[index]))
-        ]
-
-    def _is_new(self, value: str, number: int) -> bool:
-        """Whether a hit is another id with the same hash; it is remembered then."""
-        if self._read(number) == value.encode() or value in self._same_hash:
-            return False
-        self._same_hash.add(value)
-        return True
-
-    def _read(self, number: int) -> bytes:
-        mark, index = divmod(number, _MARK)
-        start = self._marks[mark]
-        end = self._marks[mark + 1] if mark + 1 < len(self._marks) else self._end
-        self._file.seek(start)
-        return self._file.read(end - start).split(b"\n", index + 1)[index]
-
-    def _write(self, ids: Sequence[str]) -> NDArray[np.uint32]:
-        """Append the ids to the file; their numbers."""
-        joined = "\n".join([*ids, ""]).encode()
-        ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n")) + 1 + self._end
-        starts = np.concatenate(([self._end], ends[:-1]))
-        self._marks.extend(starts[-self._total % _MARK :: _MARK].tolist())
-        self._file.seek(self._end)
-        append(self._file, joined)
-        self._end = int(ends[-1])
-        self._total += len(ids)
-        return np.arange(self._total - len(ids), self._total, dtype=np.uint32)
+        added = first[here[new]]
+        self._checks[slots[new]] = checks[added]
+        self._used += len(added)
+        held[here] = self._checks[slots]
+        old = np.ones(len(ids), bool)
+        old[added] = False
+        same = held[inverse] == checks
+        again = []
+        for index in np.flatnonzero(old).tolist():
+            if same[index] or ids[index] in self._same_hash:
+                again.append(index)
+            else:
+                self._same_hash.add(ids[index])
+        return again
 
     def _insert(self, hashes: Integers) -> tuple[Integers, NDArray[np.bool_]]:
         """The slot of each of these different hashes, and whether it was not there before."""
@@ -195,23 +164,23 @@ class SeenIds:
             size *= 2
         if size > _SLOTS and self._used:
             full, used = len(self._hashes), self._hashes != _EMPTY
-            hashes, numbers = self._hashes[used], self._numbers[used]
+            hashes, checks = self._hashes[used], self._checks[used]
             self._allocate(0)  # first, so that the table does not take memory during the sorting
-            self._runs.append(SortedRun(hashes, numbers))
+            self._runs.append(SortedRun(hashes, checks))
             self._allocate(full)
             self._used = 0
             self._grow(more)
             return
         if size == len(self._hashes):
             return
-        hashes, numbers = self._hashes, self._numbers
+        hashes, checks = self._hashes, self._checks
         self._allocate(size)
         for start in range(0, len(hashes), _CHUNK):
             part = hashes[start : start + _CHUNK]
             used = part != _EMPTY
             slots, _ = self._insert(part[used])
-            self._numbers[slots] = numbers[start : start + _CHUNK][used]
+            self._checks[slots] = checks[start : start + _CHUNK][used]
 
     def _allocate(self, size: int) -> None:
         self._hashes: Integers = np.zeros(size, np.int64)
-        self._numbers: NDArray[np.uint32] = np.zeros(size, np.uint32)
+        self._checks: Checks = np.zeros(size, np.uint32)
