@@ -99,19 +99,16 @@ def annotate(
         given = labels_in(journal, work.sampled)
         return "; ".join(one.status(given) for one in goals)
 
-    try:
-        while True:
-            given = labels_in(journal, work.sampled)
-            asked = (one.ask(given) for one in goals)
-            unit = next((found for found in asked if found is not None), None)
-            if unit is None:
-                break
-            work.sampled.draw([unit])
-            _show(unit, text, status())
-            if not _labeled(journal, unit, annotator):
-                break
-    finally:
-        journal.close()
+    while True:
+        given = labels_in(journal, work.sampled)
+        asked = (one.ask(given) for one in goals)
+        unit = next((found for found in asked if found is not None), None)
+        if unit is None:
+            break
+        work.sampled.draw([unit])
+        _show(unit, text, status())
+        if not _labeled(journal, unit, annotator):
+            break
     typer.echo("")
     typer.echo(status())
     if unit is not None:

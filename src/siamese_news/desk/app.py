@@ -80,24 +80,11 @@ def application(desk: Desk) -> Starlette:
 
         return Route(path, handle, methods=["PUT"])
 
-    async def label(request: Request) -> Response:
-        row = await body_of(request)
-        if desk.project.loaded and not row.get("together"):
-            # It looks up one row of the database; a thread would take longer.
-            given, written = labeling.give(desk, row)
-        else:
-            given, written = await run_in_threadpool(labeling.give, desk, row)
-        await asyncio.wrap_future(written)
-        verdict, copies = desk.log.verdict(given.post), len(given.copies)
-        return JSONResponse(
-            {"n": given.number, "label": given.label, "copies": copies, "verdict": verdict}
-        )
-
     async def events(request: Request) -> Response:
         return StreamingResponse(_progress(desk, request), media_type="text/event-stream")
 
     routes = [
-        Route("/api/labels", label, methods=["POST"]),  # the most frequent one
+        post("/api/labels", labeling.give),  # the most frequent one
         view("/", "search", search_values),
         put("/api/inputs/{kind}/{name}", take_input),
         get("/api/inputs/{kind}/{name}", remove_input, "DELETE"),

@@ -101,7 +101,6 @@ def _serve(project: "Project", port: int, *, browser: bool) -> None:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             opening.unlink(missing_ok=True)
-            desk.log.close()
 
 
 def _listening(port: int) -> socket.socket:

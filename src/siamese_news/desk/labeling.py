@@ -1,6 +1,5 @@
 """Labels: giving them, importing them, and choosing the posts to label next."""
 
-from concurrent.futures import Future
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from siamese_news.desk.desk import Desk
 from siamese_news.desk.results import Filter
 from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, Judgment, annotator_name
+from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
 from siamese_news.labels.sheets import read_rows
 
 QUEUES = (
@@ -35,8 +34,8 @@ BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
 _COPIES = 500  # near-duplicates that one label reaches at most
 
 
-def give(desk: Desk, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
-    """Pass a label from the page to the writer; see `LabelJournal.begin`.
+def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
+    """Write a label from the page, and return it with the verdict of all annotators.
 
     Raises:
         InputError: the search did not find the post, or a field is invalid.
@@ -53,7 +52,7 @@ def give(desk: Desk, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
     if row.get("together") and found.cluster_size > 1:
         ranks = results.copies(found.rank)[:_COPIES]
         copies = [other.id for other in results.posts(ranks) if other.id != post]
-    return desk.log.begin(
+    given = desk.log.add(
         post,
         str(row.get("label")),
         str(row.get("annotator") or ""),
@@ -61,6 +60,8 @@ def give(desk: Desk, row: dict[str, Any]) -> "tuple[Judgment, Future[None]]":
         copies=tuple(copies),
         seen=seen,
     )
+    verdict = desk.log.verdict(post)
+    return {"n": given.number, "label": given.label, "copies": len(copies), "verdict": verdict}
 
 
 def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:

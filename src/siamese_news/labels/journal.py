@@ -2,10 +2,8 @@
 
 import json
 import os
-import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -181,12 +179,21 @@ class _State:
         return state
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Lines that are written together, and the error if that failed."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    done: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+
 class LabelJournal:
     """The labels of a project or of a plan, each on the disk before its number is returned.
 
-    Several threads may add labels; lines that arrive together are written together, with a single
-    wait for the disk. A label that replaces another names it, so two tabs cannot overwrite each
-    other. Removing a label appends a line too.
+    Several threads may add labels; lines that arrive while the disk is busy are written together,
+    with a single wait for the disk. A label that replaces another names it, so two tabs cannot
+    overwrite each other. Removing a label appends a line too.
 
     Args:
         path: of the file; it need not exist yet.
@@ -198,7 +205,9 @@ class LabelJournal:
 
     def __init__(self, path: Path, plan: str = "") -> None:
         self.path = path
-        self._guard = threading.Lock()
+        self._guard = threading.Lock()  # of the state and the batch that is being collected
+        self._disk = threading.Lock()
+        self._batch = _Batch()
         self._journal = Journal(path)
         rows = self._journal.rows
         if rows and plan and rows[0][1].get("plan") != plan:
@@ -206,24 +215,13 @@ class LabelJournal:
         # Even with nothing to add, this removes an incomplete last line.
         self._journal.append([{"n": 1, "plan": plan}] if plan and not rows else [])
         self._state = _State.read(self._journal)
-        self._waiting: queue.SimpleQueue[tuple[dict[str, Any], Future[None]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._writer = threading.Thread(target=self._write, name="labels", daemon=True)
-        self._writer.start()
 
     @property
     def version(self) -> int:
         """The number of lines; it changes whenever a label does."""
         return self._state.lines
 
-    def add(self, post: str, label: str, annotator: str, **more: Any) -> Judgment:
-        """Write a label; it is on the disk when this returns. See `begin`."""
-        given, done = self.begin(post, label, annotator, **more)
-        done.result()
-        return given
-
-    def begin(
+    def add(
         self,
         post: str,
         label: str,
@@ -232,8 +230,8 @@ class LabelJournal:
         note: str = "",
         copies: tuple[str, ...] = (),
         seen: int | None = None,
-    ) -> "tuple[Judgment, Future[None]]":
-        """Pass a label to the writer thread.
+    ) -> Judgment:
+        """Write a label; it is on the disk when this returns.
 
         Args:
             post: see `Judgment`.
@@ -244,13 +242,10 @@ class LabelJournal:
             seen: the number of this annotator's label of the post that the page showed, 0 for none;
                 None to skip the check.
 
-        Returns:
-            The label, and a future that is done when it is on the disk; confirm it to nobody
-                before.
-
         Raises:
             InputError: for an unknown label, and an empty name.
             Conflict: this annotator's label has another number by now.
+            OSError: it could not be written, and the journal is unchanged.
         """
         if label not in LABELS:
             raise InputError(f"label is {label!r}; expected one of {', '.join(LABELS)}")
@@ -263,7 +258,10 @@ class LabelJournal:
                 raise Conflict(current)
             number = self._state.lines + 1
             given = Judgment(number, post, label, name, note[:2000], now(), tuple(copies))
-            return given, self._append(_row(given))
+            row = _row(given)
+            batch = self._collect(row)
+        self._write(row, batch)
+        return given
 
     def undo(self, annotator: str) -> Judgment | None:
         """Remove the annotator's last label and return it; None if there is none."""
@@ -274,8 +272,9 @@ class LabelJournal:
                 return None
             last = self._state.given[max(mine)]
             number = self._state.lines + 1
-            done = self._append({"n": number, "at": now(), "annotator": name, "undo": last.number})
-        done.result()
+            row = {"n": number, "at": now(), "annotator": name, "undo": last.number}
+            batch = self._collect(row)
+        self._write(row, batch)
         return last
 
     def of(self, post: str, annotator: str) -> Judgment | None:
@@ -320,40 +319,31 @@ class LabelJournal:
                 last[key] = row["label"]
         return found[::-1]
 
-    def close(self) -> None:
-        """Stop the writer thread."""
-        self._waiting.put(None)
-        self._writer.join()
-
-    def _append(self, row: dict[str, Any]) -> "Future[None]":
-        done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # an abandoned request must not stop the writer
+    def _collect(self, row: dict[str, Any]) -> _Batch:
+        """Add a line to the state and to the batch that is written next."""
         self._state.take(row)
-        self._waiting.put((row, done))
-        return done
+        self._batch.rows.append(row)
+        return self._batch
 
-    def _write(self) -> None:
-        while (item := self._waiting.get()) is not None:
-            together = [item, *self._all_waiting()]
-            try:
-                self._journal.append(row for row, _ in together)
-            except OSError as error:
-                with self._guard:  # return to the state of the disk and refuse what depends on it
-                    together += self._all_waiting()
-                    self._state = _State.read(self._journal)
-                for _, done in together:
-                    done.set_exception(error)
-            else:
-                for _, done in together:
-                    done.set_result(None)
-
-    def _all_waiting(self) -> "Iterator[tuple[dict[str, Any], Future[None]]]":
-        while not self._waiting.empty():
-            item = self._waiting.get()
-            if item is None:  # close after these lines
-                self._waiting.put(None)
-                return
-            yield item
+    def _write(self, row: dict[str, Any], batch: _Batch) -> None:
+        """Wait until a batch is on the disk; the thread of its first line writes it."""
+        if row is batch.rows[0]:
+            with self._disk:
+                with self._guard:
+                    if self._batch is batch:
+                        self._batch = _Batch()
+                try:
+                    if batch.error is None:
+                        self._journal.append(batch.rows)
+                except BaseException as error:
+                    with self._guard:  # return to the state of the disk, and refuse what followed
+                        batch.error = self._batch.error = error
+                        self._batch = _Batch()
+                        self._state = _State.read(self._journal)
+            batch.done.set()
+        batch.done.wait()
+        if batch.error is not None:
+            raise batch.error
 
 
 def read_judgments(path: Path) -> list[Judgment]:
