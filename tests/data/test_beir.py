@@ -36,11 +36,11 @@ def test_unknown_split_names_the_known(small):
     [
         ("nobody\tp0-0-0\t1", r":20: field 'query-id' is 'nobody'"),
         ("a0-0\tnothing\t1", r":20: field 'corpus-id' is 'nothing'"),
-        ("a0-0\tp1-0-0\tyes", r":20: field 'score' is 'yes'"),
-        ("a0-0\tp1-0-0\tnan", r":20: field 'score' is 'nan'"),
-        ("a0-0\tp1-0-0", r":20: 2 tab-separated fields"),
-        ("a0-0 p1-0-0 1", r":20: 1 tab-separated fields"),
-        ("a0-0\tp0-0-0\t1", r":20: the pair 'a0-0', 'p0-0-0' came before"),
+        ("a0-0\tp1-0-0\tyes", r":20: grade is 'yes'"),
+        ("a0-0\tp1-0-0\tnan", r":20: grade is 'nan'"),
+        ("a0-0\tp1-0-0", r":20: 2 fields, expected 3"),
+        ("a0-0 p1-0-0 1", r":20: 1 fields, expected 3"),
+        ("a0-0\tp0-0-0\t1", r":20: document 'p0-0-0' occurs twice under query 'a0-0'"),
     ],
 )
 def test_a_bad_qrel_is_named(small, row, message):

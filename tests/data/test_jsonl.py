@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.articles import read_articles
-from siamese_news.data.jsonl import post_of, read_jsonl
+from siamese_news.data.beir import read_corpus
+from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import read_lines
 from siamese_news.errors import InputError
 
@@ -16,10 +17,10 @@ GOOD = '{"_id": "1", "text": "a post"}\n'
 
 def read_posts(path):
     """Posts as a prepared collection has them: the first bad line is an error."""
-    return [post_of(record, f"{path}:{number}") for number, record in read_jsonl(path)]
+    return list(read_corpus(path.parent).values())
 
 
-def write(folder, content, name="posts.jsonl"):
+def write(folder, content, name="corpus.jsonl"):
     path = folder / name
     data = content if isinstance(content, bytes) else content.encode()
     if name.endswith(".gz"):
@@ -32,7 +33,7 @@ def write(folder, content, name="posts.jsonl"):
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_plain_and_compressed_read_alike(tmp_path, ending):
-    path = write(tmp_path, GOOD + "\r\n" + GOOD.replace("1", "2"), f"posts.jsonl{ending}")
+    path = write(tmp_path, GOOD + "\r\n" + GOOD.replace("1", "2"), f"corpus.jsonl{ending}")
     assert [(p.id, p.text) for p in read_posts(path)] == [("1", "a post"), ("2", "a post")]
 
 
@@ -69,7 +70,7 @@ def test_bom_and_crlf(tmp_path):
 )
 def test_a_bad_line_is_named(tmp_path, line, message):
     path = write(tmp_path, GOOD + line + "\n")
-    with pytest.raises(InputError, match=r"posts\.jsonl" + message):
+    with pytest.raises(InputError, match=r"corpus\.jsonl" + message):
         list(read_posts(path))
 
 
@@ -81,20 +82,20 @@ def test_missing_empty_and_blank_files(tmp_path):
     with pytest.raises(InputError, match="no record"):
         list(read_jsonl(write(tmp_path, "\n \n")))
     with pytest.raises(InputError, match="no record"):
-        list(read_jsonl(write(tmp_path, "", "posts.jsonl.gz")))
+        list(read_jsonl(write(tmp_path, "", "corpus.jsonl.gz")))
     with pytest.raises(InputError, match="is a folder"):
         list(read_jsonl(tmp_path))
 
 
 def test_truncated_and_damaged_gzip(tmp_path):
     lines = "".join(json.dumps({"_id": str(n), "text": str(n**9)}) + "\n" for n in range(5000))
-    path = write(tmp_path, lines, "posts.jsonl.gz")
+    path = write(tmp_path, lines, "corpus.jsonl.gz")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"posts\.jsonl\.gz:\d+: .*damaged or cut off"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:\d+: .*damaged or cut off"):
         list(read_posts(path))
     path.write_bytes(whole[:5000] + bytes(50) + whole[5050:])
-    with pytest.raises(InputError, match=r"posts\.jsonl\.gz:\d+:"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:\d+:"):
         list(read_posts(path))
     path.write_text("no gzip at all")
     with pytest.raises(InputError, match="damaged"):
@@ -102,7 +103,7 @@ def test_truncated_and_damaged_gzip(tmp_path):
 
 
 def test_damaged_zst(tmp_path):
-    path = tmp_path / "posts.jsonl.zst"
+    path = tmp_path / "corpus.jsonl.zst"
     path.write_bytes(b"no zst at all")
     with pytest.raises(InputError, match="damaged"):
         list(read_posts(path))
@@ -206,7 +207,7 @@ def test_whatever_comes_is_read_or_refused_by_line(tmp_path_factory, content, as
     if isinstance(content, list):
         lines = "".join(json.dumps(r, ensure_ascii=ascii_only) + "\n" for r in content)
         content = lines.encode("utf-8", "surrogatepass")
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    path = tmp_path_factory.getbasetemp() / "corpus.jsonl"
     path.write_bytes(content)
     for read in (read_posts, lambda p: read_articles([p])):
         try:

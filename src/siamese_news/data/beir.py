@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from siamese_news.data.articles import article_of
-from siamese_news.data.jsonl import post_of, read_jsonl
-from siamese_news.data.lines import read_lines
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.fields import Fields, generic
 from siamese_news.data.records import Article, Collection, Post, Qrels
+from siamese_news.data.trec import put_grade, rows_of
 from siamese_news.errors import InputError
 
 _ENDINGS = ("", ".gz", ".zst")
 Record = TypeVar("Record", Article, Post)
+# full_text before text: where a dump has both, `text` is cut off. id_str before id: many dumps of
+# tweets round the number of `id`.
+_POST = generic(Fields(("full_text", "text"), ("_id", "id_str", "id"), title="title"))
 
 
 def bundled() -> Collection:
@@ -38,7 +43,7 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
             f"{root}: no such folder; expected queries.jsonl, corpus.jsonl and qrels/ in it"
         )
     articles = _records(_file(root, "queries.jsonl"), article_of)
-    posts = _records(_file(root, "corpus.jsonl"), post_of)
+    posts = _records(_file(root, "corpus.jsonl"), _post_of)
     names = _splits(root) if splits is None else list(splits)
     qrels = {name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts) for name in names}
     return Collection(name=root.resolve().name, articles=articles, posts=posts, qrels=qrels)
@@ -50,7 +55,14 @@ def read_corpus(folder: str | Path) -> dict[str, Post]:
     Raises:
         InputError: as `read_collection`.
     """
-    return _records(_file(Path(folder), "corpus.jsonl"), post_of)
+    return _records(_file(Path(folder), "corpus.jsonl"), _post_of)
+
+
+def _post_of(record: dict[str, Any], where: str) -> Any:
+    try:
+        return _POST(record)
+    except BadRow as bad:
+        raise InputError(f"{where}: {bad.message}") from bad
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -89,41 +101,17 @@ def _records(path: Path, make: Callable[[dict[str, Any], str], Record]) -> dict[
 
 def _qrels(path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]) -> Qrels:
     qrels: Qrels = {}
-    for number, line in read_lines(path):
-        fields = line.split("\t")
-        if number == 1 and fields[0] == "query-id":
-            continue
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        if len(fields) != 3:
-            raise InputError(
-                f"{where}: {len(fields)} tab-separated fields, "
-                "expected 3: query-id, corpus-id, score"
-            )
-        article, post, score = (field.strip() for field in fields)
-        if article not in articles:
-            raise InputError(
-                f"{where}: field 'query-id' is '{article}', which queries.jsonl does not have; "
-                "remove the line or add the article"
-            )
-        if post not in posts:
-            raise InputError(
-                f"{where}: field 'corpus-id' is '{post}', which corpus.jsonl does not have; "
-                "remove the line or add the post"
-            )
-        try:
-            grade = int(score)
-        except ValueError:
-            raise InputError(
-                f"{where}: field 'score' is '{score}', expected a whole number such as 1"
-            ) from None
-        judged = qrels.setdefault(article, {})
-        if post in judged:
-            raise InputError(
-                f"{where}: the pair '{article}', '{post}' came before; remove one of the lines"
-            )
-        judged[post] = grade
+    for where, (article, post, grade) in rows_of(path, "query-id corpus-id score", "\t"):
+        for column, id, known, file in (
+            ("query-id", article, articles, "queries.jsonl"),
+            ("corpus-id", post, posts, "corpus.jsonl"),
+        ):
+            if id not in known:
+                raise InputError(
+                    f"{where}: field '{column}' is '{id}', which {file} does not have; remove the "
+                    "line or add the id there"
+                )
+        put_grade(qrels, where, article, post, grade)
     if not qrels:
         raise InputError(f"{path}: no pair in the file, expected query-id, corpus-id, score")
     return qrels

@@ -1,4 +1,4 @@
-"""JSON with all digits of its numbers, strict JSON lines, and posts of prepared collections."""
+"""JSON with all digits of its numbers, and strict JSON lines."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.lines import BadRow, decode_text, or_refuse, raw_lines
-from siamese_news.data.records import Post, check_id, clean_text
+from siamese_news.data.records import check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
 
@@ -191,24 +191,3 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean_text(key): plain_value(item) for key, item in value.items()}
     return value
-
-
-def post_of(record: dict[str, Any], where: str) -> Post:
-    """One post from a JSON object; `where` (``path:line``) starts every message.
-
-    Fields: ``_id``, ``id_str`` or ``id``; ``full_text`` or ``text``, after ``title`` where there is
-    one; ``metadata`` where there is one. A post may be empty.
-
-    Raises:
-        InputError: for a missing or wrong field.
-    """
-    # full_text before text: where a dump has both, `text` is cut off.
-    text = text_of(record, ["full_text", "text"], where)
-    if record.get("title"):
-        text = f"{text_of(record, ['title'], where)}\n{text}"
-    return Post(
-        # id_str before id: many dumps of tweets round the number of `id`.
-        id=id_of(record, ["_id", "id_str", "id"], where),
-        text=text,
-        metadata=metadata_of(record, where),
-    )

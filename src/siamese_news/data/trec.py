@@ -5,34 +5,29 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.lines import read_lines
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, open_binary
+from siamese_news.utils.files import atomic_write
 
 
-def _rows(path: str | Path, fields: str) -> Iterator[tuple[str, list[str]]]:
-    """Lines of a file as (``path:line``, fields); empty lines are left out."""
-    expected = len(fields.split())
-    with open_binary(path) as stream:
-        number = 0
-        try:
-            for number, line in enumerate(stream, 1):
-                where = f"{path}:{number}"
-                try:
-                    values = line.decode("utf-8").split()
-                except UnicodeDecodeError as error:
-                    raise InputError(f"{where}: not UTF-8 ({error.reason}); convert it") from None
-                if not values:
-                    continue
-                if len(values) != expected:
-                    raise InputError(
-                        f"{where}: {len(values)} fields, expected {expected} ({fields}) separated "
-                        "by spaces or tabs; ids must not contain any"
-                    )
-                yield where, values
-        except (EOFError, OSError) as error:
+def rows_of(
+    path: str | Path, columns: str, separator: str | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield (``path:line``, fields) for each line of a table; a header and empty lines are skipped.
+
+    Columns are separated by white space, or by the `separator`.
+    """
+    names = columns.split()
+    for number, line in read_lines(path):
+        fields = line.split(separator)
+        if not line or line.isspace() or (number == 1 and fields[0] == names[0]):
+            continue
+        if len(fields) != len(names):
             raise InputError(
-                f"{path}:{number + 1}: cannot be read ({error}); the file is damaged or cut short"
-            ) from error
+                f"{path}:{number}: {len(fields)} fields, expected {len(names)} ({columns}) "
+                f"separated by {'tabs' if separator else 'spaces or tabs'}; ids must not have any"
+            )
+        yield f"{path}:{number}", fields if separator is None else [f.strip() for f in fields]
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -46,12 +41,8 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
             pair that occurs twice.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for where, (query, _, document, text) in _rows(path, "query iteration document grade"):
-        try:
-            grade = int(text)
-        except ValueError:
-            raise InputError(f"{where}: grade is {text!r}, expected a whole number") from None
-        _put(qrels, where, query, document, grade)
+    for where, (query, _, document, text) in rows_of(path, "query iteration document grade"):
+        put_grade(qrels, where, query, document, text)
     return qrels
 
 
@@ -68,15 +59,32 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
             that occurs twice.
     """
     run: dict[str, dict[str, float]] = {}
-    for where, (query, _, document, _, text, _) in _rows(path, "query Q0 document rank score tag"):
+    for where, (query, _, document, _, text, _) in rows_of(
+        path, "query Q0 document rank score tag"
+    ):
         try:
             score = float(text)
         except ValueError:
-            raise InputError(f"{where}: score is {text!r}, expected a number") from None
+            score = math.nan
         if not math.isfinite(score):
             raise InputError(f"{where}: score is {text!r}, expected a finite number")
         _put(run, where, query, document, score)
     return run
+
+
+def put_grade(
+    qrels: dict[str, dict[str, int]], where: str, query: str, document: str, text: str
+) -> None:
+    """Add one judgment to qrels.
+
+    Raises:
+        InputError: the grade is not a whole number, or the pair occurs twice.
+    """
+    try:
+        grade = int(text)
+    except ValueError:
+        raise InputError(f"{where}: grade is {text!r}, expected a whole number such as 1") from None
+    _put(qrels, where, query, document, grade)
 
 
 def _put(table: dict[str, Any], where: str, query: str, document: str, value: Any) -> None:
