@@ -155,9 +155,9 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
             _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
     if len(stream.detected) > _FILES:
         _say(f"and {len(stream.detected) - _FILES} more files", 2)
-    for path in stream.own[:_FILES]:
+    for path in stream.skipped.own[:_FILES]:
         _say(f"{path}: an earlier result of this program, not read as posts", 2)
-    for path in stream.unknown[:_FILES]:
+    for path in stream.skipped.unknown[:_FILES]:
         _say(f"{path}: skipped because of its extension", 2)
     for message in stream.unreadable[:_FILES]:
         _say(f"cannot be read and would be left out: {message}", 2)

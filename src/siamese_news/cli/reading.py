@@ -79,10 +79,10 @@ def open_files(query: Query, **more: Any) -> "PostStream":
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
         files.append(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
     _list(files, "more files of posts")
-    for path in posts.own:
+    for path in posts.skipped.own:
         echo(f"{path}: skipped; it is a results file of this program")
     advice = "skipped because of its extension; name the file itself if it contains posts"
-    unknown = [f"{path}: {advice}" for path in posts.unknown]
+    unknown = [f"{path}: {advice}" for path in posts.skipped.unknown]
     _list(unknown, "more files skipped because of their extensions")
     for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
         echo(f"skipped (--strict stops here): {message}")

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -113,12 +114,21 @@ class Input:
             yield data
 
 
+@dataclass(slots=True)
+class Skipped:
+    """Files of folders and globs that are not read.
+
+    Attributes:
+        own: a command of ours wrote them; where a folder holds nothing else they are read.
+        unknown: they have another ending.
+    """
+
+    own: list[Path] = field(default_factory=list)
+    unknown: list[Path] = field(default_factory=list)
+
+
 def find_inputs(
-    sources: Iterable[str | Path],
-    suffixes: Sequence[str],
-    *,
-    own: list[Path] | None = None,
-    unknown: list[Path] | None = None,
+    sources: Iterable[str | Path], suffixes: Sequence[str], skipped: Skipped | None = None
 ) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
@@ -127,9 +137,7 @@ def find_inputs(
         suffixes: the endings of a folder's files, before ``.gz`` or ``.zst``; other and hidden
             files and files of rejected rows are skipped. With ``.js`` only the tweets of an archive
             are meant, because it has other such files.
-        own: receives the files of a folder or glob that were skipped because a command of ours
-            wrote them; where a folder holds nothing else they are read.
-        unknown: receives the files of a folder that were skipped because of their ending.
+        skipped: receives the files that are skipped.
 
     Raises:
         InputError: an input does not exist, or a folder has no such file.
@@ -137,7 +145,7 @@ def find_inputs(
     sources = list(sources)
     given = {Path(source) for source in sources}
     inputs: list[Input] = []
-    for path in input_paths(sources, suffixes, own=own, unknown=unknown):
+    for path in input_paths(sources, suffixes, skipped):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
         elif path.is_file():
@@ -149,60 +157,50 @@ def find_inputs(
 
 
 def input_paths(
-    sources: Iterable[str | Path],
-    suffixes: Sequence[str],
-    *,
-    own: list[Path] | None = None,
-    unknown: list[Path] | None = None,
+    sources: Iterable[str | Path], suffixes: Sequence[str], skipped: Skipped | None = None
 ) -> list[Path | None]:
     """The paths that `find_inputs` opens; None is standard input."""
-    paths: list[Path | None] = []
-    seen: set[Path | None] = set()
+    skipped = skipped or Skipped()
+    paths: dict[Path | None, Path | None] = {}
     for source in map(str, sources):
-        found: list[Path | None] = [None]
-        if source != STDIN:
-            with reading(source):
-                named = _files(source, suffixes, unknown)
-                many = Path(source).is_dir() or not Path(source).exists()
-                others = [p for p in named if not (many and p.is_file() and is_own(p))] or named
-            if own is not None:
-                kept = set(others)
-                own.extend(path for path in named if path not in kept)
-            found = [*others]
-        for path in found:
-            real = path if path is None else path.resolve()
-            if real not in seen:
-                seen.add(real)
-                paths.append(path)
-    return paths
+        if source == STDIN:
+            paths[None] = None
+            continue
+        with reading(source):
+            for path in _files(source, suffixes, skipped):
+                paths.setdefault(path.resolve(), path)
+    return list(paths.values())
 
 
-def _files(source: str, suffixes: Sequence[str], unknown: list[Path] | None) -> list[Path]:
+def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]:
     path = Path(source)
     if path.is_dir():
         found, others = folder_files(path, suffixes)
-        if unknown is not None:
-            unknown.extend(others)
+        skipped.unknown += others
         if not found:
             raise InputError(
                 f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
                 "(or these with .gz or .zst); name the files"
             )
-        return found
-    if path.exists():
+    elif path.exists():
         return [path]
-    if glob.has_magic(source) and "://" not in source:  # an address may hold a question mark
-        found = sorted(map(Path, glob.glob(source, recursive=True)))
-        found = [p for p in found if not p.is_dir()]
-        if not found:
-            raise InputError(f"{source}: no file matches; check the pattern")
-        return found
-    if "://" in source:
+    elif "://" in source:
         raise InputError(
             f"{source}: is an address; expected a file. Open it in a browser, save the page "
             "(HTML only) and name the saved file: nothing is fetched from the network here"
         )
-    raise InputError(f"{source}: no such file; check the path")
+    elif glob.has_magic(source):
+        matches = map(Path, glob.glob(source, recursive=True))
+        found = sorted(path for path in matches if not path.is_dir())
+        if not found:
+            raise InputError(f"{source}: no file matches; check the pattern")
+    else:
+        raise InputError(f"{source}: no such file; check the path")
+    posts = [path for path in found if not (path.is_file() and is_own(path))]
+    if not posts:
+        return found
+    skipped.own += sorted({*found} - {*posts})
+    return posts
 
 
 def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:

@@ -10,7 +10,7 @@ from siamese_news.data.readers.detect import Choice, Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.inputs import LINES, PARQUET, Input, as_written, find_inputs
+from siamese_news.data.readers.inputs import LINES, PARQUET, Input, Skipped, as_written, find_inputs
 from siamese_news.data.readers.rows import (
     Counts,
     Rejection,
@@ -62,8 +62,7 @@ class PostStream:
     Attributes:
         detected: the format of each input, in reading order.
         counts: of the current or last pass.
-        own: files that were skipped because a command of ours wrote them.
-        unknown: files of a folder that were skipped because of their ending.
+        skipped: files of folders and globs that are not read.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
         places: with a share, the positions of the posts of the current pass in the input, as
@@ -104,12 +103,11 @@ class PostStream:
         choice = Choice(text_field, id_field, date_field, encoding, group_field)
         self._long_window, self._strict, self._rejected = long_window, strict, rejected
         self._first_rows, self._share_of, self._taken = first_rows, share, frozenset(taken)
-        self.own: list[Path] = []
-        self.unknown: list[Path] = []
+        self.skipped = Skipped()
         self._inputs: list[Input] = []
         self.detected: list[Detected] = []
         self.unreadable: list[str] = []
-        inputs = find_inputs(sources, SUFFIXES, own=self.own, unknown=self.unknown)
+        inputs = find_inputs(sources, SUFFIXES, self.skipped)
         for source in inputs:
             try:
                 found = detect(source, choice, long_window=long_window)
