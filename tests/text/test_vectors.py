@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
-from safetensors.numpy import load_file
 
 from siamese_news.errors import InputError
 from siamese_news.text import Vocabulary, cache, load_vectors, vectors
@@ -62,15 +61,13 @@ def test_formats(tmp_path: Path, name: str, binary: bool, header: bool, suffix: 
     assert load_vectors(path, max_words=99).matrix.shape == MATRIX.shape
 
 
-def test_the_cache_is_a_safetensors_file_and_saves_the_second_reading(
+def test_the_cache_is_a_file_of_numpy_and_saves_the_second_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "v.bin", binary=True, header=True)
     load_vectors(path)
-    (name,) = (n for n in cached_files(tmp_path) if n.endswith(".safetensors"))
-    stored = load_file(tmp_path / "cache" / "vectors" / name)
-    np.testing.assert_array_equal(stored["matrix"], MATRIX)
-    assert stored["words"].tobytes().decode().split("\n") == WORDS
+    (name,) = (n for n in cached_files(tmp_path) if n.endswith(".npy"))
+    np.testing.assert_array_equal(np.load(tmp_path / "cache" / "vectors" / name), MATRIX)
 
     def never(path: Path) -> None:
         raise AssertionError("converted twice")
@@ -113,7 +110,7 @@ def test_cache_dir_wins(tmp_path: Path) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     load_vectors(path, cache_dir=tmp_path / "elsewhere")
     assert not cached_files(tmp_path)
-    assert list((tmp_path / "elsewhere" / "vectors").glob("*.safetensors"))
+    assert list((tmp_path / "elsewhere" / "vectors").glob("*.npy"))
 
 
 def test_of_a_word_that_comes_twice_the_first_stands(tmp_path: Path) -> None:
@@ -168,7 +165,7 @@ def test_damaged_text(tmp_path: Path, content: str, message: str) -> None:
     path.write_text(content)
     with pytest.raises(InputError, match=message):
         load_vectors(path)
-    assert not [name for name in cached_files(tmp_path) if name.endswith(".safetensors")]
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".npy")]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -177,7 +174,7 @@ def test_a_file_cut_short(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(InputError, match=r"v\.bin.*(cut short|get the file again|get it again)"):
         load_vectors(path)
-    assert not [name for name in cached_files(tmp_path) if name.endswith(".safetensors")]
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".npy")]
 
 
 def test_nan_in_a_binary_file(tmp_path: Path) -> None:
@@ -236,7 +233,7 @@ def test_an_interrupted_conversion_leaves_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache.np, "ascontiguousarray", interrupted)
+    monkeypatch.setattr(cache.np, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_vectors(path)
     assert not cached_files(tmp_path)
@@ -248,7 +245,7 @@ def test_an_interrupted_conversion_leaves_nothing(
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, keep: int) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     load_vectors(path)
-    (stored,) = (tmp_path / "cache").rglob("*.safetensors")
+    (stored,) = (tmp_path / "cache").rglob("*.npy")
     whole = stored.read_bytes()
     stored.write_bytes(whole[:keep])
     assert load_vectors(path).words == WORDS
@@ -260,8 +257,8 @@ def test_concurrent_converters(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(load_vectors, [path] * 16))
     assert all(item.words == WORDS for item in found)
-    assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == 1
-    assert all(name.endswith((".safetensors", ".json")) for name in cached_files(tmp_path))
+    assert len(list((tmp_path / "cache").rglob("*.npy"))) == 1
+    assert all(name.endswith((".npy", ".json")) for name in cached_files(tmp_path))
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

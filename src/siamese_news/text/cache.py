@@ -1,8 +1,7 @@
-"""Word vectors converted once: one safetensors file per content, read memory-mapped."""
+"""Word vectors converted once: one file per content, read memory-mapped."""
 
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, file_sha256
 
-CONVERTER = 1  # increase it when the same source would become other words or numbers
+CONVERTER = 2  # increase it when the same source would become other words or numbers
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
 
@@ -60,10 +58,10 @@ def cached(
     Raises:
         InputError: the cache cannot be written.
     """
-    path = folder / f"{sha256}.v{CONVERTER}.safetensors"
+    path = folder / f"{sha256}.v{CONVERTER}.npy"
     converted = _read(path)
     if converted is None and first is not None:
-        path = folder / f"{sha256}.first{first}.v{CONVERTER}.safetensors"
+        path = folder / f"{sha256}.first{first}.v{CONVERTER}.npy"
         converted = _read(path)
     if converted is not None:
         return converted
@@ -82,39 +80,19 @@ def cached(
 
 
 def _write(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
-    """Write the safetensors format directly, so that the matrix is never copied in memory."""
-    text = "\n".join(words).encode("utf-8")
-    size = math.prod(matrix.shape) * 4
-    header: dict[str, object] = {
-        "__metadata__": {"count": str(len(words)), "converter": str(CONVERTER)},
-        "matrix": {"dtype": "F32", "shape": list(matrix.shape), "data_offsets": [0, size]},
-        "words": {"dtype": "U8", "shape": [len(text)], "data_offsets": [size, size + len(text)]},
-    }
-    head = json.dumps(header, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)  # the matrix starts at a multiple of 8
+    """Write numpy's file of the matrix, followed by the words, a line each."""
     with atomic_write(path, "wb") as file:
-        file.write(len(head).to_bytes(8, "little") + head)
-        block = max(1, (1 << 22) // max(1, matrix.shape[1]))
-        for start in range(0, len(matrix), block):
-            file.write(np.ascontiguousarray(matrix[start : start + block], "<f4").tobytes())
-        file.write(text)
+        np.save(file, np.asarray(matrix, "<f4"))
+        file.writelines(f"{word}\n".encode() for word in words)
 
 
 def _read(path: Path) -> Converted | None:
     """The file's words and mapped matrix, or None if it is missing, cut short or not ours."""
-    if not path.is_file():
-        return None
     try:
-        # safetensors checks the header against the file's length.
-        with safe_open(path, framework="numpy") as file:
-            if set(file.keys()) != {"matrix", "words"}:
-                return None
-            shape = tuple(file.get_slice("matrix").get_shape())
-            words = file.get_tensor("words").tobytes().decode("utf-8").split("\n")
-        with path.open("rb") as opened:
-            offset = 8 + int.from_bytes(opened.read(8), "little")
-    except (SafetensorError, OSError, UnicodeDecodeError, KeyError):
+        matrix: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            file.seek(matrix.offset + matrix.nbytes)
+            words = file.read().decode().split("\n")
+    except (OSError, EOFError, ValueError):
         return None
-    if len(shape) != 2 or len(words) != shape[0]:
-        return None
-    return words, np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)
+    return (words[:-1], matrix) if not words[-1] and len(words) == len(matrix) + 1 else None
