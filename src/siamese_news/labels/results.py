@@ -4,7 +4,9 @@ import csv
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,40 +62,48 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
     return Strings.joined(ids), (codes, list(names)) if named else None, np.array(scores)
 
 
-def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+@contextmanager
+def _parquet(path: Path, **options: Any) -> Iterator[Any]:
+    """The file, open; errors of reading it become an `InputError`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; check the path")
-    codes: list[NDArray[np.int32]] = []
-    names: dict[str, int] = {}
+    open_binary(path).close()  # raises the errors of the path itself
     try:
-        columns = pq.read_schema(path).names
-        _expect(path, columns)
-        coded = ["article"] if "article" in columns else None
-        with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False) as file:
-            if pa.types.is_floating(file.schema_arrow.field("post").type):
-                raise InputError(
-                    f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
-                )
-            wanted = [name for name in ("post", "score", "article") if name in columns]
-            scores = np.empty(file.metadata.num_rows)
-            ids, end = [], 0
-            for batch in file.iter_batches(_PIECE, columns=wanted):
-                if batch.column("post").null_count or batch.column("score").null_count:
-                    raise InputError(
-                        f"{path}: a post has no id or no score; expected both in every row"
-                    )
-                start, end = end, end + len(batch)
-                scores[start:end] = _numbers(path, batch.column("score"))
-                ids.append(_texts(batch.column("post")))
-                if coded:
-                    own = batch.column("article").dictionary_encode()
-                    of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
-                    codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
+        with pq.ParquetFile(path, **options) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+
+
+def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+    import pyarrow as pa
+
+    codes: list[NDArray[np.int32]] = []
+    names: dict[str, int] = {}
+    with _parquet(path) as file:
+        columns = file.schema_arrow.names
+        _expect(path, columns)
+        if pa.types.is_floating(file.schema_arrow.field("post").type):
+            raise InputError(
+                f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
+            )
+    coded = ["article"] if "article" in columns else None
+    with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
+        scores = np.empty(file.metadata.num_rows)
+        ids, end = [], 0
+        for batch in file.iter_batches(_PIECE, columns=["post", "score", *(coded or ())]):
+            if batch.column("post").null_count or batch.column("score").null_count:
+                raise InputError(
+                    f"{path}: a post has no id or no score; expected both in every row"
+                )
+            start, end = end, end + len(batch)
+            scores[start:end] = _numbers(path, batch.column("score"))
+            ids.append(_texts(batch.column("post")))
+            if coded:
+                own = batch.column("article").dictionary_encode()
+                of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
+                codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
     articles = (np.concatenate(codes), list(names)) if codes else None
     return Strings.joined(ids), articles, scores
 
@@ -122,11 +132,11 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     wanted = set(rows)
     if not wanted or _ending(path) in _TREC:
         return {}
+    if _ending(path) not in _PARQUET:
+        numbered = enumerate(islice(result_rows(path), max(wanted) + 1))
+        return {row: _shown(record) for row, (_, record) in numbered if row in wanted}
     found: dict[int, tuple[str, str]] = {}
-    if _ending(path) in _PARQUET:
-        import pyarrow.parquet as pq
-
-        file = pq.ParquetFile(path)
+    with _parquet(path) as file:
         names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
         start = 0
         for group in range(file.num_row_groups if names else 0):
@@ -137,13 +147,6 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
                 part = table.take([row - start for row in own]).to_pylist()
                 found.update((row, _shown(r)) for row, r in zip(own, part, strict=True))
             start += size
-        return found
-    last = max(wanted)
-    for row, (_, record) in enumerate(result_rows(path)):
-        if row in wanted:
-            found[row] = _shown(record)
-        if row == last:
-            break
     return found
 
 
@@ -243,18 +246,10 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    open_binary(path).close()  # raises the errors of the path itself
-    number = 0
-    try:
-        for batch in pq.ParquetFile(path).iter_batches(8192):
-            for row in batch.to_pylist():
-                number += 1
-                yield f"{path}:row {number}", row
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({error}); write it again") from error
+    with _parquet(path) as file:
+        rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
+        for number, row in enumerate(rows, 1):
+            yield f"{path}:row {number}", row
 
 
 def result_meta(path: Path) -> dict[str, Any]:
@@ -285,12 +280,9 @@ def web_link(link: Any) -> str | None:
 def read_table(path: Path) -> Any:
     """The table of a Parquet file of results with texts and a single list of posts."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+    with _parquet(path) as file:
+        table = file.read()
     for name in ("post", "score", "text", "rank"):
         if name not in table.column_names:
             raise InputError(
