@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.lines import raw_lines
-from siamese_news.data.readers import open_posts, shares
-from siamese_news.data.readers.shares import Share, SharedLines, owners
+from siamese_news.data.readers import open_posts, rows
+from siamese_news.data.readers.rows import Share, SharedLines, owners
 
 
 @given(
@@ -25,8 +25,8 @@ from siamese_news.data.readers.shares import Share, SharedLines, owners
 def test_each_line_is_one_parts(lines, ends, count, stretch, cap):
     content = b"\n".join(lines) + (b"\n" if ends and lines else b"")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shares, "_BYTES", stretch)
-        patch.setattr(shares, "_STEP", 3)
+        patch.setattr(rows, "_STRETCH", stretch)
+        patch.setattr(rows, "_STEP", 3)
         whole = [
             (n, getattr(line, "reason", line))
             for n, line in raw_lines(io.BytesIO(content), cap=cap)
@@ -68,8 +68,8 @@ def written(folder, rows):
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_parts_of_files_of_all_kinds(tmp_path, monkeypatch, count):
-    monkeypatch.setattr(shares, "_BYTES", 1000)
-    monkeypatch.setattr(shares, "_ROWS", 20)
+    monkeypatch.setattr(rows, "_STRETCH", 1000)
+    monkeypatch.setattr(rows, "_ROWS", 20)
     written(tmp_path, posts(900))
     whole = open_posts([tmp_path])
     expected = list(whole)

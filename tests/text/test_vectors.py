@@ -14,7 +14,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from siamese_news.errors import InputError
-from siamese_news.text import Vocabulary, cache, load_vectors, vectors
+from siamese_news.text import Vocabulary, load_vectors, vectors
 from tests.composed import option
 
 WORDS = ["the", ",", "boston", "marathon", "u.s.", "naïve", "😂"]
@@ -233,7 +233,7 @@ def test_an_interrupted_conversion_leaves_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache.np, "save", interrupted)
+    monkeypatch.setattr(vectors.np, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_vectors(path)
     assert not cached_files(tmp_path)

@@ -22,8 +22,8 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from siamese_news.data.readers.detect import Choice, detect
-from siamese_news.data.readers.fields import UnknownFields
+from siamese_news.data.readers.detect import detect
+from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.agreement import agreements

@@ -9,7 +9,16 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from siamese_news.data.articles import article_of
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.fields import IDS, LINE, TEXTS, Convert, find_fields, generic, normal
+from siamese_news.data.readers.fields import (
+    IDS,
+    LINE,
+    TEXTS,
+    Choice,
+    Convert,
+    find_fields,
+    generic,
+    normal,
+)
 from siamese_news.data.records import Article, Post, clean_text
 from siamese_news.errors import InputError
 
@@ -151,7 +160,7 @@ def _post(
                 f"{', '.join(TEXTS)}; it has: {', '.join(map(clean_text, record))}"
             )
         converters[key] = generic(
-            find_fields(record, where, id_field=LINE if LINE in record else None)
+            find_fields(record, where, Choice(id_field=LINE if LINE in record else None))
         )
     post = converters[key](record)
     assert isinstance(post, Post)

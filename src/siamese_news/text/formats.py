@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.text.cache import Converted
 from siamese_news.utils.files import open_binary, reading
+
+Converted = tuple[Sequence[str], NDArray[np.float32]]
+"""Words and their vectors (V, E)."""
 
 Format = Literal["glove text", "word2vec text", "word2vec binary"]
 

@@ -16,12 +16,12 @@ from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, d
 from siamese_news.data.readers.fields import (
     IDS,
     TEXTS,
+    Choice,
     Convert,
     Fields,
     Record,
     UnknownFields,
     check_fields,
-    chosen_fields,
     find_fields,
     generic,
     value_at,
@@ -69,26 +69,6 @@ Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The user's choices about fields and encoding; None is left to detection.
-
-    Attributes:
-        text_field: where the text is; in several fields, its parts.
-        id_field: where the id is.
-        date_field: where the date is.
-        encoding: of text files.
-        group_field: kept in a post's metadata as ``group``: ``platform``, ``file``, another
-            name of its metadata, or a field of its record.
-    """
-
-    text_field: str | Sequence[str] | None = None
-    id_field: str | None = None
-    date_field: str | None = None
-    encoding: str | None = None
-    group_field: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Detected:
     """The format of a file and its fields.
 
@@ -115,7 +95,7 @@ class Detected:
     id_field: str
     packed: str
     kind: Kind
-    choice: Choice = Choice()
+    choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)
     fields: Fields | None = None
     names: tuple[str, ...] = ()
@@ -229,7 +209,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     script = _SCRIPT.match(begin)
     if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
         skip = script.group().decode() if script else ""
-        document = find_document(begin[len(skip) :], choice.text_field, choice.id_field)
+        document = find_document(begin[len(skip) :], choice)
         if document is not None:
             return look.document(document, skip)
     if begin.startswith(b"{") or suffix in _JSON or not begin:
@@ -346,7 +326,7 @@ class _Look:
         names = _names([record for _, record in self._records()])
         if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
             return None
-        document = find_document(head, self.choice.text_field, self.choice.id_field)
+        document = find_document(head, self.choice)
         if document is None:
             return None
         try:
@@ -364,9 +344,7 @@ class _Look:
         known = known_format(records) if self._guessing else None
         if not records:  # every row will be rejected with its reason
             own_id = self.choice.id_field
-            fields = Fields(
-                chosen_fields(self.choice.text_field) or TEXTS, (own_id,) if own_id else IDS
-            )
+            fields = Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS)
             return self.detected("JSON lines", "jsonl", (), fields=fields)
         beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
         what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
@@ -417,14 +395,7 @@ class _Look:
             check_fields(names, [("--date-field", choice.date_field)], self.name)
             what, text, own_id = known.name, known.text_field, known.id_field
         else:
-            fields = fields or find_fields(
-                names,
-                where or self.name,
-                text_field=choice.text_field,
-                id_field=choice.id_field,
-                date_field=choice.date_field,
-                records=records,
-            )
+            fields = fields or find_fields(names, where or self.name, choice, records)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
         return Detected(

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from typing import IO, Any, cast
@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import ijson
 
 from siamese_news.data.lines import LINE_CAP, BadRow
-from siamese_news.data.readers.fields import Record, find_fields
+from siamese_news.data.readers.fields import Choice, Record, find_fields
 from siamese_news.data.readers.formats import CONTEXT, Format, plain
 from siamese_news.data.readers.registry import FORMATS, known_format
 from siamese_news.errors import InputError
@@ -48,9 +48,7 @@ class Document:
     sample: Sequence[Record]
 
 
-def find_document(
-    head: bytes, text_field: str | Sequence[str] | None = None, id_field: str | None = None
-) -> Document | None:
+def find_document(head: bytes, choice: Choice) -> Document | None:
     """Where the records of a JSON document are, by its beginning; None for another file.
 
     The known formats are looked for at their places, then an array of objects at the top, objects
@@ -75,7 +73,7 @@ def find_document(
             first = document
         names = dict.fromkeys(key for record in sample for key in record)
         try:
-            find_fields(names, "", text_field=text_field, id_field=id_field)
+            find_fields(names, "", replace(choice, date_field=None))
         except InputError:
             continue
         return document

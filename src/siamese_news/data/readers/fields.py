@@ -133,9 +133,30 @@ class Fields:
     joined: bool = False
 
 
-def chosen_fields(choice: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The user's fields, which may be one, several or none."""
-    return (choice,) if isinstance(choice, str) else tuple(choice or ())
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The user's choices about fields and encoding; None is left to detection.
+
+    Attributes:
+        text_field: where the text is; in several fields, its parts.
+        id_field: where the id is.
+        date_field: where the date is.
+        encoding: of text files.
+        group_field: kept in a post's metadata as ``group``: ``platform``, ``file``, another
+            name of its metadata, or a field of its record.
+    """
+
+    text_field: str | Sequence[str] | None = None
+    id_field: str | None = None
+    date_field: str | None = None
+    encoding: str | None = None
+    group_field: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The fields of the text; empty if they are left to detection."""
+        chosen = self.text_field or ()
+        return (chosen,) if isinstance(chosen, str) else tuple(chosen)
 
 
 @lru_cache(4096)
@@ -150,13 +171,7 @@ def normal(name: str) -> str:
 
 
 def find_fields(
-    names: Iterable[str],
-    where: str,
-    *,
-    text_field: str | Sequence[str] | None = None,
-    id_field: str | None = None,
-    date_field: str | None = None,
-    records: Iterable[Record] = (),
+    names: Iterable[str], where: str, choice: Choice, records: Iterable[Record] = ()
 ) -> Fields:
     """Choose among the fields `names` that the first records have.
 
@@ -175,7 +190,7 @@ def find_fields(
         if isinstance(own := record.get("metadata"), dict)
         for name in own
     )
-    chosen = chosen_fields(text_field)
+    chosen, id_field, date_field = choice.texts, choice.id_field, choice.date_field
     texts = chosen or present(outer, TEXTS)
     ids = (id_field,) if id_field is not None else present(outer, IDS)
     metadata = _metadata(outer)

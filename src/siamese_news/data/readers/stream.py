@@ -6,20 +6,22 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from siamese_news.data.readers.detect import Choice, Detected, detect
+from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.encodings import as_utf8
+from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, Skipped, as_written, find_inputs
 from siamese_news.data.readers.rows import (
     Counts,
     Rejection,
     Rows,
+    Share,
     json_rows,
+    owners,
     post_blocks,
     without_duplicates,
 )
-from siamese_news.data.readers.shares import Share, owners
 from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.data.readers.rows import Counts
-from siamese_news.data.readers.shares import Share
+from siamese_news.data.readers.rows import Counts, Share
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer

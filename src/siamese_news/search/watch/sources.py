@@ -19,8 +19,9 @@ from typing import IO, Any
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
-from siamese_news.data.readers.detect import Choice, Detected, detect
+from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.encodings import as_utf8
+from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own, plain_suffix
 from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_blocks
 from siamese_news.data.readers.stream import SUFFIXES, PostStream
