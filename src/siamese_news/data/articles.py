@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from siamese_news.data.jsonl import decode_value, id_of, metadata_of, read_jsonl, text_of
-from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines
+from siamese_news.data.jsonl import decode_value, missing, read_jsonl
+from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
 from siamese_news.data.readers.fields import (
     BODIES,
@@ -19,7 +19,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
-from siamese_news.data.readers.values import put, without_html
+from siamese_news.data.readers.values import id_value, metadata_of, put, text_of, without_html
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
@@ -207,17 +207,15 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     known = {key: value for key, value in record.items() if value is not None}
     names = by_normal_name(known)
     titles, bodies = present(names, TITLES)[:1], present(names, _BODIES)
-    title = text_of(known, titles, where) if titles else ""
-    text = ""
-    if bodies or not title.strip():
-        bodies = bodies or ("text", "article")
-        text = text_of(known, bodies, where)
+    with refused_at(where):
+        title = text_of(known, *titles) if titles else ""
+        text = "" if title.strip() and not bodies else text_of(known, *(bodies or _BODIES[:2]))
+        metadata = metadata_of(known)
     if not text.strip() and not title.strip():
         raise EmptyArticle(
             f"{where}: field '{bodies[0]}' is empty, and so is the title; expected the article: "
             "remove the line"
         )
-    metadata = metadata_of(known, where)
     for target in _METADATA:
         for name in present(names, METADATA[target])[:1]:
             put(metadata, target, known[name])
@@ -231,10 +229,11 @@ def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
             value = re.sub(r"\s+", "%20", value.strip())
         elif normal(name) == "source":
             continue  # often the name of a newspaper
-        elif type(value) is int:
-            return str(value)
-        return id_of({name: value}, [name], where)
-    return id_of(record, ["_id", "id", "url"], where)
+        if not isinstance(value, str):
+            with refused_at(where):
+                return id_value(value, name)
+        return check_id(str(value), f"{where}: field '{name}'")
+    raise InputError(f"{where}: {missing(_IDS[:3], record)}")
 
 
 Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]

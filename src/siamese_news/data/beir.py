@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from siamese_news.data.articles import article_of
 from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import BadRow
+from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.fields import Fields, generic
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.data.trec import put_grade, rows_of
@@ -59,10 +59,8 @@ def read_corpus(folder: str | Path) -> dict[str, Post]:
 
 
 def _post_of(record: dict[str, Any], where: str) -> Any:
-    try:
+    with refused_at(where):
         return _POST(record)
-    except BadRow as bad:
-        raise InputError(f"{where}: {bad.message}") from bad
 
 
 def _file(folder: Path, name: str) -> Path:

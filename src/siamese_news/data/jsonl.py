@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.lines import BadRow, decode_text, or_refuse, raw_lines
-from siamese_news.data.records import check_id, clean_text
+from siamese_news.data.lines import BadRow, decode_text, decoded_lines
+from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary
 
 # int() refuses longer strings of digits (CPython's default limit).
 _INT_DIGITS = 4300
@@ -65,6 +64,10 @@ def not_an_object(value: object) -> BadRow:
     return BadRow("not an object", f"{kind(value)}, expected a JSON object with fields")
 
 
+def _object_or_blank(line: bytes) -> dict[str, Any] | None:
+    return decode_object(line) if line.strip() else None
+
+
 def read_jsonl(
     path: str | Path, *, name: str | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -79,66 +82,19 @@ def read_jsonl(
     """
     found = False
     shown = name or path
-    with open_binary(path) as stream:
-        for number, line in raw_lines(stream):
-            if isinstance(line, bytes) and not line.strip():
-                continue
-            record = or_refuse(shown, number, line, decode_object)
-            for key, value in record.items():
-                if not isinstance(value, str) and (constant := _constant(value)):
-                    raise InputError(
-                        f"{shown}:{number}: field '{key}' has {constant}, which is not JSON; "
-                        "write null or leave the field out"
-                    )
-            found = True
-            yield number, record
+    for number, record in decoded_lines(path, _object_or_blank, name=name):
+        if record is None:
+            continue
+        for key, value in record.items():
+            if not isinstance(value, str) and (constant := _constant(value)):
+                raise InputError(
+                    f"{shown}:{number}: field '{key}' has {constant}, which is not JSON; "
+                    "write null or leave the field out"
+                )
+        found = True
+        yield number, record
     if not found:
         raise InputError(f"{shown}: no record in the file, expected one JSON object per line")
-
-
-def id_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    """The record's id: the first of the fields `names` that it has; integers digit for digit.
-
-    Raises:
-        InputError: none of them exists, or the value is not a string or integer, or not a valid id.
-    """
-    name = _first(record, names, where)
-    value = record[name]
-    if not isinstance(value, str):
-        raise InputError(
-            f"{where}: field '{name}' is {kind(value)}, expected a string or a whole number"
-        )
-    return check_id(str(value), f"{where}: field '{name}'")
-
-
-def text_of(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    """The record's text, cleaned: the first of the fields `names` that it has.
-
-    Raises:
-        InputError: none of them exists, or the value is not a string.
-    """
-    name = _first(record, names, where)
-    value = record[name]
-    if not isinstance(value, str) or isinstance(value, Digits):
-        raise InputError(f"{where}: field '{name}' is {kind(value)}, expected a string")
-    return clean_text(value)
-
-
-def metadata_of(record: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The record's metadata as plain values; empty if it has none.
-
-    Raises:
-        InputError: it is not an object.
-    """
-    value = record.get("metadata")
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: field 'metadata' is {kind(value)}, expected an object")
-    try:
-        return {clean_text(key): plain_value(item) for key, item in value.items()}
-    except RecursionError as error:
-        raise InputError(f"{where}: field 'metadata' is nested too deeply") from error
 
 
 def kind(value: object) -> str:
@@ -151,13 +107,6 @@ def kind(value: object) -> str:
         return "a number"
     names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
     return names.get(type(value), f"of type {type(value).__name__}")
-
-
-def _first(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    for name in names:
-        if name in record:
-            return name
-    raise InputError(f"{where}: {missing(names, record)}")
 
 
 def missing(names: Sequence[str], record: Mapping[str, Any]) -> str:

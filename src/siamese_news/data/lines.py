@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,17 @@ class BadRow(Exception):
         super().__init__(message)
         self.reason = reason
         self.message = message
+
+
+@contextmanager
+def refused_at(where: str) -> Iterator[None]:
+    """Turn the `BadRow` of a record into an `InputError` that begins with its place."""
+    try:
+        yield
+    except BadRow as bad:
+        raise InputError(f"{where}: {bad.message}") from bad
+    except RecursionError as error:
+        raise InputError(f"{where}: nested too deeply; expected a flat object") from error
 
 
 def raw_lines(stream: Any, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes | BadRow]]:
@@ -92,22 +104,23 @@ def read_lines(
         InputError: for a missing, empty, truncated or damaged file, a line of more than `cap`
             bytes, and bytes that are not UTF-8.
     """
+    return decoded_lines(path, decode_text, cap=cap, name=name)
+
+
+def decoded_lines(
+    path: str | Path,
+    decode: Callable[[bytes], Decoded],
+    *,
+    cap: int = LINE_CAP,
+    name: str | None = None,
+) -> Iterator[tuple[int, Decoded]]:
+    """Like `read_lines`, with another function that decodes a line or raises a `BadRow`."""
+    number = 0
     with open_binary(path) as stream:
-        for number, line in raw_lines(stream, cap=cap):
-            yield number, or_refuse(name or path, number, line, decode_text)
-
-
-def or_refuse(
-    path: str | Path, number: int, line: bytes | BadRow, decode: Callable[[bytes], Decoded]
-) -> Decoded:
-    """The decoded line.
-
-    Raises:
-        InputError: with ``path:line``, where the line is a `BadRow` or becomes one.
-    """
-    try:
-        if isinstance(line, BadRow):
-            raise line
-        return decode(line)
-    except BadRow as bad:
-        raise InputError(f"{path}:{number}: {bad.message}") from bad
+        try:
+            for number, line in raw_lines(stream, cap=cap):
+                if isinstance(line, BadRow):
+                    raise line
+                yield number, decode(line)
+        except BadRow as bad:
+            raise InputError(f"{name or path}:{number}: {bad.message}") from bad

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.beir import bundled, read_collection, read_corpus
-from siamese_news.data.jsonl import read_jsonl, text_of
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import refused_at
+from siamese_news.data.readers.values import text_of
 from siamese_news.data.records import Article, Collection, Post, Qrels, check_id
 from siamese_news.data.splits import relevant_pairs
 from siamese_news.errors import InputError
@@ -36,10 +38,9 @@ def read_ast(path: str | Path) -> Collection:
     rows = 0
     for number, record in read_jsonl(path):
         where = f"{path}:{number}"
-        url = re.sub(r"\s+", "%20", text_of(record, ["url"], where).strip())
-        article_id = check_id(url, f"{where}: field 'url'")
-        article = text_of(record, ["article"], where)
-        text = text_of(record, ["text"], where)
+        with refused_at(where):
+            url, article, text = (text_of(record, name) for name in ("url", "article", "text"))
+        article_id = check_id(re.sub(r"\s+", "%20", url.strip()), f"{where}: field 'url'")
         rows += 1
         if not (_STARTS_WITH_WORD.match(article) and _STARTS_WITH_WORD.match(text)):
             continue

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from siamese_news.data.jsonl import kind, missing, plain_value
+from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.values import id_value, put, text_value
+from siamese_news.data.readers.values import id_value, metadata_of, put, text_value
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
@@ -325,7 +325,7 @@ def generic(fields: Fields) -> Convert:
         if heading is not None and get(heading):
             lead = text_value(record[heading], heading)
             text = f"{lead}\n{text}" if text else lead
-        metadata = _own_metadata(record["metadata"]) if "metadata" in record else {}
+        metadata = metadata_of(record) if "metadata" in record else {}
         if joined:
             metadata[PARTS] = parts
         for target, name in inner:
@@ -335,15 +335,6 @@ def generic(fields: Fields) -> Convert:
         return Post(post_id, text or "", metadata)
 
     return convert
-
-
-def _own_metadata(value: Any) -> dict[str, Any]:
-    if not value and (value is None or isinstance(value, dict | str)):
-        return {}
-    if not isinstance(value, dict):
-        raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
-    plain: dict[str, Any] = plain_value(value)
-    return plain
 
 
 def value_at(record: Record, name: str) -> Any:

@@ -2,12 +2,13 @@
 
 import html
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from siamese_news.data.jsonl import kind
+from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
@@ -154,6 +155,40 @@ def id_value(value: Any, name: str) -> str:
         return check_id(str(value), f"field '{name}'")
     except InputError as error:
         raise BadRow("unusable id", str(error)) from None
+
+
+def text_of(record: Mapping[str, Any], *names: str) -> str:
+    """The text in the first of the fields that a record has; see `text_value`."""
+    name = _first(record, names)
+    return text_value(record[name], name)
+
+
+def id_of(record: Mapping[str, Any], *names: str) -> str:
+    """The id in the first of the fields that a record has; see `id_value`."""
+    name = _first(record, names)
+    return id_value(record[name], name)
+
+
+def _first(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    for name in names:
+        if name in record:
+            return name
+    raise BadRow("missing field", missing(names, record))
+
+
+def metadata_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record's own ``metadata`` as plain values; empty if it has none.
+
+    Raises:
+        BadRow: it is not an object.
+    """
+    value = record.get("metadata")
+    if not value and (value is None or isinstance(value, dict | str)):
+        return {}
+    if not isinstance(value, dict):
+        raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
+    plain: dict[str, Any] = plain_value(value)
+    return plain
 
 
 def inside(value: Any, *names: str) -> Any:

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from siamese_news.data.jsonl import id_of, metadata_of, read_jsonl, text_of
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import refused_at
+from siamese_news.data.readers.values import id_of, metadata_of, text_of
 from siamese_news.data.sources import data_path
 from siamese_news.data.trec import read_qrels, read_run
 from siamese_news.encoders.embedding import unknown_vectors
@@ -107,10 +109,10 @@ def read_reranking(name: str) -> RerankCollection:
     posts, urls = {}, {}
     path = folder / "corpus.jsonl.gz"
     for line, record in read_jsonl(path):
-        where = f"{path}:{line}"
-        post = id_of(record, ["_id"], where)
-        posts[post] = text_of(record, ["text"], where)
-        urls[post] = str(metadata_of(record, where).get("url") or "")
+        with refused_at(f"{path}:{line}"):
+            post = id_of(record, "_id")
+            posts[post] = text_of(record, "text")
+            urls[post] = str(metadata_of(record).get("url") or "")
     candidates: Run = {}
     qrels: Qrels = {}
     for year in sorted(set(years.values())):
@@ -141,11 +143,12 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     path = folder / "queries.jsonl.gz"
     for line, record in read_jsonl(path):
         where = f"{path}:{line}"
-        query = id_of(record, ["_id"], where)
-        year = metadata_of(record, where).get("year")
+        with refused_at(where):
+            query, text = id_of(record, "_id"), text_of(record, "text")
+            year = metadata_of(record).get("year")
         if not isinstance(year, int):
             raise InputError(f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013")
-        queries[query], years[query] = text_of(record, ["text"], where), year
+        queries[query], years[query] = text, year
     return queries, years
 
 
