@@ -138,7 +138,7 @@ def read_articles(
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
       space becomes ``-``), its title the first line that is not blank where more text follows it.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
-      ``.pdf``, by the extra ``office``; ids likewise.
+      ``.pdf``, by the extra ``office``; ids in the same way.
     - ``.rss``, ``.atom``, ``.xml``: a feed, one article per item; its id is the file's name and the
       number of the item.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,

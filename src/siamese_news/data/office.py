@@ -29,8 +29,9 @@ def check_parts(
     """Read the XML of an office file once, holding none of it, before a library makes trees of it.
 
     All parts together may unpack to `size` bytes. A part may have `elements` elements; with
-    `levels`, only those of so many upper levels count, such as the rows of a sheet, because their
-    content is let go after each. Between the starts of two elements there may be `LINE_CAP` bytes.
+    `levels`, only elements of the first `levels` levels count, such as the rows of a sheet,
+    because their content is freed after each. The starts of two elements may be `LINE_CAP` bytes
+    apart.
 
     Raises:
         Oversized: there is more, or a part defines entities.

@@ -104,7 +104,7 @@ def clean_text(text: str) -> str:
 
 
 def check_id(value: str, where: str) -> str:
-    """The id unchanged, if every file format we write can carry it.
+    """The id unchanged, if every file format that we write can hold it.
 
     Args:
         value: the id.
@@ -114,10 +114,10 @@ def check_id(value: str, where: str) -> str:
         InputError: for an empty id, and one with white space, a NUL or a lone surrogate.
     """
     if not value:
-        raise InputError(f"{where} is empty, expected an id; give every record one")
+        raise InputError(f"{where} is empty, expected an id; every record needs one")
     if _NOT_IN_AN_ID.search(value):
         raise InputError(
-            f"{where} is {value[:80]!r}, which has white space, a NUL or a broken character in it; "
-            "a TREC run could not carry it: replace those characters"
+            f"{where} is {value[:80]!r}, which contains white space, a NUL or a broken character; "
+            "a TREC run cannot hold it: replace those characters"
         )
     return value

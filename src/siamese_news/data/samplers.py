@@ -84,7 +84,7 @@ class ArticleBatchSampler(_BatchSampler):
     An article's posts are shuffled and cut into chunks of nearly equal size, at most m; every chunk
     is in one batch of the epoch, so every pair is visited exactly once. An article is at most once
     in a batch. Two articles that share a post, or a post's text, are never in one global batch, so
-    no pair looks like a negative. Articles of similar length come together. Batches are equally
+    no pair looks like a negative. Articles of similar length share a batch. Batches are equally
     full: if one article has far more posts than others, an epoch has as many batches as it has
     chunks.
 
@@ -96,8 +96,8 @@ class ArticleBatchSampler(_BatchSampler):
         lengths: for each article its number of tokens.
         articles_per_batch: per rank. Only where most articles share posts may a batch hold more.
         posts_per_article: m.
-        chunks_per_epoch: at most so many chunks of an article per epoch; its posts then take turns
-            over the epochs. None: all of them in every epoch.
+        chunks_per_epoch: at most this many chunks of an article per epoch; its posts then take
+            turns over the epochs. None: all of them in every epoch.
         text_of: for each post a number that posts of the same text share; they count as one post
             when articles are kept apart. None: every post has its own.
         seed: of all choices.
@@ -125,7 +125,7 @@ class ArticleBatchSampler(_BatchSampler):
         if len(posts) != len(lengths):
             raise ValueError(f"{len(posts)} articles have posts, {len(lengths)} have a length")
         if not posts or any(len(own) == 0 for own in posts):
-            raise InputError("no training pair, or an article without a post; give each one a post")
+            raise InputError("no training pair, or an article without a post; each needs one")
         for name, value in (
             ("articles_per_batch", articles_per_batch),
             ("posts_per_article", posts_per_article),
@@ -149,7 +149,7 @@ class ArticleBatchSampler(_BatchSampler):
         self.chunks = np.asarray([-(-n // posts_per_article) for n in taken])
         total = int(self.chunks.sum())
         full = -(-total // (articles_per_batch * world))
-        # With so many batches a chunk always finds one that holds no article in conflict with it.
+        # With this many batches a chunk always finds one without an article that conflicts with it.
         room = max(
             int(self.chunks[article] + sum(self.chunks[other] for other in self.conflicts[article]))
             for article in range(len(posts))

@@ -70,7 +70,7 @@ def resplit(
             articles with one ``metadata.event``.
         fractions: shares of the pairs (by pair), articles or events that go to train, dev and
             test; they sum to 1. A share above 0 gets at least one where there are enough.
-        seed: the same seed gives the same splits, whatever the order of the files.
+        seed: the same seed makes the same splits, whatever the order of the files.
 
     Raises:
         InputError: for another `by`, other fractions, an article without the event it needs, too

@@ -98,7 +98,7 @@ def _put(table: dict[str, Any], where: str, query: str, document: str, value: An
 
 
 def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write a TREC run (query id -> document id -> score), .gz by its name, whole or not at all.
+    """Write a TREC run (query id -> document id -> score) atomically; .gz by its name.
 
     Queries keep their order. Documents are sorted by the written score (6 decimals), ties by id
     descending, as trec_eval sorts them; ranks count from 1. The `tag` is the system's name.

@@ -1,4 +1,4 @@
-"""Files of JSON lines that are only appended to, and the journal of the labels that people give."""
+"""Append-only files of JSON lines, and the journal of labels."""
 
 import json
 import os

@@ -61,8 +61,8 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
 
     Raises:
         InputError: with ``path:line``, for a verdict that is neither a label nor a number, and for
-            two different ones of a post; for a file without a verdict of these posts, and one that
-            gives the same verdict to all.
+            two different ones of a post; for a file without a verdict on these posts, and one with
+            the same verdict on all of them.
     """
     places = {post: place for place, post in enumerate(posts)}
     values = np.full(len(posts), np.nan)

@@ -158,7 +158,7 @@ class Labels:
     unchecked: int = 0
 
     def remarks(self) -> list[str]:
-        """What a user should know about the files."""
+        """Remarks about the files for the user."""
         counts = [(getattr(self, name), text) for name, text in _REMARKS.items()]
         return [f"{count} {text}" for count, text in counts if count]
 

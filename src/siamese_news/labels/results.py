@@ -254,20 +254,20 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def result_meta(path: Path) -> dict[str, Any]:
     """The search's file about its results; empty if there is none."""
-    beside = path.with_name(path.name + ".meta.json")
-    if not beside.exists():
+    about = path.with_name(path.name + ".meta.json")
+    if not about.exists():
         return {}
     try:
-        with reading(beside):
-            meta = json.loads(beside.read_text(encoding="utf-8"))
+        with reading(about):
+            meta = json.loads(about.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{beside}: not JSON ({error}); remove it or write it again") from error
+        raise InputError(f"{about}: not JSON ({error}); remove it or write it again") from error
     kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
     if not isinstance(meta, dict):
-        raise InputError(f"{beside}: expected a JSON object")
+        raise InputError(f"{about}: expected a JSON object")
     for name, kind in kinds.items():
         if not isinstance(meta.get(name), kind | None):
-            raise InputError(f"{beside}: field '{name}' is not an object")
+            raise InputError(f"{about}: field '{name}' is not an object")
     return meta
 
 

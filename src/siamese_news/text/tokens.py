@@ -22,7 +22,7 @@ _JOINED = re.compile(r"[-_&'.]+")
 _LINK = re.compile(r"https?:[A-Za-z0-9/._?=%~+-]*[A-Za-z0-9/]")
 _SIGNS = frozenset(',!?;")].')
 
-# "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are looked at one by one.
+# "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are checked one by one.
 _TAG_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
 
 _LONGEST_WORD = 24  # characters of the longest word looked for
@@ -61,16 +61,16 @@ class Tokenizer:
 
     Beyond words and punctuation:
 
-    - ``#BostonMarathon`` gives ``#bostonmarathon boston marathon`` (`hashtags="both"`); one without
-      capitals is cut by word frequency if `words` are given.
-    - Contractions as GloVe has them: ``don't`` gives ``do n't``, ``it's`` gives ``it 's``.
+    - ``#BostonMarathon`` becomes ``#bostonmarathon boston marathon`` (`hashtags="both"`); one
+      without capitals is cut by word frequency if `words` are given.
+    - Contractions as GloVe has them: ``don't`` becomes ``do n't``, ``it's`` ``it 's``.
     - ``sooooo``: a letter three times or more becomes two or one, whichever makes the most frequent
       of the `words`; two where none is known or without `words`. ``www`` and ``iii`` stay.
     - ``anti-war`` and ``o'brien`` stay whole if known or without `words`; otherwise their parts.
     - An emoji with its joiners, skin tone or flag is one token, without its variation selector; an
-      emoji or a punctuation mark repeated without a space counts once; ``....`` gives ``...``.
+      emoji or a punctuation mark repeated without a space counts once; ``....`` becomes ``...``.
     - Chinese, Japanese, Thai, Lao, Khmer, Burmese and Korean as character bigrams (`spaceless`):
-      ``洪水警報`` gives ``洪水 水警 警報``; half and full width are one.
+      ``洪水警報`` becomes ``洪水 水警 警報``; half and full width are one.
     - Unicode NFC, HTML references (``&amp;``) resolved once, curly quotes made straight; controls,
       NULs, bidi signs, lone surrogates and zero-width signs are dropped.
 
@@ -269,7 +269,7 @@ class Tokenizer:
         if _LONG_RUN.search(word) is None or len(word) == 3:
             return word
         twice = _LONG_RUN.sub(r"\1\1", word)
-        # At most four elongated letters are tried, which gives sixteen spellings.
+        # At most four elongated letters are tried: sixteen spellings.
         pieces = _LONG_RUN.split(word)  # text, letter, text, letter, ..., text
         if self._rank is None or len(pieces) > 9:
             return twice

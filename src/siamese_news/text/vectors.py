@@ -116,8 +116,7 @@ def _cached(
 ) -> Converted:
     """The words and the memory-mapped matrix of `sha256`, made with `convert` the first time.
 
-    With `first`, `convert` returns only so many of the first words; a cache of all words serves,
-    too.
+    With `first`, `convert` returns only the first words; a cache of all words serves as well.
 
     The file takes its place only when whole, and processes that convert at the same time write the
     same bytes. A damaged file is rebuilt.

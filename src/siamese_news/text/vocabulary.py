@@ -58,7 +58,7 @@ class Vocabulary:
 
     Raises:
         InputError: for an empty list, a word that is empty, contains a line feed, is not valid
-            Unicode or comes twice, and for ``unk`` without ``<unk>``.
+            Unicode or occurs twice, and for ``unk`` without ``<unk>``.
     """
 
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
@@ -120,7 +120,7 @@ class Vocabulary:
         return counts
 
     def save(self, path: str | Path) -> None:
-        """Write one word per line in UTF-8; the file is written whole or not at all."""
+        """Write one word per line in UTF-8, atomically."""
         with atomic_write(path, "w") as file:
             for word in self.words:
                 file.write(f"{word}\n")
@@ -131,7 +131,7 @@ class Vocabulary:
 
         Raises:
             InputError: for a missing or empty file, one that is packed and cut off, bytes that are
-                not UTF-8, an empty line, a word that comes twice; with the line.
+                not UTF-8, an empty line, a word that occurs twice; with the line.
         """
         with reading(path), open_binary(path) as file:
             content = file.read()

@@ -29,7 +29,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # An InputError passes unchanged, but the error about a missing extra is raised anew,
+        # An InputError passes unchanged, but the error about a missing extra is raised again,
         # so that it names the extra of the outermost command or import.
         explained = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
         package = None if explained else missing_package(error)

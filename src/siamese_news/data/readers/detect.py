@@ -38,7 +38,7 @@ from siamese_news.utils.files import packing, unpack
 ROWS = 100
 _BYTES = 2**23
 _SHOWN = 5  # rows of a table that are sampled
-_MORE = 2**20  # of a document or a table that are looked at beyond the first rows
+_MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive: unpack it",
@@ -258,7 +258,7 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
 
 
 def _is_record(line: bytes) -> bool:
-    """Whether a line is a JSON object by itself."""
+    """Whether a line is one complete JSON object."""
     try:
         decode_object(line)
     except BadRow:

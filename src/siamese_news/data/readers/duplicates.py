@@ -15,9 +15,9 @@ Checks = NDArray[np.uint32]
 _EMPTY = 0
 _LOAD = 0.7  # share of the slots in use before the table doubles
 _CHUNK = 2**20
-_FEW = 64  # so many hashes find their slot one by one
+_FEW = 64  # at most this many hashes look for their slots one by one
 _SLOTS = 2**23  # of the table in memory, at most
-_STEP = 256  # of a run every so many hashes are in memory
+_STEP = 256  # every 256th hash of a run is in memory
 _BITS = 8  # for each hash of a run, to tell at once that most others are not in it
 _ROW = np.dtype([("hash", "<i8"), ("check", "<u4")])
 

@@ -115,7 +115,7 @@ class Fields:
 
     Attributes:
         texts: fields for the text, best first; a record's first one counts, or all if `joined`.
-        ids: fields for the id, likewise.
+        ids: fields for the id, in the same way.
         metadata: name in the post's metadata -> field.
         nested: the same for fields of the record's own ``metadata``.
         title: field of a title that belongs to the text.

@@ -80,7 +80,7 @@ class Format:
         name: for people.
         recognized: how it is recognized, for people.
         text_field: where the text is, for people.
-        id_field: where the id is, likewise.
+        id_field: where the id is, for people.
         matches: whether a record has this shape (an error of `SHAPE` means no); None if `columns`
             decide.
         convert: makes its posts; None if `columns` do.
@@ -154,7 +154,7 @@ def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | No
 
 
 def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | None:
-    """The records of the list at a path; None if there is no list of objects."""
+    """The records of the list at a path; None if it has no list of objects."""
     if not path:
         records = [item for item in value if isinstance(item, dict)] if type(value) is list else []
         return records if records or value == [] else None

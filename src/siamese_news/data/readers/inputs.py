@@ -103,7 +103,7 @@ class Input:
         at, ended = 0, False
         while not ended:
             data = bytes(self._head[at:])
-            # The first four bytes come together, because they tell how the stream is packed.
+            # The first four bytes come in one piece, because they tell how the stream is packed.
             while not ended and (not data or at + len(data) < 4):
                 more = self._pipe.read1(_PIPE)
                 ended = not more

@@ -14,8 +14,8 @@ _BATCH = 8192
 _ROWS_PER_BYTE = 8
 _GROUPS = 100_000
 _DECODED = 2**25  # bytes of a column's values to decode at once
-_CHUNK = 2**28  # of one column in one row group, from which its ratio is looked at
-_RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at the best
+_CHUNK = 2**28  # size of a column in a row group from which its ratio is checked
+_RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at best
 _PREFIXES = "DELTA_BYTE_ARRAY"  # an encoding in which each value can repeat the last one
 # Errors of pyarrow over a damaged file; its own exceptions are among these.
 _BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)

@@ -190,7 +190,7 @@ def _installed() -> Iterator[Format]:
 FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *_TOOLS)
 """If a record has the shape of several, the first counts; those of other packages come first."""
 
-_SHARE = 10  # of so many records one must have the shape
+_SHARE = 10  # one of this many records must have the shape
 
 
 def known_format(records: Sequence[Record]) -> Format | None:

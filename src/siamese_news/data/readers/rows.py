@@ -23,7 +23,7 @@ from siamese_news.utils.terminal import counted
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 """Line, record or its error, and the row as in the file."""
 
-# Posts whose ids are looked up together; so few that they stay in the processor's cache.
+# Posts whose ids are looked up together; few enough to stay in the processor's cache.
 _BLOCK = 256
 
 _KEPT = 1000  # characters of a row
@@ -157,7 +157,7 @@ class SharedLines:
         return line
 
     def _forward(self) -> None:
-        """Go on to the next line that is this part's."""
+        """Move to the next line of this part."""
         while (turn := self._at // _STRETCH) % self._share.count != self._share.index:
             wait = (self._share.index - turn) % self._share.count
             last = self._skip((turn + wait) * _STRETCH - self._at)
@@ -170,7 +170,7 @@ class SharedLines:
                 return
 
     def _skip(self, size: int) -> bytes:
-        """Skip so many bytes; the last one, empty where the stream ended before."""
+        """Skip `size` bytes and return the last one; empty if the stream ended earlier."""
         last = b""
         while size:
             piece = self._stream.read(min(size, _STEP))
@@ -261,7 +261,7 @@ def post_blocks(
 def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
     """The converted record, or a `BadRow` that says why not.
 
-    orjson rounds integers beyond 64 bits, so a row of JSON is decoded anew, with all digits.
+    orjson rounds integers beyond 64 bits, so a row of JSON is decoded again, with all digits.
     """
     try:
         if isinstance(row, bytes):

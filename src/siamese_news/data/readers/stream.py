@@ -48,8 +48,8 @@ class PostStream:
         text_field: where the text is, if detection is not enough; a dot leads into an object. Of
             several fields the texts are joined, a line each; ``@fields`` in a post's metadata has
             their names and lengths.
-        id_field: where the id is, likewise; ``line`` numbers the rows of data without ids.
-        date_field: where the date is, likewise.
+        id_field: where the id is, in the same way; ``line`` numbers the rows of data without ids.
+        date_field: where the date is, in the same way.
         encoding: of the text files; detected by default.
         group_field: the value to keep of each post as ``group``; see `Choice`.
         long_window: allow zstd windows up to 2 GiB.
@@ -57,7 +57,7 @@ class PostStream:
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
             at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
             run is emptied.
-        first_rows: read only so many rows of each file.
+        first_rows: read only this many rows of each file.
         share: read only this part of the rows, which may then be without a post.
         taken: ids that a post of another part has already.
 

@@ -86,7 +86,7 @@ def _cells(header: str, delimiter: str) -> list[str]:
 def _quoted(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     """Whether a quotation mark holds a column together, or is a character like any other.
 
-    It is an ordinary character if each line is a row by itself and some column begins with a mark
+    It is an ordinary character if each line is a complete row and some column begins with a mark
     but does not end with one.
     """
     try:
@@ -201,7 +201,7 @@ def _lenient(taken: list[tuple[int, str]], table: Table) -> tuple[int, list[str]
 def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:
     """Whether a row of several lines contains other rows.
 
-    It does if it has another width, or if one of its lines is a row by itself, with digits in the
+    It does if it has another width, or if one of its lines is a complete row, with digits in the
     same columns.
     """
     width = len(table.names)

@@ -64,7 +64,7 @@ def iso_date(value: Any) -> str | None:
 
 
 def iso_seconds(value: int) -> str | None:
-    """The moment so many seconds after 1970 began; None after the year 9999."""
+    """A Unix time in UTC; None after the year 9999."""
     try:
         return _utc(datetime.fromtimestamp(value, UTC))
     except (ValueError, OverflowError, OSError):
