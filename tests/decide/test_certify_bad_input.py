@@ -424,6 +424,14 @@ def test_a_sheet_that_excel_saved(tmp_path, keys):
     assert certificate(tmp_path)["claims"] == expected
 
 
+def test_an_excel_file_is_named(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path)
+    (tmp_path / "sheet.csv").write_bytes(b"PK\x03\x04 and so on")
+    done = certify(tmp_path)
+    assert done.exit_code == 2 and "sheet.csv: is an Excel file" in done.stderr
+
+
 def test_long_ids_in_scientific_notation(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl", ids=lambda n: str(32520820174002 * 10**4 + n))
     start(tmp_path)

@@ -98,6 +98,13 @@ def test_an_unfinished_line_is_cut_off_and_a_damaged_one_is_named(log):
         LabelJournal(log.path)
 
 
+def test_a_file_of_something_else_stays(log):
+    log.path.write_bytes(b"my notes")
+    with pytest.raises(InputError, match="not a file of labels"):
+        _again(log)
+    assert log.path.read_bytes() == b"my notes"
+
+
 def test_many_threads_lose_nothing(log):
     def work(name):
         for number in range(100):

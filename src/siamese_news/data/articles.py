@@ -18,7 +18,7 @@ from siamese_news.data.readers.fields import (
     present,
 )
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
-from siamese_news.data.readers.tables import TABLES, table_layout, table_rows
+from siamese_news.data.readers.tables import TABLES, refuse_repeated, table_layout, table_rows
 from siamese_news.data.readers.values import id_value, metadata_of, put, text_of, without_html
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
@@ -122,7 +122,10 @@ SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")
-_BODIES = ("text", "article", "article_text", "full_text", "content", "body", "raw_text", *BODIES)
+_BODIES = (
+    *"text article article_text articlebody full_text content body raw_text".split(),
+    *BODIES,
+)
 _METADATA = ("created_at", "lang", "author", "url")
 
 
@@ -186,8 +189,8 @@ def read_articles(
                 continue
             if article.id in seen:
                 raise InputError(
-                    f"{where}: field '_id' is '{article.id}', already used at {seen[article.id]}; "
-                    "ids must differ: rename one"
+                    f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids "
+                    "must differ: rename one"
                 )
             seen[article.id] = where
             articles.append(article)
@@ -353,7 +356,10 @@ def _table(path: Path, name: str, suffix: str) -> Records:
     if not lines:
         raise InputError(f"{name}: no line in the file, expected a header and an article a row")
     with open_binary(path) as stream:
-        yield from _rows(table_rows(stream, table_layout(lines, suffix)), name)
+        table = table_layout(lines, suffix)
+        names = {normal(column): column for column in table.names}
+        refuse_repeated(table.names, present(names, (*_IDS, *TITLES, *_BODIES)), f"{name}:1")
+        yield from _rows(table_rows(stream, table), name)
 
 
 def _parquet(source: Input) -> Records:

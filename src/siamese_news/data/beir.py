@@ -89,7 +89,7 @@ def _records(path: Path, make: Callable[[dict[str, Any], str], Record]) -> dict[
         record = make(raw, f"{path}:{number}")
         if record.id in records:
             raise InputError(
-                f"{path}:{number}: field '_id' is '{record.id}', already used on line "
+                f"{path}:{number}: the id '{record.id}' was already used on line "
                 f"{lines[record.id]}; ids must differ: remove or rename one"
             )
         records[record.id] = record

@@ -39,6 +39,11 @@ class Journal:
         self.rows: list[tuple[int, dict[str, Any]]] = []
         content = path.read_bytes() if path.exists() else b""
         self._size = content.rfind(b"\n") + 1
+        if not b'{"'.startswith(content[self._size :][:2]):  # not a line that we began to write
+            raise InputError(
+                f"{path}: is not a file of labels, because it ends with {content[-30:]!r}; use "
+                "another name"
+            )
         for number, line in enumerate(content[: self._size].split(b"\n")[:-1], 1):
             try:
                 row = json.loads(line)

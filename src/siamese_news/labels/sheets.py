@@ -96,6 +96,8 @@ def _decoded(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    if raw.startswith(b"PK\x03\x04"):
+        raise InputError(f"{path}: is an Excel file, which is not read here; save it as CSV UTF-8")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = raw.decode("utf-16", "replace")
     else:

@@ -88,6 +88,12 @@ def test_what_trafilatura_writes(write, indent):
     assert article.metadata == {"created_at": "2021-07-15T00:00:00Z"}
 
 
+def test_the_article_of_a_page_in_json_ld(write):
+    page = {"headline": "River", "articleBody": "It rose.", "url": "https://a.example"}
+    (article,) = read_articles([write("a.json", json.dumps(page))])
+    assert (article.title, article.text) == ("River", "It rose.")
+
+
 def test_a_list_and_lines_in_a_json_file(write):
     rows = [{"id": 2**63 + 1, "text": "a"}, {"url": "https://a.example/b", "text": "b"}]
     ids = [str(2**63 + 1), "https://a.example/b"]
@@ -161,6 +167,7 @@ def test_standard_input_is_named_in_messages(monkeypatch):
         ("a.csv", "url,text\nhttps://a.example\n", r"a\.csv:2: 1 columns, expected 2"),
         ("a.csv", "url,words\nu,x\n", r"a\.csv:2: field 'text', 'article' .*missing"),
         ("a.csv", "\n", r"a\.csv: no line"),
+        ("a.csv", "id,text,text\n1,a,b\n", r"a\.csv:1: two columns are called 'text'"),
         ("a.json", "{", r"a\.json:1: not JSON"),
         ("a.json", "[1]", r"a\.json, article 1: expected an object"),
         ("a.json", '{"text": "x"}', r"a\.json: field '_id', 'id', 'url'"),

@@ -87,12 +87,21 @@ def test_rows_can_be_numbered(write):
         ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
         ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
+        ("p.json", " [ ]\n", "the file is empty"),
+        ("p.csv", "id,text\r1,a\r2,b\r", "its lines end as on old Macs: save it as CSV UTF-8"),
+        ("p.csv", "id,text,text\n1,a,b\n", r"p\.csv:1: two columns are called 'text'; rename"),
     ],
 )
 def test_what_is_no_file_of_posts_is_refused_with_a_way_out(write, name, content, message):
     with pytest.raises(InputError, match=message) as caught:
         open_posts([write(name, content)])
     assert name in str(caught.value)
+
+
+def test_a_spreadsheet_fills_the_lines_above_the_header(read):
+    content = "Export of posts,,\nMade in 2020,,\nid,text,date\n1,river,2020-01-02\n"
+    _, posts = read("p.csv", content)
+    assert [(post.id, post.text) for post in posts] == [("1", "river")]
 
 
 def test_archives_are_named_though_they_look_like_utf_16(write, tmp_path):

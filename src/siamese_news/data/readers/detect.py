@@ -29,7 +29,13 @@ from siamese_news.data.readers.fields import (
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table
-from siamese_news.data.readers.tables import TABLES, Table, table_layout, table_rows
+from siamese_news.data.readers.tables import (
+    TABLES,
+    Table,
+    refuse_repeated,
+    table_layout,
+    table_rows,
+)
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -199,7 +205,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             encoding = detect_encoding(head)
         if encoding != UTF8:
             head = as_utf8(io.BufferedReader(io.BytesIO(head)), encoding).read()
-    if not head:
+    if re.fullmatch(rb"(\s*\[\s*\]\s*)?", head):  # nothing, or an empty list
         return Detected(source.name, "empty", "", "", packed, "empty")
     head = head.removeprefix(_BOM)
     look = _Look(source.name, packed, choice, encoding, _sample(head, ended))
@@ -365,10 +371,12 @@ class _Look:
         table = table_layout([line for _, line in lines], suffix, header=header)
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
+        start = lines[0][1].strip()
+        ends = "; its lines end as on old Macs: save it as CSV UTF-8" if "\r" in start else ""
         if not names or (len(names) == 1 and suffix not in TABLES and not self.choice.text_field):
             raise InputError(
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
-                f"{lines[0][1].strip()[:60]!r}); {_EXPECTED}"
+                f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(islice(table_rows(body, table), _SHOWN))
@@ -388,16 +396,17 @@ class _Look:
         **others: Any,
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
-        choice = self.choice
+        choice, where = self.choice, where or self.name
         if known is None and self._guessing and kind not in ("jsonl", "json"):
             known = known_table(names)
         if known is not None:
             check_fields(names, [("--date-field", choice.date_field)], self.name)
             what, text, own_id = known.name, known.text_field, known.id_field
         else:
-            fields = fields or find_fields(names, where or self.name, choice, records)
+            fields = fields or find_fields(names, where, choice, records)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
+            refuse_repeated(names, (*fields.texts[: None if fields.joined else 1], own_id), where)
         return Detected(
             self.name,
             what,

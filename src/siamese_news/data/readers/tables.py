@@ -3,12 +3,13 @@
 import csv
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.fields import IDS, METADATA, TEXTS, Record, normal
+from siamese_news.errors import InputError
 
 FIELD_CAP = 2**20
 """Longest field in characters: one quotation mark too many must not swallow a whole file."""
@@ -63,11 +64,23 @@ def header_of(rows: Sequence[Sequence[str]]) -> int:
     return 0
 
 
+def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> None:
+    """Refuse a table in which a used column has a name that another column has as well.
+
+    Raises:
+        InputError: there is one, so it is not clear which of the columns is meant.
+    """
+    for name in used:
+        if list(names).count(name) > 1:
+            raise InputError(f"{where}: two columns are called '{name}'; rename one of them")
+
+
 def _header_row(lines: Sequence[str], suffix: str) -> int:
     rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
     found = header_of(rows)
-    # Lines about an export are shorter than its header.
-    return found if all(len(row) < len(rows[found]) for row in rows[:found]) else 0
+    # Lines about an export have fewer cells than its header; a spreadsheet adds empty ones.
+    filled = [sum(map(bool, row)) for row in rows]
+    return found if all(count < filled[found] for count in filled[:found]) else 0
 
 
 def _delimiter(line: str, suffix: str) -> str:
