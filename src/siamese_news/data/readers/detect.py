@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
-from siamese_news.data.readers.documents import Document, find_document
+from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
     IDS,
@@ -68,7 +68,6 @@ _SHAPES = {  # by their first line
 _TAR, _TAR_AT = b"ustar", 257
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json")
-_SCRIPT = re.compile(rb"\s*window\.[\w.]+\s*=\s*(?=[\[{])")
 
 
 Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
@@ -92,7 +91,6 @@ class Detected:
         encoding: of a text file.
         table: how a CSV or TSV is written.
         prefix: where the records of a JSON document are, as ijson writes it.
-        skip: the text before a JSON document.
     """
 
     source: str
@@ -108,7 +106,6 @@ class Detected:
     encoding: str = UTF8
     table: Table | None = None
     prefix: str = ""
-    skip: str = ""
 
     @property
     def described(self) -> str:
@@ -212,12 +209,11 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     first = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
-    script = _SCRIPT.match(begin)
-    if script or (begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)):
-        skip = script.group().decode() if script else ""
-        document = find_document(begin[len(skip) :], choice)
+    is_json = begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)
+    if is_json or SCRIPT.match(begin):
+        document = find_document(begin, choice)
         if document is not None:
-            return look.document(document, skip)
+            return look.document(document)
     if begin.startswith(b"{") or suffix in _JSON or not begin:
         try:
             return look.json()
@@ -309,7 +305,7 @@ class _Look:
         """Whether the user left the fields of the text and the id to detection."""
         return not self.choice.text_field and self.choice.id_field is None
 
-    def document(self, found: Document, skip: str) -> Detected:
+    def document(self, found: Document) -> Detected:
         """One JSON document with the records inside."""
         place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
         return self.detected(
@@ -319,7 +315,6 @@ class _Look:
             known=found.known if self._guessing else None,
             records=found.sample,
             prefix=found.prefix,
-            skip=skip,
         )
 
     def documents(self, head: bytes) -> Detected | None:
@@ -336,7 +331,7 @@ class _Look:
         if document is None:
             return None
         try:
-            return self.document(document, "")
+            return self.document(document)
         except InputError:
             if len(document.sample) > len(lines):
                 raise  # the records inside are rows, whatever their fields are called

@@ -17,6 +17,9 @@ from siamese_news.data.readers.formats import CONTEXT, Format, plain
 from siamese_news.data.readers.registry import FORMATS, known_format
 from siamese_news.errors import InputError
 
+SCRIPT = re.compile(rb"\A\s*window\.[\w.]+\s*=\s*(?=[\[{])")
+"""The assignment before the JSON in a file of Twitter's archive."""
+
 _CHUNK = 2**14
 _DEPTH = 500  # nesting; the longest path of any known format has 8 levels
 _SAMPLE = 100
@@ -81,15 +84,14 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
 
 
 def document_rows(
-    stream: IO[bytes], prefix: str, *, context: bool = False, skip: str = ""
+    stream: IO[bytes], prefix: str, *, context: bool = False
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """Yield (number of the record from 1, record, the record again) of a document in UTF-8.
 
-    With `context` each record has the plain values before its array, as `CONTEXT`; `skip` precedes
-    the JSON.
+    With `context` each record has the plain values before its array, as `CONTEXT`.
     """
     number = 0
-    chunks = _Chunks(stream, skip)
+    chunks = _Chunks(stream)
     try:
         plainly = partial(ijson.items, multiple_values=True, buf_size=_CHUNK)
         for record in (_with_context if context else plainly)(chunks, prefix):
@@ -155,9 +157,8 @@ class _Chunks:
     NaN and Infinity, which Python and pandas write and JSON does not have, become null.
     """
 
-    def __init__(self, stream: IO[bytes], skip: str = "") -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._skip = skip.encode()
         self._start = True
         self._held = b""
         self._quoted = False
@@ -180,9 +181,7 @@ class _Chunks:
         self._held = b""
         if self._start:
             self._start = False
-            data = data.removeprefix(b"\xef\xbb\xbf")
-            if self._skip:
-                data = data.partition(b"=")[2]
+            data = SCRIPT.sub(b"", data.removeprefix(b"\xef\xbb\xbf"), count=1)
         if not ended:
             # An escape and a word such as NaN are not cut in two.
             cut = len(data.rstrip(_WORD)) if len(data) - len(data.rstrip(_WORD)) <= 9 else len(data)

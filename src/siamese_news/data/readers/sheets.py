@@ -43,13 +43,12 @@ def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
     book = _open(source, check=True)
     try:
         sheet = _sheet(book, source)
-        first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
+        first, at = _first_rows(sheet)
         others = len(book.sheetnames) - 1
     except _BROKEN as error:
         raise _damaged(source, error) from error
     finally:
         book.close()
-    at = _header(first)
     names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
@@ -66,8 +65,7 @@ def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
     try:
         sheet = _sheet(book, source)
         rows = sheet.iter_rows(values_only=True)
-        first = [_texts(row) for row in islice(sheet.iter_rows(values_only=True), 20)]
-        at = _header(first)
+        first, at = _first_rows(sheet)
         names = first[at]
         for number, row in enumerate(rows, 1):
             if number <= at + 1 or not any(cell is not None for cell in row):
@@ -116,20 +114,18 @@ def _sheet(book: Any, source: Input) -> Any:
     return book.worksheets[0]
 
 
-def _header(rows: list[list[str]]) -> int:
-    """The index of the header: by its names, or below rows with one title each."""
+def _first_rows(sheet: Any) -> tuple[list[list[str]], int]:
+    """The first rows and the index of the header: by its names, or below rows with one title."""
+    shown = islice(sheet.iter_rows(values_only=True), 20)
+    rows = [["" if cell is None else str(cell).strip() for cell in row] for row in shown]
     found = header_of(rows)
     if found or not rows or not rows[0][0] or any(rows[0][1:]):
-        return found
-    return next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
+        return rows, found
+    return rows, next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:
     return InputError(f"{source.name}: not an Excel file that can be read ({error}); save it again")
-
-
-def _texts(row: tuple[Any, ...]) -> list[str]:
-    return ["" if cell is None else str(cell).strip() for cell in row]
 
 
 def _cell(value: Any) -> Any:
