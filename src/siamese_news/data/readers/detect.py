@@ -367,7 +367,8 @@ class _Look:
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
         start = lines[0][1].strip()
-        ends = "; its lines end as on old Macs: save it as CSV UTF-8" if "\r" in start else ""
+        mac = "\r" in start and start.replace("\r", "").isprintable()
+        ends = "; its lines end as on old Macs: save it as CSV UTF-8" if mac else ""
         if not names or (len(names) == 1 and suffix not in TABLES and not self.choice.text_field):
             raise InputError(
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
