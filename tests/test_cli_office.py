@@ -65,7 +65,7 @@ def test_posts_in_an_excel_file(files):
         "912345678901234567",
         "912345678901234568",
     }
-    assert "its 1 other sheets are not read" in done.stderr
+    assert "1 other sheet is not read" in done.stderr
     assert json.loads(out.read_text().splitlines()[0])["created_at"] == "2013-04-15T10:00:00Z"
     (rejected,) = (files / "out.jsonl.rejected.jsonl").read_text().splitlines()
     assert json.loads(rejected)["line"] == 5

@@ -54,7 +54,7 @@ def test_a_label_given_twice_counts_once_and_a_contradiction_is_refused(pool):
     rows = fill(folder / "sheet.csv", relevant)
     save(folder / "sheet.csv", [*rows, rows[0]])
     done = certify(folder)
-    assert done.exit_code == 0 and "1 labels were given twice" in done.stderr
+    assert done.exit_code == 0 and "1 label was given twice" in done.stderr
     other = {**rows[0], "label": "0" if rows[0]["label"] == "1" else "1"}
     save(folder / "sheet.csv", [*rows, other])
     refused(certify(folder), f"sheet.csv:{len(rows) + 2}", "sheet.csv:2", "keep one of them")

@@ -109,8 +109,8 @@ def test_half_of_the_posts_unknown_ids_and_repeats_are_said(tmp_path, truth):
     done = joined(tmp_path)
     assert done.exit_code == 0, done.stderr
     assert "labels of 450 of 900 posts; the others keep their scores" in done.stdout
-    assert "1 are not used, because" in done.stdout
-    assert "1 were given twice" in done.stdout
+    assert "not used, because the results do not have their posts: 1" in done.stdout
+    assert "given twice, the same both times: 1" in done.stdout
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])

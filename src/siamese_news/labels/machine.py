@@ -45,9 +45,9 @@ class MachineVerdicts:
         if count < len(self.values):
             said += "; the others keep their scores"
         if self.unknown:
-            said += f"; {self.unknown:,} are not used, because the results do not have their posts"
+            said += f"; not used, because the results do not have their posts: {self.unknown:,}"
         if self.repeated:
-            said += f"; {self.repeated:,} were given twice, the same both times"
+            said += f"; given twice, the same both times: {self.repeated:,}"
         return said + "."
 
 

@@ -14,6 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, SKIP, YES, Journal, LabelJournal, now
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import RawLabel, check_value, read_rows
+from siamese_news.utils.terminal import counted
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
 _ROUNDED = 15  # digits of a number that a spreadsheet keeps
@@ -130,12 +131,18 @@ class Label:
 
 
 _REMARKS = {
-    "repeated": "labels were given twice, the same both times",
-    "not_drawn": "labels are of posts that were not drawn; not used",
-    "mangled": "ids were changed by another program (a spreadsheet drops leading zeros and "
-    "digits); the posts were found anyway",
-    "unchecked": "labels are in rows without a check value (column check), so columns that were "
-    "sorted or moved separately would not be noticed",
+    "repeated": ("label", "was", "were", "given twice, the same both times"),
+    "not_drawn": ("label", "is", "are", "of posts that were not drawn; not used"),
+    "mangled": (
+        *("id", "was", "were"),
+        "changed by another program (a spreadsheet drops leading zeros and digits); the posts were "
+        "found anyway",
+    ),
+    "unchecked": (
+        *("label", "is", "are"),
+        "in rows without a check value (column check), so columns that were sorted or moved "
+        "separately would not be noticed",
+    ),
 }
 
 
@@ -159,8 +166,11 @@ class Labels:
 
     def remarks(self) -> list[str]:
         """Remarks about the files for the user."""
-        counts = [(getattr(self, name), text) for name, text in _REMARKS.items()]
-        return [f"{count} {text}" for count, text in counts if count]
+        return [
+            f"{counted(count, noun)} {one if count == 1 else several} {text}"
+            for name, (noun, one, several, text) in _REMARKS.items()
+            if (count := getattr(self, name))
+        ]
 
 
 def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:

@@ -15,6 +15,7 @@ from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import header_of
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
+from siamese_news.utils.terminal import counted
 
 _UNPACKED = 2**31  # bytes of all parts
 _STRINGS = 2**28  # of the table of strings, which is held in memory
@@ -52,7 +53,8 @@ def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
     names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
-    more = f"; its {others} other sheets are not read" if others else ""
+    unread = f"{counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
+    more = f"; {unread}" if others else ""
     more = f", header in row {at + 1}{more}" if at else more
     records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
     return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}", records
