@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
-from siamese_news.data.readers import shares
+from siamese_news.data.readers import rows
 from siamese_news.errors import InputError
 from siamese_news.model import loading
 from siamese_news.search import opening, scan
@@ -101,8 +101,8 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
     root = tmp_path_factory.mktemp("cut")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_named", cache(loading.open_named))
-        patch.setattr(shares, "_BYTES", 500)
-        patch.setattr(shares, "_ROWS", 7)
+        patch.setattr(rows, "_STRETCH", 500)
+        patch.setattr(rows, "_ROWS", 7)
         patch.setattr(scan, "BLOCK", 50)
         corpus(root / "posts", seed, 240)
         options = [*options, *(["--after", "2020-01-05", "--dated-only"] if dated else [])]
