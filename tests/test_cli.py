@@ -145,6 +145,16 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
     assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
 
 
+def test_rank_and_filter_name_the_one_list_of_a_single_seed_alike(files):
+    for command in ("rank", "filter"):
+        more = ("--one-story",) if command == "rank" else ("--threshold", "-1")
+        sources = ("--model", files / "model", "--articles", files / "story.txt")
+        out = files / f"{command}.trec"
+        done = run(command, *sources, "--posts", files / "posts.jsonl", "--out", out, *more)
+        assert done.exit_code == 0, done.stderr
+        assert [line.split()[0] for line in out.read_text().splitlines()] == ["story"] * 3
+
+
 def test_a_negative_seed_pushes_away(files):
     without, out = files / "without.jsonl", files / "with.jsonl"
     assert rank(files, "--out", without).exit_code == 0
@@ -349,7 +359,7 @@ def test_a_search_starts_without_what_it_does_not_need():
     heavy = {"sklearn", "torchmetrics", "matplotlib", "pandas", "bm25s", "pytorch_lightning"}
     code = (
         "import sys, siamese_news.search.rank, siamese_news.search.filter, siamese_news.scoring,"
-        f"siamese_news.search.export; print(sorted({heavy} & set(sys.modules)))"
+        f"siamese_news.search.rows; print(sorted({heavy} & set(sys.modules)))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "[]", found.stderr

@@ -68,7 +68,7 @@ def _say(line: str, indent: int = 0) -> None:
 def _installed() -> None:
     import platform
 
-    from siamese_news.search.threads import thread_count
+    from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.extras import absent, extras
     from siamese_news.utils.plugins import Kind, added, package_of
 

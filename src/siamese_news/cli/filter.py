@@ -10,9 +10,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
 from siamese_news.cli.reading import echo, open_files, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
 from siamese_news.search.query import FILTER, Query
-from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered

@@ -8,9 +8,9 @@ import typer
 from siamese_news.cli.options import search_command
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.terminal import counted
 

@@ -10,8 +10,8 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
 from siamese_news.cli.reading import echo, file_pool, read_seeds
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 
 
 @search_command(

@@ -9,9 +9,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def rank(
 
     --dedupe merges near-duplicates among the --top posts of a list.
     """
-    from siamese_news.search.export import ranking_rows
     from siamese_news.search.opening import open_query
     from siamese_news.search.output import write_rows
     from siamese_news.search.rank import search, write_scores
+    from siamese_news.search.rows import ranking_rows
 
     use_threads(query.threads)
     query = format_of(query, "table")

@@ -7,8 +7,8 @@ import typer
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
 from siamese_news.cli.reading import echo
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.terminal import counted
 
 
@@ -40,7 +40,7 @@ def rerank(
     from siamese_news.search.output import write_ranking
     from siamese_news.search.rerank import rerank_posts
 
-    use_threads(search.threads)
+    use_threads(search.cpu_threads)
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None
     found = rerank_posts(

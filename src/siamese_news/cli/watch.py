@@ -12,9 +12,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
 from siamese_news.cli.reading import echo, open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER, Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.files import is_stream
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import orjson
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED
-from siamese_news.search.export import finished_rows
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
@@ -21,6 +20,7 @@ from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
 from siamese_news.search.records import post_columns
 from siamese_news.search.remarks import order_remarks
+from siamese_news.search.rows import finished_rows
 from siamese_news.search.seeds import MILLION, Decided, Seeds
 from siamese_news.utils.files import atomic_write
 
@@ -177,8 +177,7 @@ def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
             return (Post(row["post"], row["text"]) for row in map(row_at, order.tolist()))
 
         rows = map(row_at, order.tolist())
-        several = len(opened.seeds.articles) > 1
-        yield from finished_rows([rows], len(order), posts, posts, opened, several=several)
+        yield from finished_rows([rows], len(order), posts, posts, opened)
 
 
 def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:

@@ -10,6 +10,7 @@ from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.search.cpu_threads import thread_count
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.pool import Window
@@ -17,7 +18,6 @@ from siamese_news.search.query import Query
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds
-from siamese_news.search.threads import thread_count
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 

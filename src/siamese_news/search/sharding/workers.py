@@ -13,13 +13,13 @@ from typing import Any
 
 from siamese_news.data.readers import PostStream
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.filter import Filtered
 from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Decided, Seeds
 from siamese_news.search.sharding.folder import ShardFolder
 from siamese_news.search.sharding.steps import finish, merge, step_of
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
 
