@@ -122,7 +122,7 @@ def _together(
     from siamese_news.search.files import files_read
     from siamese_news.search.opening import open_query
     from siamese_news.search.sharding import workers as sharding
-    from siamese_news.search.sharding.folder import ShardFolder
+    from siamese_news.search.sharding.steps import ShardFolder
 
     if ray:
         sharding.ray()

@@ -52,7 +52,7 @@ def keywords(
     if results is None:
         opened = open_query(query, read_seeds(query))
         ranking = search(opened.scorer(), opened.seeds, pool, top=query.top, texts=False)
-        for line in pool.summary(ranking.scanned):
+        for line in pool.summary(ranking.seen):
             echo(line)
         accepted = {post.id for post in ranking.posts()}
     else:

@@ -82,7 +82,7 @@ def rank(
             texts=not bare or query.dedupe,
             second_look=second_look,
         )
-        remarks = _report(opened, scorer, pool, ranking.scanned, ranking.remarks())
+        remarks = _report(opened, scorer, pool, ranking.seen, ranking.remarks())
         rows = ranking_rows(ranking, opened, scorer)
         with open_output(out, format) as (stream, terminal):
             write_rows(
@@ -96,7 +96,7 @@ def rank(
             )
         if out is not None:
             kept = len(ranking.posts())
-            counts = {"scored": ranking.scanned, "kept": kept}
+            counts = {"scored": ranking.seen, "kept": kept}
             _write_meta(opened, scorer, pool, counts, ranking.scores, remarks)
             posts, lists = counted(kept, "different post"), counted(len(seeds.articles), "seed")
             echo(f"{out}: {posts} for {lists}")

@@ -24,13 +24,9 @@ _WIDTH = 70
 
 
 def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
-    """Read the seed articles of a search and list them on the console.
+    """Read the seed articles of a search and, unless `quiet`, list them on the console.
 
     Unless the query is strict, an article without title and text is skipped with a warning.
-
-    Args:
-        query: the search.
-        quiet: print nothing.
     """
     from siamese_news.data.articles import read_articles
     from siamese_news.search.remarks import stub_remarks
@@ -65,12 +61,7 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
 
 
 def open_files(query: Query, **more: Any) -> "PostStream":
-    """The posts of a query's files, which are listed on the console.
-
-    Args:
-        query: names the files and says how they are read.
-        more: other arguments of `open_posts`.
-    """
+    """The posts of a query's files, which are listed on the console; `more` is for `open_posts`."""
     from siamese_news.data.readers import open_posts
 
     posts = open_posts(query.posts, **query.reading(), **more)

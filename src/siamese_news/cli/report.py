@@ -67,7 +67,7 @@ def report(
         raise InputError("--posts is for comparing groups; name their column with --by")
     table = out.with_suffix(".csv")
     for written in [out] if by is None else [out, table]:
-        check_output(written, files_read(posts=query.posts, others=[results]), force=force)
+        check_output(written, files_read(query, results), force=force)
     data = read_results(results, title=title, threshold=threshold)
     data = replace(data, bursts=groups.find_bursts(data))
     if by is not None:

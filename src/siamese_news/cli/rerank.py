@@ -40,7 +40,7 @@ def rerank(
     from siamese_news.search.output import write_ranking
     from siamese_news.search.rerank import rerank_posts
 
-    use_threads(search.cpu_threads)
+    use_threads(search.threads)
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None
     found = rerank_posts(

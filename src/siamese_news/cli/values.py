@@ -1,5 +1,6 @@
 """Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
+from itertools import islice
 from typing import Any
 
 import typer
@@ -68,25 +69,21 @@ def _spread(
     spread: list[str] = []
     taken: dict[str, list[str]] = {}
     stray: list[str] = []
-    current: str | None = None  # the list option that takes what comes
-    wanted = False  # the value of another option is to come
-    bare = False  # a list option is named and has no value yet
-    for word in args:
+    current: str | None = None  # the list option that takes the next words
+    words = iter(args)
+    for word in words:
         name, equals, value = word.partition("=")
-        if wanted:
-            spread.append(word)
-            wanted = False
-        elif word.startswith("-") and word != "-":
+        if word.startswith("-") and word != "-":
             current = lists.get(name)
-            if current is not None and equals:
-                taken.setdefault(current, []).append(value)
-            bare = current is not None and not equals
-            wanted = name in others and not equals
             spread.append(word)
+            if not equals and (current is not None or name in others):
+                for value in islice(words, 1):  # whatever it begins with; none is an error later
+                    spread.append(value)
         elif current is not None:
-            spread += [word] if bare else [current, word]
-            bare = False
-            taken.setdefault(current, []).append(word)
+            value = word
+            spread += [current, word]
         else:
             stray.append(word)
+        if current is not None:
+            taken.setdefault(current, []).append(value)
     return spread, taken, stray

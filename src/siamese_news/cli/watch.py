@@ -110,7 +110,7 @@ def watch(
         idle=idle,
     )
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
-        read = files_read(articles=[*query.articles, *query.negatives], model=query.model)
+        read = files_read(query)
         for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):
             empty = path.exists() and not path.stat().st_size  # left by a run that did not begin
             check_output(path, read, force=force or empty)

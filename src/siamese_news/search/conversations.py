@@ -264,12 +264,9 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
 def bring_threads(
     results: Path, posts: Iterable[Post], *, most: int
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of a file of threads, and lines that sum them up.
+    """The rows of a file of threads with at most `most` posts each, and lines that sum them up.
 
-    Args:
-        results: the file of the posts found.
-        posts: those that were searched; read twice.
-        most: posts of each thread.
+    `results` is the file of the posts found in `posts`, which are read twice.
 
     Raises:
         InputError: the results cannot be read, or are about other posts.

@@ -58,11 +58,8 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
 class FilePool(StreamPool):
     """The posts of files, with a progress bar, or JSON lines if `PROGRESS` is ``json``.
 
-    Args:
-        stream: the posts.
-        out: the output, for a spool on the same disk. None: the folder of temporary files.
-        note: called with each post as it is read.
-        again: called with what a scorer learned after each pass.
+    The spool is on the disk of the output `out`, if there is one. `note` is called with each post
+    as it is read, and `again` with the reason for another pass.
     """
 
     def __init__(

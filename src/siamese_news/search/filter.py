@@ -117,16 +117,9 @@ def write_filtered(
     decided: Decided,
     remarks: Sequence[str] = (),
 ) -> list[str]:
-    """Write the results, best first, with their meta file; returns remarks for the user.
+    """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    Args:
-        opened: the query; its `languages` have noted the pool's sample.
-        rows: the partial results.
-        kind: of the scores.
-        found: the outcome.
-        counts: of the posts that were read.
-        decided: the scorer's decisions.
-        remarks: on the posts.
+    `counts` are of the posts that were read, and `remarks` about them.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None

@@ -95,14 +95,8 @@ class OpenQuery:
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
-        Nothing is written if the output is a pipe or a device.
-
-        Args:
-            kind: of the scores.
-            counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
-            scores: of all posts that were scored.
-            decided: the scorer's decisions.
-            remarks: for the reader of the results.
+        Nothing is written if the output is a pipe or a device. `counts` has ``read``, ``rejected``,
+        ``duplicates``, ``kept`` and others, and `scores` those of all posts that were scored.
         """
         out = self.query.out
         if out is None or is_stream(out):

@@ -28,12 +28,8 @@ def map_of(
         shown.setdefault(post.id, post.text)
         if len(shown) == MAP_POINTS:
             break
-    found = places(encode(list(shown.values())))
-    return {
-        post: {"x": place[0], "y": place[1]}
-        for post, place in zip(shown, found, strict=True)
-        if place is not None
-    }
+    found = zip(shown, places(encode(list(shown.values()))), strict=True)
+    return {id: dict(zip("xy", place, strict=True)) for id, place in found if place is not None}
 
 
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
@@ -80,15 +76,10 @@ def finished_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows with rank, cluster, language and map coordinates; without near-duplicates if asked.
 
-    A TREC run has one list for each name: the article of a list for several seeds is ``all``.
-
-    Args:
-        lists: rows of each list, best first.
-        count: number of different posts; over `CLUSTERED`, clusters are found only on request, and
-            languages not at all.
-        posts: these posts.
-        best_first: the same, in the order in which they get a place on the map.
-        opened: the query.
+    `lists` are the rows of each list, best first. `posts` are their `count` different posts, and
+    `best_first` the same in the order in which they get a place on the map. Over `CLUSTERED` posts,
+    clusters are found only on request and languages not at all. A TREC run has one list for each
+    name: the article of a list for several seeds is ``all``.
     """
     query, seeds, few = opened.query, opened.seeds, count <= CLUSTERED
     several = seeds.one_story and len(seeds.articles) > 1

@@ -18,8 +18,7 @@ from siamese_news.search.filter import Filtered
 from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Decided, Seeds
-from siamese_news.search.sharding.folder import ShardFolder
-from siamese_news.search.sharding.steps import finish, merge, step_of
+from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
 
@@ -31,8 +30,6 @@ _TRIES = 3  # of a part whose actor died
 _KEPT = "finished parts are kept: run the same command with --resume to continue"
 
 Job = tuple[Query, Seeds, ShardFolder]
-"""The query, its seeds and the folder of all parts."""
-
 Run = Callable[[Sequence[int]], Iterator[tuple[int, str]]]
 """Does the next step of some parts: yields each part and what was done, as they finish."""
 
