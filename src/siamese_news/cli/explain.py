@@ -1,6 +1,7 @@
 """``siamese-news explain``."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,7 +9,7 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
-from siamese_news.cli.reading import echo, open_index_of, read_seeds
+from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
@@ -121,8 +122,6 @@ def _searched(
     query: Query, scorer: "Scorer", wanted: set[str]
 ) -> "tuple[Iterable[Post], dict[str, Post]]":
     """The pool, which the scorer has observed, and the wanted posts by id."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.search.files import FilePool
     from siamese_news.search.pool import Window
 
     found: dict[str, Post] = {}
@@ -131,12 +130,7 @@ def _searched(
         if post.id in wanted:
             found.setdefault(post.id, post)
 
-    def say(reason: str) -> None:
-        echo(f"the scores depend on all posts: {reason}")
-
-    stream = open_posts(query.posts, **query.reading())
-    stream.spool()
-    pool = FilePool(stream, note=note, again=say)
+    pool = file_pool(replace(query, out=None), note)
     if not scorer.observing:
         for _ in pool:
             if len(found) == len(wanted):

@@ -119,7 +119,7 @@ def _together(
     address: str | None,
 ) -> "Filtered":
     """Filter in parts, by workers."""
-    from siamese_news.search.files import files_read
+    from siamese_news.search.files import file_versions
     from siamese_news.search.opening import open_query
     from siamese_news.search.sharding import workers as sharding
     from siamese_news.search.sharding.steps import ShardFolder
@@ -140,7 +140,7 @@ def _together(
     opened = open_query(query, seeds)
     _ = opened.second_look
     shards = sharding.parts_for(workers, stream.total_bytes)
-    folder.start(opened.job(files_read(stream)), shards)
+    folder.start(opened.job(file_versions(stream)), shards)
     job = (query, seeds, folder)
     with (
         sharding.ray_workers(workers, job, address)

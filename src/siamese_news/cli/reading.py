@@ -1,6 +1,6 @@
 """The seeds and posts of a search, each listed on the console before the work starts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from siamese_news.utils.terminal import clean, counted
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
+    from siamese_news.data.records import Post
     from siamese_news.model.loading import AnyModel
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
@@ -80,8 +81,8 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     return posts
 
 
-def file_pool(query: Query) -> "FilePool":
-    """The posts of a query's files as a pool, which can be read several times."""
+def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "FilePool":
+    """The posts of a query's files as a pool, which can be read several times (`FilePool`)."""
     from siamese_news.search.files import FilePool
 
     def say(reason: str) -> None:
@@ -89,7 +90,7 @@ def file_pool(query: Query) -> "FilePool":
 
     stream = open_files(query, rejected=rejected_file(query.out))
     stream.spool()
-    return FilePool(stream, out=query.out, again=say)
+    return FilePool(stream, out=query.out, note=note, again=say)
 
 
 def open_pool(query: Query, model: "AnyModel") -> "Pool":

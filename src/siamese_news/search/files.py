@@ -93,7 +93,7 @@ class FilePool(StreamPool):
 
     def job(self) -> list[Any]:
         """The files as they are now."""
-        return [] if self.stream.total_bytes is None else files_read(self.stream)
+        return [] if self.stream.total_bytes is None else file_versions(self.stream)
 
     def _read(self) -> Iterator[Post]:
         """A pass over the files."""
@@ -117,7 +117,7 @@ class FilePool(StreamPool):
                 show(done, done)
 
 
-def files_read(stream: PostStream) -> list[Any]:
+def file_versions(stream: PostStream) -> list[Any]:
     """Path, size and time of change of the files of posts."""
     paths = [Path(found.source) for found in stream.detected]
     stats = [(path, path.stat()) for path in paths if path.is_file()]

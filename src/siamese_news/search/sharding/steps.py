@@ -252,14 +252,12 @@ def finish(
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
     scores, scored, kept = Counter[str](), 0, 0
+    sample: list[tuple[str, str, str | None]] = []
     rows = folder.path / "rows"
     with rows.open("wb") as target:
         for index in range(folder.shards):
             part = folder.read(index, "scored.json")
-            opened.languages.note(
-                Post(id, text, {"lang": lang})
-                for id, text, lang in folder.read(index, "read.json")["sample"]
-            )
+            sample += folder.read(index, "read.json")["sample"]
             path = folder.file(index, "rows")
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise InputError(
@@ -271,6 +269,7 @@ def finish(
                 shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
             scored, kept = scored + part["scored"], kept + part["kept"]
+    opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
     read, remarks = plain_counts(counts), stream.remarks()
     remarks = write_filtered(opened, rows, scorer.kind, found, read, decided, remarks)
