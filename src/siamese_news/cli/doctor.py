@@ -38,7 +38,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Show the detected format of files, what would be read from them, and what is installed.
+    """Show the format of files, the posts that would be read from them, and the installation.
 
     Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
 

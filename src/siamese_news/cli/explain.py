@@ -61,11 +61,9 @@ def explain(
     if not post and not text:
         raise InputError("there is nothing to explain; name a post with --post or --text")
     if query.posts and query.index:
-        raise InputError("--posts and --index both say where the posts are; expected one")
+        raise InputError("--posts and --index are both named; expected one of them")
     if bool(post) != bool(query.posts or query.index):
-        raise InputError(
-            "--posts or --index says where the posts are and --post which; expected both"
-        )
+        raise InputError("--post needs --posts or --index, and they need --post; expected both")
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)

@@ -53,7 +53,7 @@ def filter(
     if together and not ray:
         from siamese_news.utils.processes import importing
 
-        # Workers import what they need while this process does its first work.
+        # The imports of the workers run while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
     use_threads(query.threads)
     query = format_of(query, None)
@@ -96,10 +96,10 @@ def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[F
         scorer, before = opened.scorer(), part.progress.scored
         found = filter_posts(opened, scorer, pool, part)
         opened.languages.note(pool.sample())
-        decided = opened.decided(scorer)
-        say_found(pool.summary(max(found.scored - before, 0)), decided, opened.window)
+        summary = pool.summary(max(found.scored - before, 0))
+        say_found(summary, opened.decided(scorer), opened.window)
         for remark in write_filtered(
-            opened, part.path, scorer.kind, found, pool.counts(), decided, pool.remarks()
+            opened, part.path, scorer, found, pool.counts(), pool.remarks()
         ):
             echo(remark)
         part.remove()

@@ -16,7 +16,6 @@ from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer
-    from siamese_news.search.histogram import ScoreCounts
     from siamese_news.search.opening import OpenQuery
     from siamese_news.search.pool import Pool
 
@@ -69,7 +68,7 @@ def rank(
             with open_output(out, format) as (stream, _):
                 scored, scores = write_scores(stream, format, scorer, seeds, pool, opened.window)
             remarks = _report(opened, scorer, pool, scored, [])
-            _write_meta(opened, scorer, pool, {"scored": scored}, scores, remarks)
+            opened.write_meta(scorer, pool.counts(), {"scored": scored}, scores, remarks)
             echo(f"{out}: the scores of {scored:,} posts")
             return
         bare = format == "trec"
@@ -96,8 +95,8 @@ def rank(
             )
         if out is not None:
             kept = len(ranking.posts())
-            counts = {"scored": ranking.seen, "kept": kept}
-            _write_meta(opened, scorer, pool, counts, ranking.scores, remarks)
+            done = {"scored": ranking.seen, "kept": kept}
+            opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
             posts, lists = counted(kept, "different post"), counted(len(seeds.articles), "seed")
             echo(f"{out}: {posts} for {lists}")
 
@@ -112,15 +111,3 @@ def _report(
     for remark in remarks:
         echo(remark)
     return remarks
-
-
-def _write_meta(
-    opened: "OpenQuery",
-    scorer: "Scorer",
-    pool: "Pool",
-    counts: dict[str, int],
-    scores: "ScoreCounts",
-    remarks: list[str],
-) -> None:
-    counts = {**pool.counts(), **opened.window.counts(), **counts}
-    opened.write_meta(scorer.kind, counts, scores, opened.decided(scorer), remarks)

@@ -127,7 +127,7 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
 
 
 def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
-    """Report what was read, what the search looked for, and how many posts have no date."""
+    """Report the counts, the decisions of the search, and the number of posts without a date."""
     for line in summary:
         echo(line)
     if said := str(decided):
@@ -139,7 +139,7 @@ def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> N
 
 
 def _list(lines: Sequence[str], more: str) -> None:
-    """Print the first lines, and how many there are more."""
+    """Print the first lines, and the number of further ones."""
     for line in lines[:_SHOWN]:
         echo(line)
     if len(lines) > _SHOWN:

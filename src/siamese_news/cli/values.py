@@ -65,7 +65,7 @@ class ManyValues(TyperCommand):
 def _spread(
     args: list[str], lists: dict[str, str], others: set[str]
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """The arguments with each list option named before each value, what each took, and strays."""
+    """The arguments with a list option before each of its values, these values, and strays."""
     spread: list[str] = []
     taken: dict[str, list[str]] = {}
     stray: list[str] = []

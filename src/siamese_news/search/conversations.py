@@ -272,7 +272,7 @@ def bring_threads(
             thread.left_out for thread in threads
         ),
         "posts of these threads that are not among the posts": shown - len(rows),
-        "posts that answer themselves, which counts for nothing": links.own,
+        "posts that answer themselves (these links are ignored)": links.own,
         "circles of answers": links.cycles,
     }
     return rows, [
@@ -295,7 +295,7 @@ def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int
         replies.setdefault(parents[post], []).append(post)
     order: dict[int, int] = {}
     for begin in (*(post for post in by_age if parents[post] not in parents), *by_age):
-        # What no beginning leads to hangs on a circle: a post of it is the beginning.
+        # Posts that no beginning leads to depend on a circle: a post of it is the beginning.
         path: set[int] = set()
         while begin not in order and begin not in path and parents[begin] in parents:
             path.add(begin)

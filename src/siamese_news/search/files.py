@@ -17,7 +17,7 @@ from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
 from siamese_news.utils.stopwatch import timed_items
 
-_STEP = 512  # posts between two looks at the clock
+_STEP = 512  # posts between two reports of progress
 _SECONDS = 0.25  # between two JSON lines
 _MANY = 0.2  # share of empty texts from which they are named
 

@@ -21,7 +21,7 @@ from siamese_news.search.query import Query
 from siamese_news.search.records import post_columns
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.rows import finished_rows
-from siamese_news.search.seeds import MILLION, Decided, Seeds
+from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.files import atomic_write
 
 
@@ -111,15 +111,14 @@ def rows_over(
 def write_filtered(
     opened: OpenQuery,
     rows: Path,
-    kind: str,
+    scorer: Scorer,
     found: Filtered,
-    counts: Mapping[str, int],
-    decided: Decided,
-    remarks: Sequence[str] = (),
+    read: Mapping[str, int],
+    remarks: Sequence[str],
 ) -> list[str]:
     """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    `counts` are of the posts that were read, and `remarks` about them.
+    `read` are the counts of the pool, and `remarks` about its posts.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
@@ -134,8 +133,8 @@ def write_filtered(
             "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
-    counts = {**counts, **opened.window.counts(), "scored": found.scored, "kept": found.kept}
-    opened.write_meta(kind, counts, found.scores, decided, remarks)
+    done = {"scored": found.scored, "kept": found.kept}
+    opened.write_meta(scorer, read, done, found.scores, remarks)
     return remarks
 
 

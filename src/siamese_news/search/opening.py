@@ -87,20 +87,21 @@ class OpenQuery:
 
     def write_meta(
         self,
-        kind: str,
-        counts: Mapping[str, int],
+        scorer: Scorer,
+        read: Mapping[str, int],
+        done: Mapping[str, int],
         scores: ScoreCounts,
-        decided: Decided,
         remarks: Sequence[str],
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
-        Nothing is written if the output is a pipe or a device. `counts` has ``read``, ``rejected``,
-        ``duplicates``, ``kept`` and others, and `scores` those of all posts that were scored.
+        Nothing is written if the output is a pipe or a device. `read` are the counts of the pool,
+        `done` those of the search, and `scores` those of all posts that were scored.
         """
         out = self.query.out
         if out is None or is_stream(out):
             return
+        kind, decided = scorer.kind, self.decided(scorer)
         models: dict[str, Any] = {"model": self.which}
         if again := self.query.second_look:
             kind = f"{kind}, second look"
@@ -110,7 +111,7 @@ class OpenQuery:
             "provenance": {**provenance(), **models},
             "score": kind,
             "threshold": self.query.threshold,
-            "counts": {**counts},
+            "counts": {**read, **self.window.counts(), **done},
             "histogram": scores.histogram(),
             "titles": self.titles,
             "languages": self.languages.plain(),

@@ -157,7 +157,7 @@ class Query:
         return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
 
     def job(self) -> list[Any]:
-        """The values that decide which posts are found and what is kept of them."""
+        """The values that decide which posts and columns are in the results."""
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
         values = [getattr(self, name) for name in (*_KEPT, *READING)]

@@ -217,7 +217,7 @@ class Searcher:
         """
         query = _query(replace(FILTER, threshold=threshold), options)
         opened = self._opened(query, articles, negatives)
-        _ = opened.second_look  # what it lacks is better known before the search
+        _ = opened.second_look  # a missing library is better reported before the search
         pool, scorer = self._pool(posts), opened.scorer()
         with (
             TemporaryDirectory() as folder,

@@ -34,9 +34,9 @@ class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
     ``work.json`` has the job and the number of parts. For part n there are
-    ``n.read.json`` (once its posts are read), ``n.observed-r`` (what it observed in pass r),
+    ``n.read.json`` (once its posts are read), ``n.observed-r`` (its observations in pass r),
     ``n.scored.json`` (once its rows are written), and the files that these name.
-    ``pool-r`` holds what all parts observed in pass r; ``settled`` appears after the last pass.
+    ``pool-r`` has the sum of the observations in pass r; ``settled`` appears after the last pass.
 
     Attributes:
         shards: how many parts there are, once `start` has been called.
@@ -167,7 +167,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 
 def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Observe the kept posts once more, with what all parts have learned so far."""
+    """Observe the kept posts once more, after the observations of all parts so far."""
     turn = folder.passes + 1
     scorer, spool = _opened(opened, folder, index)
     for block in spool:
@@ -202,7 +202,7 @@ def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer,
 
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Any:
-    """A scorer that knows what all parts have observed so far."""
+    """A scorer with the observations of all parts so far."""
     scorer: Any = opened.scorer()
     if state := folder.pool():
         scorer.restore(state)
@@ -271,8 +271,8 @@ def finish(
             scored, kept = scored + part["scored"], kept + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
-    read, remarks = plain_counts(counts), stream.remarks()
-    remarks = write_filtered(opened, rows, scorer.kind, found, read, decided, remarks)
+    read = plain_counts(counts)
+    remarks = write_filtered(opened, rows, scorer, found, read, stream.remarks())
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]

@@ -31,7 +31,7 @@ _KEPT = "finished parts are kept: run the same command with --resume to continue
 
 Job = tuple[Query, Seeds, ShardFolder]
 Run = Callable[[Sequence[int]], Iterator[tuple[int, str]]]
-"""Does the next step of some parts: yields each part and what was done, as they finish."""
+"""Does the next step of some parts: yields each part and a report, as they finish."""
 
 
 def parts_for(workers: int, size: int) -> int:
@@ -65,7 +65,7 @@ class Worker:
         self._opened: OpenQuery | None = None
 
     def advance(self, part: int) -> tuple[int, str]:
-        """Do the next step of a part: the part, and what was done."""
+        """Do the next step of a part: the part, and a report."""
         use_threads(self._query.threads or 1)
         try:
             self._opened = self._opened or open_query(self._query, self._seeds)
