@@ -544,3 +544,24 @@ def test_a_query_is_the_options_that_ask_for_it():
     ]
     several = Query(text_field=["a", "--b"], one_story=True, about="event")
     assert several.arguments(FILTER) == ["--text-field=a", "--text-field=--b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--posts", "--out", "x.csv"], "--posts needs a value, but --out follows"),
+        (["--out", "--force"], "--out needs a value, but --force follows"),
+        (["--articles", ""], "--articles has an empty name"),
+        (["--not", ""], "--not has an empty name"),
+        (["--out", "made"], "made: is a folder; expected the name of a file"),
+        (["--out", "story.txt/x.csv"], "story.txt/x.csv: story.txt is a file, not a folder"),
+    ],
+)
+def test_a_missing_value_and_a_folder_in_place_of_a_file_are_named(
+    files, monkeypatch, arguments, said
+):
+    monkeypatch.chdir(files)
+    (files / "made").mkdir()
+    done = rank(files, *arguments)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())

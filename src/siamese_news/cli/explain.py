@@ -13,6 +13,7 @@ from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
@@ -101,7 +102,7 @@ def explain(
     with open_output(query.out, format) as (stream, terminal):
         write_explained(stream, explained, format, terminal=terminal)
     if query.out is not None:
-        echo(f"{query.out}: {len(explained)} posts explained")
+        echo(f"{query.out}: {counted(len(explained), 'post')} explained")
 
 
 def _results(

@@ -32,9 +32,11 @@ def format_of(query: Query, default: Format | None) -> Query:
     """The query with its format, else that of the ending of the file's name, else the default.
 
     Raises:
-        InputError: the name has no known ending.
+        InputError: the name has no known ending, or is that of a folder.
     """
     format, out = query.format, query.out
+    if out is not None and out.is_dir():
+        raise InputError(f"{out}: is a folder; expected the name of a file to write")
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
         format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
@@ -62,6 +64,11 @@ def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool
     """
     if out is None or is_stream(out):
         return
+    for parent in out.parents:
+        if parent.exists() and not parent.is_dir():
+            raise InputError(
+                f"{out}: {parent} is a file, not a folder; name another file with --out"
+            )
     read = {_identity(path): path for path in inputs if path is not None and path.exists()}
     names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
     existing = [path for name in names if (path := out.with_name(out.name + name)).exists()]

@@ -1,6 +1,6 @@
 """Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import typer
@@ -47,9 +47,16 @@ class ManyValues(TyperCommand):
                 lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
             elif parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False):
                 others.update(parameter.opts)
+        known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
+        for word, after in pairwise(args):
+            if (word in lists or word in others) and after in known:
+                raise typer.BadParameter(
+                    f"{word} needs a value, but {after} follows; add the value, or write "
+                    f"{word}={after} if it is that word",
+                    ctx=ctx,
+                )
         spread, taken, stray = _spread(args, lists, others)
         if stray:
-            known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
             if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())

@@ -98,12 +98,12 @@ def _reading(names: Sequence[str]) -> str:
     """How seeds in languages other than English are read."""
     quoted = ", ".join(f"'{name}'" for name in names)
     listless = [name for name in names if not has_stop_words(name)]
-    stop = "the stop words of its language are left out of each"
+    stop = "the stop words of each seed's language are left out"
     if listless:
         stop += f" (none are known for {', '.join(listless)})"
     return (
-        f"Seeds are in {quoted}, not in English: {stop}, and how rare a word is comes from English "
-        "text, so that most of their words count alike. What to expect: "
+        f"Seeds are in {quoted}, not in English: {stop}, and the weights of words come from "
+        "English text, so that most words of these seeds count alike. What to expect: "
         "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
     )
 

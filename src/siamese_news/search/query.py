@@ -111,6 +111,10 @@ class Query:
             value = getattr(self, name)
             if value is not None or name in ("about", "aggregate"):
                 check_choice(name, value, choices)
+        for name in ("articles", "posts", "negatives"):
+            if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
+                option = _OPTIONS.get(name, name)
+                raise InputError(f"--{option} has an empty name; expected files, folders or globs")
         for name in ("top", "second_look_posts"):
             count = getattr(self, name)
             whole = isinstance(count, Integral) and not isinstance(count, bool) and int(count) >= 1
