@@ -131,7 +131,7 @@ def test_from_articles_to_a_table_and_a_file(files):
     ]
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
-    assert "1 terms find 6 of 6 accepted posts; the pool has 30 others" in done.stdout
+    assert "1 term, in 6 of 6 accepted posts; the pool has 30 others" in done.stdout
     assert run(*arguments, "--format", "csv", "--out", files / "words.csv").exit_code == 0
     [row] = csv.DictReader(io.StringIO((files / "words.csv").read_text()))
     assert row["rank"] == "1"
