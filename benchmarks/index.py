@@ -116,7 +116,7 @@ def warm(index: Path, seeds: list[Path], times: int, threads: int) -> None:
     """Print the seconds of questions in one process."""
     from siamese_news import Searcher
     from siamese_news.data.articles import read_articles
-    from siamese_news.search.threads import use_threads
+    from siamese_news.search.cpu_threads import use_threads
 
     use_threads(threads)
     searcher = Searcher()

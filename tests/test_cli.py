@@ -145,6 +145,16 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
     assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
 
 
+def test_rank_and_filter_name_the_one_list_of_a_single_seed_alike(files):
+    for command in ("rank", "filter"):
+        more = ("--one-story",) if command == "rank" else ("--threshold", "-1")
+        sources = ("--model", files / "model", "--articles", files / "story.txt")
+        out = files / f"{command}.trec"
+        done = run(command, *sources, "--posts", files / "posts.jsonl", "--out", out, *more)
+        assert done.exit_code == 0, done.stderr
+        assert [line.split()[0] for line in out.read_text().splitlines()] == ["story"] * 3
+
+
 def test_a_negative_seed_pushes_away(files):
     without, out = files / "without.jsonl", files / "with.jsonl"
     assert rank(files, "--out", without).exit_code == 0
@@ -349,7 +359,7 @@ def test_a_search_starts_without_what_it_does_not_need():
     heavy = {"sklearn", "torchmetrics", "matplotlib", "pandas", "bm25s", "pytorch_lightning"}
     code = (
         "import sys, siamese_news.search.rank, siamese_news.search.filter, siamese_news.scoring,"
-        f"siamese_news.search.export; print(sorted({heavy} & set(sys.modules)))"
+        f"siamese_news.search.rows; print(sorted({heavy} & set(sys.modules)))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "[]", found.stderr
@@ -534,3 +544,24 @@ def test_a_query_is_the_options_that_ask_for_it():
     ]
     several = Query(text_field=["a", "--b"], one_story=True, about="event")
     assert several.arguments(FILTER) == ["--text-field=a", "--text-field=--b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--posts", "--out", "x.csv"], "--posts needs a value, but --out follows"),
+        (["--out", "--force"], "--out needs a value, but --force follows"),
+        (["--articles", ""], "--articles has an empty name"),
+        (["--not", ""], "--not has an empty name"),
+        (["--out", "made"], "made: is a folder; expected the name of a file"),
+        (["--out", "story.txt/x.csv"], "story.txt/x.csv: story.txt is a file, not a folder"),
+    ],
+)
+def test_a_missing_value_and_a_folder_in_place_of_a_file_are_named(
+    files, monkeypatch, arguments, said
+):
+    monkeypatch.chdir(files)
+    (files / "made").mkdir()
+    done = rank(files, *arguments)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())

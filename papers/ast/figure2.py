@@ -36,7 +36,7 @@ def _place(
 ) -> Mapping[str, Any]:
     """Places on the map, and how many neighbors in the encoder's own space are of one article."""
     from siamese_news.model.siamese import Model
-    from siamese_news.search.export import places
+    from siamese_news.search.rows import places
     from siamese_news.training.linking.datamodule import LinkDataModule
 
     model = Model.load(first_model(encoder, split, folder.parent, results))

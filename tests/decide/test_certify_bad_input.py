@@ -30,6 +30,14 @@ def test_a_misspelled_label(pool):
     refused(certify(folder), "sheet.csv:6", "'yess'", "expected one of 1, 1.0, yes", "ja")
 
 
+@pytest.mark.parametrize("command", ["certify", "audit"])
+def test_a_missing_sheet_is_named_rather_than_its_plan(pool, command):
+    folder, _ = pool
+    missing = folder / "nowhere.csv"
+    refused(run(command, "--labels", missing), f"{missing}: no such sheet; check the path")
+    refused(run(command, "--labels", folder), f"{folder}: is a folder, expected a labeled sheet")
+
+
 def test_labels_in_another_column(pool):
     folder, _ = pool
     start(folder)

@@ -162,3 +162,12 @@ def test_the_command_says_what_is_missing(tmp_path):
         tmp_path / "out",
     )
     assert done.exit_code == 2 and "none of its posts" in done.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_named_before_the_replay(tmp_path):
+    out = tmp_path / "tables"
+    out.write_text("mine")
+    done = run("simulate", "--out", out, "--families", 1, "--runs", 1)
+    assert done.exit_code == 2
+    assert f"{out}: is a file; expected the name of a folder" in done.stderr
+    assert done.stdout == ""

@@ -131,7 +131,7 @@ def test_from_articles_to_a_table_and_a_file(files):
     ]
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
-    assert "1 terms find 6 of 6 accepted posts; the pool has 30 others" in done.stdout
+    assert "1 term, in 6 of 6 accepted posts; the pool has 30 others" in done.stdout
     assert run(*arguments, "--format", "csv", "--out", files / "words.csv").exit_code == 0
     [row] = csv.DictReader(io.StringIO((files / "words.csv").read_text()))
     assert row["rank"] == "1"
@@ -143,3 +143,14 @@ def test_one_source_of_accepted_posts_is_needed(files, options):
     done = run("keywords", "--posts", files / "posts.jsonl", *options)
     assert done.exit_code == 2
     assert "either --results or --articles" in done.stderr
+
+
+def test_no_term_is_said_and_a_folder_is_not_read_as_results(files):
+    posts, found = files / "posts.jsonl", files / "found.jsonl"
+    found.write_text('{"post": "-9"}\n')
+    done = run("keywords", "--results", found, "--posts", posts, "--out", files / "words.txt")
+    assert done.exit_code == 0, done.stderr
+    assert "no term is surely more frequent in the accepted posts" in done.stderr
+    done = run("keywords", "--results", files, "--posts", posts)
+    assert done.exit_code == 2
+    assert f"{files}: is a folder; expected a file that rank or filter wrote" in done.stderr

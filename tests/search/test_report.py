@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search.export import places
 from siamese_news.search.output import write_ranking
 from siamese_news.search.records import RankedPost
 from siamese_news.search.report import (
@@ -32,6 +31,7 @@ from siamese_news.search.report import (
 )
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import COPIES, SHOWN, pieces, visible
+from siamese_news.search.rows import places
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile import HOSTILE, hostile_text

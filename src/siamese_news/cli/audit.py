@@ -15,6 +15,7 @@ from siamese_news.cli.sample import (
     TextsOption,
     WithdrawOption,
     new_sheet,
+    plan_of,
 )
 from siamese_news.errors import InputError
 
@@ -61,7 +62,7 @@ def audit(
     from siamese_news.labels.sheets import write_sheet
 
     if labels:
-        path = beside(labels[0], "plan.json")
+        path = plan_of(labels)
         if second:
             typer.echo(_agreement(path, labels, second))
             return

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.cli.sample import AtLeastOption, SheetFormatOption, TextsOption
+from siamese_news.cli.sample import AtLeastOption, SheetFormatOption, TextsOption, plan_of
 from siamese_news.errors import InputError
 
 
@@ -61,7 +61,7 @@ def certify(
         labels = [check.with_name(Path(f["file"]).name) for f in old["labels"]["files"]]
         plan = plan or check.with_name(old["plan"]["file"])
     assert labels
-    path = plan or beside(labels[0], "plan.json")
+    path = plan or plan_of(labels)
     work = Certification.resume(path, results=results, posts=posts)
     said = read_labels(labels, work.sampled)
     claims = work.claims(said)

@@ -38,7 +38,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Show the detected format of files, what would be read from them, and what is installed.
+    """Show the format of files, the posts that would be read from them, and the installation.
 
     Example: siamese-news doctor tweets.jsonl.gz comments.csv story.html
 
@@ -68,7 +68,7 @@ def _say(line: str, indent: int = 0) -> None:
 def _installed() -> None:
     import platform
 
-    from siamese_news.search.threads import thread_count
+    from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.extras import absent, extras
     from siamese_news.utils.plugins import Kind, added, package_of
 

@@ -1,6 +1,7 @@
 """``siamese-news explain``."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,10 +9,11 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
-from siamese_news.cli.reading import echo, open_index_of, read_seeds
+from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
@@ -60,11 +62,9 @@ def explain(
     if not post and not text:
         raise InputError("there is nothing to explain; name a post with --post or --text")
     if query.posts and query.index:
-        raise InputError("--posts and --index both say where the posts are; expected one")
+        raise InputError("--posts and --index are both named; expected one of them")
     if bool(post) != bool(query.posts or query.index):
-        raise InputError(
-            "--posts or --index says where the posts are and --post which; expected both"
-        )
+        raise InputError("--post needs --posts or --index, and they need --post; expected both")
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)
@@ -102,7 +102,7 @@ def explain(
     with open_output(query.out, format) as (stream, terminal):
         write_explained(stream, explained, format, terminal=terminal)
     if query.out is not None:
-        echo(f"{query.out}: {len(explained)} posts explained")
+        echo(f"{query.out}: {counted(len(explained), 'post')} explained")
 
 
 def _results(
@@ -121,8 +121,6 @@ def _searched(
     query: Query, scorer: "Scorer", wanted: set[str]
 ) -> "tuple[Iterable[Post], dict[str, Post]]":
     """The pool, which the scorer has observed, and the wanted posts by id."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.search.files import FilePool
     from siamese_news.search.pool import Window
 
     found: dict[str, Post] = {}
@@ -131,12 +129,7 @@ def _searched(
         if post.id in wanted:
             found.setdefault(post.id, post)
 
-    def say(reason: str) -> None:
-        echo(f"the scores depend on all posts: {reason}")
-
-    stream = open_posts(query.posts, **query.reading())
-    stream.spool()
-    pool = FilePool(stream, note=note, again=say)
+    pool = file_pool(replace(query, out=None), note)
     if not scorer.observing:
         for _ in pool:
             if len(found) == len(wanted):

@@ -10,9 +10,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
 from siamese_news.cli.reading import echo, open_files, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
 from siamese_news.search.query import FILTER, Query
-from siamese_news.search.threads import use_threads
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
@@ -53,7 +53,7 @@ def filter(
     if together and not ray:
         from siamese_news.utils.processes import importing
 
-        # Workers import what they need while this process does its first work.
+        # The imports of the workers run while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
     use_threads(query.threads)
     query = format_of(query, None)
@@ -96,10 +96,10 @@ def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[F
         scorer, before = opened.scorer(), part.progress.scored
         found = filter_posts(opened, scorer, pool, part)
         opened.languages.note(pool.sample())
-        decided = opened.decided(scorer)
-        say_found(pool.summary(max(found.scored - before, 0)), decided, opened.window)
+        summary = pool.summary(max(found.scored - before, 0))
+        say_found(summary, opened.decided(scorer), opened.window)
         for remark in write_filtered(
-            opened, part.path, scorer.kind, found, pool.counts(), decided, pool.remarks()
+            opened, part.path, scorer, found, pool.counts(), pool.remarks()
         ):
             echo(remark)
         part.remove()
@@ -119,10 +119,10 @@ def _together(
     address: str | None,
 ) -> "Filtered":
     """Filter in parts, by workers."""
-    from siamese_news.search.files import files_read
+    from siamese_news.search.files import file_versions
     from siamese_news.search.opening import open_query
     from siamese_news.search.sharding import workers as sharding
-    from siamese_news.search.sharding.folder import ShardFolder
+    from siamese_news.search.sharding.steps import ShardFolder
 
     if ray:
         sharding.ray()
@@ -140,7 +140,7 @@ def _together(
     opened = open_query(query, seeds)
     _ = opened.second_look
     shards = sharding.parts_for(workers, stream.total_bytes)
-    folder.start(opened.job(files_read(stream)), shards)
+    folder.start(opened.job(file_versions(stream)), shards)
     job = (query, seeds, folder)
     with (
         sharding.ray_workers(workers, job, address)

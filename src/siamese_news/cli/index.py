@@ -8,9 +8,9 @@ import typer
 from siamese_news.cli.options import search_command
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.files import open_binary, reading
 from siamese_news.utils.terminal import counted
 
@@ -79,7 +79,7 @@ def index(
 
 def _index_posts(query: Query, out: Path, *, add: bool, force: bool) -> "Changed":
     from siamese_news.model.loading import open_named
-    from siamese_news.search.files import FilePool, files_read
+    from siamese_news.search.files import FilePool, file_versions
     from siamese_news.search.index.changing import IndexChange, build
     from siamese_news.search.index.fingerprint import indexable
 
@@ -91,7 +91,7 @@ def _index_posts(query: Query, out: Path, *, add: bool, force: bool) -> "Changed
     model = indexable(encoder)
     stream = open_files(query)
     pool = FilePool(stream)
-    sources = [(str(Path(name).resolve()), *rest) for name, *rest in files_read(stream)]
+    sources = [(str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)]
     if add:
         changed = IndexChange(out).add(pool, model, sources=sources)
     else:

@@ -10,8 +10,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
 from siamese_news.cli.reading import echo, file_pool, read_seeds
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
+from siamese_news.utils.terminal import counted
 
 
 @search_command(
@@ -52,7 +53,7 @@ def keywords(
     if results is None:
         opened = open_query(query, read_seeds(query))
         ranking = search(opened.scorer(), opened.seeds, pool, top=query.top, texts=False)
-        for line in pool.summary(ranking.scanned):
+        for line in pool.summary(ranking.seen):
             echo(line)
         accepted = {post.id for post in ranking.posts()}
     else:
@@ -60,8 +61,10 @@ def keywords(
     found = find_keywords(pool, accepted, limit=limit)
     with open_output(query.out, format) as (stream, terminal):
         write_keywords(stream, found, format, terminal=terminal)
+    if not found.keywords:
+        echo("no term is surely more frequent in the accepted posts; accept more posts")
     if query.out is not None:
-        echo(f"{query.out}: {len(found.keywords)} terms")
+        echo(f"{query.out}: {counted(len(found.keywords), 'term')}")
 
 
 def _ids(results: Path) -> set[str]:
@@ -69,6 +72,8 @@ def _ids(results: Path) -> set[str]:
     from siamese_news.data.readers import open_posts
     from siamese_news.utils.terminal import unguarded
 
+    if results.is_dir():
+        raise InputError(f"{results}: is a folder; expected a file that rank or filter wrote")
     try:
         stream = open_posts([results], id_field="post", text_field="post")
     except InputError as error:

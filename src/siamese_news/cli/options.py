@@ -98,7 +98,7 @@ def search_command(
 
     Args:
         default: the query without any options.
-        only: the fields that have an option, with spaces between them; ``reading`` stands for all
+        only: the fields that have an option, with spaces between them; ``reading`` means all
             that say how files of posts are read. Empty: all fields, and ``--timing``.
         needs: fields whose options are required.
         without: fields that have no option.

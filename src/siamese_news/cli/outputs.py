@@ -32,9 +32,11 @@ def format_of(query: Query, default: Format | None) -> Query:
     """The query with its format, else that of the ending of the file's name, else the default.
 
     Raises:
-        InputError: the name has no known ending.
+        InputError: the name has no known ending, or is that of a folder.
     """
     format, out = query.format, query.out
+    if out is not None and out.is_dir():
+        raise InputError(f"{out}: is a folder; expected the name of a file to write")
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
         format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
@@ -54,18 +56,19 @@ def format_of(query: Query, default: Format | None) -> Query:
 def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
     """Check that an output and the files that go with it overwrite nothing of the user's.
 
-    Unchanged results of an earlier search, and reports, may be replaced.
-
-    Args:
-        out: the file to write; None is the terminal.
-        inputs: the files that the command reads; None among them is standard input.
-        force: replace another file as well.
+    Unchanged results of an earlier search, and reports, may be replaced, and with `force` any file
+    that is not one of the inputs. Standard input and the terminal are None.
 
     Raises:
         InputError: the output is one of the inputs, is not a regular file, or already exists.
     """
     if out is None or is_stream(out):
         return
+    for parent in out.parents:
+        if parent.exists() and not parent.is_dir():
+            raise InputError(
+                f"{out}: {parent} is a file, not a folder; name another file with --out"
+            )
     read = {_identity(path): path for path in inputs if path is not None and path.exists()}
     names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
     existing = [path for name in names if (path := out.with_name(out.name + name)).exists()]
@@ -100,32 +103,24 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
         yield stream, False
 
 
-def files_read(
-    *,
-    posts: Iterable[str] = (),
-    articles: Iterable[str] = (),
-    model: Path | None = None,
-    others: Iterable[Path | None] = (),
-) -> list[Path | None]:
-    """The files behind the user's arguments; see `check_output`."""
+def files_read(query: Query, *others: Path | None) -> list[Path | None]:
+    """The files that a command reads for a query, and others; see `check_output`."""
     from siamese_news.data.articles import SUFFIXES as ARTICLES
     from siamese_news.data.readers.inputs import input_paths
     from siamese_news.data.readers.stream import SUFFIXES as POSTS
 
-    found = [*input_paths(posts, POSTS), *input_paths(articles, ARTICLES), *others]
-    return found if model is None else [*found, *model.rglob("*")]
+    folders = [folder for folder in (query.model, query.index) if folder is not None]
+    return [
+        *input_paths(query.posts, POSTS),
+        *input_paths([*query.articles, *query.negatives], ARTICLES),
+        *others,
+        *(path for folder in folders for path in folder.rglob("*") if path.is_file()),
+    ]
 
 
 def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
     """Check the output of a search, which may read other files, too; see `check_output`."""
-    index = query.index.rglob("*") if query.index else ()
-    read = files_read(
-        posts=query.posts,
-        articles=[*query.articles, *query.negatives],
-        model=query.model,
-        others=[*others, *(path for path in index if path.is_file())],
-    )
-    check_output(query.out, read, force=force)
+    check_output(query.out, files_read(query, *others), force=force)
 
 
 def rejected_file(out: Path | None) -> Path | None:

@@ -9,14 +9,13 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer
-    from siamese_news.search.histogram import ScoreCounts
     from siamese_news.search.opening import OpenQuery
     from siamese_news.search.pool import Pool
 
@@ -42,10 +41,10 @@ def rank(
 
     --dedupe merges near-duplicates among the --top posts of a list.
     """
-    from siamese_news.search.export import ranking_rows
     from siamese_news.search.opening import open_query
     from siamese_news.search.output import write_rows
     from siamese_news.search.rank import search, write_scores
+    from siamese_news.search.rows import ranking_rows
 
     use_threads(query.threads)
     query = format_of(query, "table")
@@ -69,7 +68,7 @@ def rank(
             with open_output(out, format) as (stream, _):
                 scored, scores = write_scores(stream, format, scorer, seeds, pool, opened.window)
             remarks = _report(opened, scorer, pool, scored, [])
-            _write_meta(opened, scorer, pool, {"scored": scored}, scores, remarks)
+            opened.write_meta(scorer, pool.counts(), {"scored": scored}, scores, remarks)
             echo(f"{out}: the scores of {scored:,} posts")
             return
         bare = format == "trec"
@@ -82,7 +81,7 @@ def rank(
             texts=not bare or query.dedupe,
             second_look=second_look,
         )
-        remarks = _report(opened, scorer, pool, ranking.scanned, ranking.remarks())
+        remarks = _report(opened, scorer, pool, ranking.seen, ranking.remarks())
         rows = ranking_rows(ranking, opened, scorer)
         with open_output(out, format) as (stream, terminal):
             write_rows(
@@ -96,8 +95,8 @@ def rank(
             )
         if out is not None:
             kept = len(ranking.posts())
-            counts = {"scored": ranking.scanned, "kept": kept}
-            _write_meta(opened, scorer, pool, counts, ranking.scores, remarks)
+            done = {"scored": ranking.seen, "kept": kept}
+            opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
             posts, lists = counted(kept, "different post"), counted(len(seeds.articles), "seed")
             echo(f"{out}: {posts} for {lists}")
 
@@ -112,15 +111,3 @@ def _report(
     for remark in remarks:
         echo(remark)
     return remarks
-
-
-def _write_meta(
-    opened: "OpenQuery",
-    scorer: "Scorer",
-    pool: "Pool",
-    counts: dict[str, int],
-    scores: "ScoreCounts",
-    remarks: list[str],
-) -> None:
-    counts = {**pool.counts(), **opened.window.counts(), **counts}
-    opened.write_meta(scorer.kind, counts, scores, opened.decided(scorer), remarks)

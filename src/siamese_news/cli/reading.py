@@ -1,6 +1,6 @@
 """The seeds and posts of a search, each listed on the console before the work starts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from siamese_news.utils.terminal import clean, counted
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
+    from siamese_news.data.records import Post
     from siamese_news.model.loading import AnyModel
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
@@ -24,13 +25,9 @@ _WIDTH = 70
 
 
 def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
-    """Read the seed articles of a search and list them on the console.
+    """Read the seed articles of a search and, unless `quiet`, list them on the console.
 
     Unless the query is strict, an article without title and text is skipped with a warning.
-
-    Args:
-        query: the search.
-        quiet: print nothing.
     """
     from siamese_news.data.articles import read_articles
     from siamese_news.search.remarks import stub_remarks
@@ -65,12 +62,7 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
 
 
 def open_files(query: Query, **more: Any) -> "PostStream":
-    """The posts of a query's files, which are listed on the console.
-
-    Args:
-        query: names the files and says how they are read.
-        more: other arguments of `open_posts`.
-    """
+    """The posts of a query's files, which are listed on the console; `more` is for `open_posts`."""
     from siamese_news.data.readers import open_posts
 
     posts = open_posts(query.posts, **query.reading(), **more)
@@ -89,8 +81,8 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     return posts
 
 
-def file_pool(query: Query) -> "FilePool":
-    """The posts of a query's files as a pool, which can be read several times."""
+def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "FilePool":
+    """The posts of a query's files as a pool, which can be read several times (`FilePool`)."""
     from siamese_news.search.files import FilePool
 
     def say(reason: str) -> None:
@@ -98,7 +90,7 @@ def file_pool(query: Query) -> "FilePool":
 
     stream = open_files(query, rejected=rejected_file(query.out))
     stream.spool()
-    return FilePool(stream, out=query.out, again=say)
+    return FilePool(stream, out=query.out, note=note, again=say)
 
 
 def open_pool(query: Query, model: "AnyModel") -> "Pool":
@@ -135,7 +127,7 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
 
 
 def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
-    """Report what was read, what the search looked for, and how many posts have no date."""
+    """Report the counts, the decisions of the search, and the number of posts without a date."""
     for line in summary:
         echo(line)
     if said := str(decided):
@@ -147,7 +139,7 @@ def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> N
 
 
 def _list(lines: Sequence[str], more: str) -> None:
-    """Print the first lines, and how many there are more."""
+    """Print the first lines, and the number of further ones."""
     for line in lines[:_SHOWN]:
         echo(line)
     if len(lines) > _SHOWN:

@@ -13,6 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
+from siamese_news.utils.terminal import counted
 
 
 @search_command(
@@ -67,7 +68,7 @@ def report(
         raise InputError("--posts is for comparing groups; name their column with --by")
     table = out.with_suffix(".csv")
     for written in [out] if by is None else [out, table]:
-        check_output(written, files_read(posts=query.posts, others=[results]), force=force)
+        check_output(written, files_read(query, results), force=force)
     data = read_results(results, title=title, threshold=threshold)
     data = replace(data, bursts=groups.find_bursts(data))
     if by is not None:
@@ -85,4 +86,5 @@ def report(
         own = {"provenance": provenance(), "sha256": file_sha256(table)}
         write_json(table.with_name(table.name + ".meta.json"), own)
     write_report(out, data)
-    echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")
+    posts, seeds = counted(len(data.posts), "post"), counted(len(data.seeds), "seed")
+    echo(f"{out}: {posts} for {seeds}")

@@ -7,8 +7,8 @@ import typer
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
 from siamese_news.cli.reading import echo
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.terminal import counted
 
 

@@ -76,6 +76,21 @@ def new_sheet(out: Path, format: str | None) -> str:
     return chosen
 
 
+def plan_of(labels: list[Path]) -> Path:
+    """The plan next to the first of some labeled sheets.
+
+    Raises:
+        InputError: a sheet is missing.
+    """
+    from siamese_news.decide.plan.files import beside
+
+    for sheet in labels:
+        if not sheet.is_file():
+            state = "is a folder, expected a labeled sheet" if sheet.is_dir() else "no such sheet"
+            raise InputError(f"{sheet}: {state}; check the path")
+    return beside(labels[0], "plan.json")
+
+
 def sample(
     results: ResultsOption,
     out: Annotated[

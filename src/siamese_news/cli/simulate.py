@@ -52,6 +52,8 @@ def simulate(
         raise InputError(
             "there is nothing to replay; expected --results with --qrels, or --families"
         )
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; expected the name of a folder for the tables")
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")

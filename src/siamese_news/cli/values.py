@@ -1,5 +1,6 @@
 """Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
+from itertools import islice, pairwise
 from typing import Any
 
 import typer
@@ -46,9 +47,16 @@ class ManyValues(TyperCommand):
                 lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
             elif parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False):
                 others.update(parameter.opts)
+        known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
+        for word, after in pairwise(args):
+            if (word in lists or word in others) and after in known:
+                raise typer.BadParameter(
+                    f"{word} needs a value, but {after} follows; add the value, or write "
+                    f"{word}={after} if it is that word",
+                    ctx=ctx,
+                )
         spread, taken, stray = _spread(args, lists, others)
         if stray:
-            known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
             if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
@@ -64,29 +72,25 @@ class ManyValues(TyperCommand):
 def _spread(
     args: list[str], lists: dict[str, str], others: set[str]
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """The arguments with each list option named before each value, what each took, and strays."""
+    """The arguments with a list option before each of its values, these values, and strays."""
     spread: list[str] = []
     taken: dict[str, list[str]] = {}
     stray: list[str] = []
-    current: str | None = None  # the list option that takes what comes
-    wanted = False  # the value of another option is to come
-    bare = False  # a list option is named and has no value yet
-    for word in args:
+    current: str | None = None  # the list option that takes the next words
+    words = iter(args)
+    for word in words:
         name, equals, value = word.partition("=")
-        if wanted:
-            spread.append(word)
-            wanted = False
-        elif word.startswith("-") and word != "-":
+        if word.startswith("-") and word != "-":
             current = lists.get(name)
-            if current is not None and equals:
-                taken.setdefault(current, []).append(value)
-            bare = current is not None and not equals
-            wanted = name in others and not equals
             spread.append(word)
+            if not equals and (current is not None or name in others):
+                for value in islice(words, 1):  # whatever it begins with; none is an error later
+                    spread.append(value)
         elif current is not None:
-            spread += [word] if bare else [current, word]
-            bare = False
-            taken.setdefault(current, []).append(word)
+            value = word
+            spread += [current, word]
         else:
             stray.append(word)
+        if current is not None:
+            taken.setdefault(current, []).append(value)
     return spread, taken, stray

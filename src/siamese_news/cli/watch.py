@@ -12,9 +12,9 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
 from siamese_news.cli.reading import echo, open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER, Query
-from siamese_news.search.threads import use_threads
 from siamese_news.utils.files import is_stream
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def watch(
         idle=idle,
     )
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
-        read = files_read(articles=[*query.articles, *query.negatives], model=query.model)
+        read = files_read(query)
         for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):
             empty = path.exists() and not path.stat().st_size  # left by a run that did not begin
             check_output(path, read, force=force or empty)

@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,8 @@ COLUMNS = (
 class Found:
     """A row of the results.
 
-    Attributes:
-        article: in one list for all articles, the one that the post is nearest to.
-        rank: in its list, from 1.
-        terms: matched words.
-        list: the article whose list it is in; empty in one list for all articles.
+    In one list for all articles, `article` is the one that the post is nearest to and `list` is
+    empty; otherwise both are the article whose list it is.
     """
 
     article: str
@@ -66,30 +64,15 @@ class Thread:
 
     Attributes:
         key: of the post that began the conversation, as far as that is known.
-        most: the largest number of posts to show.
         found: post -> its row of the results, best first.
         shown: post -> its role: ``found``, ``answered`` or ``reply``.
-        seen: all posts so far.
-        left_out: how many are over the limit.
+        left_out: number of posts over the limit, which are not shown.
     """
 
     key: int
-    most: int
     found: dict[int, Found] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
-    seen: set[int] = field(default_factory=set)
     left_out: int = 0
-
-    def take(self, post: int, role: str) -> bool:
-        """Add a post; returns whether it is new."""
-        if not post or post in self.seen:
-            return False
-        self.seen.add(post)
-        if len(self.shown) < self.most:
-            self.shown[post] = role
-        else:
-            self.left_out += 1
-        return True
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -196,23 +179,25 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
     for row in found:
         own = hash(row.post)
         key = links.key(own)
-        thread = threads.setdefault((row.list, key), Thread(key, most))
-        if thread.take(own, "found"):
-            thread.found[own] = row
+        thread = threads.setdefault((row.list, key), Thread(key))
+        thread.found.setdefault(own, row)
     for thread in threads.values():
+        shown = dict.fromkeys(thread.found, "found")
         for own in thread.found:
             parent, _ = links.above(own)
-            while thread.take(parent, "answered"):
+            while parent and parent not in shown:
+                shown[parent] = "answered"
                 parent, _ = links.above(parent)
-        thread.take(thread.key, "answered")  # not reached yet if a post on the way is missing
+        shown.setdefault(thread.key, "answered")  # not reached yet if a post on the way is missing
         level, walked = list(thread.found), set(thread.found)
         while level:
             below = dict.fromkeys(reply for own in level for reply in links.below(own))
             level = [reply for reply in below if reply not in walked]
             walked.update(level)
             for reply in level:
-                thread.take(reply, "reply")
-        thread.seen.clear()
+                shown.setdefault(reply, "reply")
+        thread.shown = dict(islice(shown.items(), most))
+        thread.left_out = len(shown) - len(thread.shown)
     return sorted(threads.values(), key=lambda thread: [-score for score in thread.scores])
 
 
@@ -264,12 +249,9 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
 def bring_threads(
     results: Path, posts: Iterable[Post], *, most: int
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of a file of threads, and lines that sum them up.
+    """The rows of a file of threads with at most `most` posts each, and lines that sum them up.
 
-    Args:
-        results: the file of the posts found.
-        posts: those that were searched; read twice.
-        most: posts of each thread.
+    `results` is the file of the posts found in `posts`, which are read twice.
 
     Raises:
         InputError: the results cannot be read, or are about other posts.
@@ -290,7 +272,7 @@ def bring_threads(
             thread.left_out for thread in threads
         ),
         "posts of these threads that are not among the posts": shown - len(rows),
-        "posts that answer themselves, which counts for nothing": links.own,
+        "posts that answer themselves (these links are ignored)": links.own,
         "circles of answers": links.cycles,
     }
     return rows, [
@@ -313,7 +295,7 @@ def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int
         replies.setdefault(parents[post], []).append(post)
     order: dict[int, int] = {}
     for begin in (*(post for post in by_age if parents[post] not in parents), *by_age):
-        # What no beginning leads to hangs on a circle: a post of it is the beginning.
+        # Posts that no beginning leads to depend on a circle: a post of it is the beginning.
         path: set[int] = set()
         while begin not in order and begin not in path and parents[begin] in parents:
             path.add(begin)

@@ -17,7 +17,7 @@ from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
 from siamese_news.utils.stopwatch import timed_items
 
-_STEP = 512  # posts between two looks at the clock
+_STEP = 512  # posts between two reports of progress
 _SECONDS = 0.25  # between two JSON lines
 _MANY = 0.2  # share of empty texts from which they are named
 
@@ -58,11 +58,8 @@ def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]
 class FilePool(StreamPool):
     """The posts of files, with a progress bar, or JSON lines if `PROGRESS` is ``json``.
 
-    Args:
-        stream: the posts.
-        out: the output, for a spool on the same disk. None: the folder of temporary files.
-        note: called with each post as it is read.
-        again: called with what a scorer learned after each pass.
+    The spool is on the disk of the output `out`, if there is one. `note` is called with each post
+    as it is read, and `again` with the reason for another pass.
     """
 
     def __init__(
@@ -96,7 +93,7 @@ class FilePool(StreamPool):
 
     def job(self) -> list[Any]:
         """The files as they are now."""
-        return [] if self.stream.total_bytes is None else files_read(self.stream)
+        return [] if self.stream.total_bytes is None else file_versions(self.stream)
 
     def _read(self) -> Iterator[Post]:
         """A pass over the files."""
@@ -120,7 +117,7 @@ class FilePool(StreamPool):
                 show(done, done)
 
 
-def files_read(stream: PostStream) -> list[Any]:
+def file_versions(stream: PostStream) -> list[Any]:
     """Path, size and time of change of the files of posts."""
     paths = [Path(found.source) for found in stream.detected]
     stats = [(path, path.stat()) for path in paths if path.is_file()]

@@ -12,7 +12,6 @@ import orjson
 from siamese_news.data.records import Post
 from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED
-from siamese_news.search.export import finished_rows
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
@@ -21,7 +20,8 @@ from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.query import Query
 from siamese_news.search.records import post_columns
 from siamese_news.search.remarks import order_remarks
-from siamese_news.search.seeds import MILLION, Decided, Seeds
+from siamese_news.search.rows import finished_rows
+from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.files import atomic_write
 
 
@@ -111,22 +111,14 @@ def rows_over(
 def write_filtered(
     opened: OpenQuery,
     rows: Path,
-    kind: str,
+    scorer: Scorer,
     found: Filtered,
-    counts: Mapping[str, int],
-    decided: Decided,
-    remarks: Sequence[str] = (),
+    read: Mapping[str, int],
+    remarks: Sequence[str],
 ) -> list[str]:
-    """Write the results, best first, with their meta file; returns remarks for the user.
+    """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    Args:
-        opened: the query; its `languages` have noted the pool's sample.
-        rows: the partial results.
-        kind: of the scores.
-        found: the outcome.
-        counts: of the posts that were read.
-        decided: the scorer's decisions.
-        remarks: on the posts.
+    `read` are the counts of the pool, and `remarks` about its posts.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
@@ -141,8 +133,8 @@ def write_filtered(
             "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
-    counts = {**counts, **opened.window.counts(), "scored": found.scored, "kept": found.kept}
-    opened.write_meta(kind, counts, found.scores, decided, remarks)
+    done = {"scored": found.scored, "kept": found.kept}
+    opened.write_meta(scorer, read, done, found.scores, remarks)
     return remarks
 
 
@@ -177,8 +169,7 @@ def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
             return (Post(row["post"], row["text"]) for row in map(row_at, order.tolist()))
 
         rows = map(row_at, order.tolist())
-        several = len(opened.seeds.articles) > 1
-        yield from finished_rows([rows], len(order), posts, posts, opened, several=several)
+        yield from finished_rows([rows], len(order), posts, posts, opened)
 
 
 def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:

@@ -48,7 +48,7 @@ class ScoreCounts:
         return {str(place): int(self._counts[place]) for place in np.flatnonzero(self._counts)}
 
     def histogram(self) -> dict[str, list[float] | list[int]]:
-        """100 bins of equal width over the scores that there are: 101 ``edges``, 100 ``counts``."""
+        """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
         used = np.flatnonzero(self._counts)
         first, last = (int(used[0]), int(used[-1])) if len(used) else (-_LOWEST, -_LOWEST)
         width = -(-(last + 1 - first) // _BINS)

@@ -13,7 +13,7 @@ from siamese_news.search.output import add_row, console, empty_table, write_rows
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
 from siamese_news.text.spaceless import phrase
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, counted
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
 _MANY = 20  # accepted posts from which a term must be in two of them
@@ -153,8 +153,8 @@ def write_keywords(stream: IO[str], found: KeywordList, format: str, *, terminal
 def _table(stream: IO[str], found: KeywordList, terminal: bool) -> None:
     reached = found.keywords[-1].found if found.keywords else 0
     title = (
-        f"{len(found.keywords)} terms find {reached:,} of {found.accepted:,} accepted posts; "
-        f"the pool has {found.others:,} others"
+        f"{counted(len(found.keywords), 'term')}, in {reached:,} of {found.accepted:,} accepted "
+        f"posts; the pool has {found.others:,} others"
     )
     columns = ("term", "adds", "finds so far", "accepted", "others", "log-odds")
     table = empty_table(title, columns, texts=("term",))

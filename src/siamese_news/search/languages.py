@@ -30,14 +30,15 @@ class SearchLanguages:
 
     Attributes:
         seeds: language by article id; English if it is unknown.
+        shares: share of each language among the noted posts whose language is known; empty if
+            there are too few of them, or the pool is plainly English.
     """
 
     def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:
         self.seeds = {article.id: _language(article) for article in articles}
         self._negatives = negatives
         self._reading = ""
-        self._sample = Sample()
-        self._shares: dict[str, float] | None = None
+        self.shares: dict[str, float] = {}
 
     def stop_words(self, model: TextModel | ExternalModel) -> list[frozenset[str]]:
         """For each seed, then each negative, the stop words of its language (`open_scorer`).
@@ -53,27 +54,17 @@ class SearchLanguages:
         return [stop_tokens(name) if name != BACKGROUND else frozenset() for name in names]
 
     def note(self, posts: Iterable[Post]) -> None:
-        """Take posts of the pool into account (`Pool.sample`)."""
+        """Find the languages of the pool from some posts of it (`Pool.sample`)."""
+        sample = Sample()
         for post in posts:
-            self._sample.note(post)
-        self._shares = None
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Share of each language among the noted posts whose language is known.
-
-        Empty if there are too few of them, or the pool is plainly English.
-        """
-        if self._shares is None:
-            noted = self._sample.posts
-            self._shares = {}
-            if BACKGROUND not in self.seeds.values() or not _plainly_english(noted):
-                found = Counter(filter(None, map(_of_post, noted)))
-                total = sum(found.values())
-                if total >= _FEWEST:
-                    shares = {name: count / total for name, count in found.most_common()}
-                    self._shares = {name: round(share, 3) for name, share in shares.items()}
-        return self._shares
+            sample.note(post)
+        noted = sample.posts
+        if BACKGROUND in self.seeds.values() and _plainly_english(noted):
+            return
+        found = Counter(filter(None, map(_of_post, noted)))
+        total = found.total()
+        if total >= _FEWEST:
+            self.shares = {name: round(n / total, 3) for name, n in found.most_common()}
 
     def remarks(self) -> list[str]:
         """Remarks on the languages, once the posts are read."""
@@ -107,12 +98,12 @@ def _reading(names: Sequence[str]) -> str:
     """How seeds in languages other than English are read."""
     quoted = ", ".join(f"'{name}'" for name in names)
     listless = [name for name in names if not has_stop_words(name)]
-    stop = "the stop words of its language are left out of each"
+    stop = "the stop words of each seed's language are left out"
     if listless:
         stop += f" (none are known for {', '.join(listless)})"
     return (
-        f"Seeds are in {quoted}, not in English: {stop}, and how rare a word is comes from English "
-        "text, so that most of their words count alike. What to expect: "
+        f"Seeds are in {quoted}, not in English: {stop}, and the weights of words come from "
+        "English text, so that most words of these seeds count alike. What to expect: "
         "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
     )
 

@@ -10,6 +10,7 @@ from siamese_news import __version__
 from siamese_news.model.loading import AnyModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.search.cpu_threads import thread_count
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.pool import Window
@@ -17,7 +18,6 @@ from siamese_news.search.query import Query
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Decided, Seeds
-from siamese_news.search.threads import thread_count
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 
@@ -87,26 +87,21 @@ class OpenQuery:
 
     def write_meta(
         self,
-        kind: str,
-        counts: Mapping[str, int],
+        scorer: Scorer,
+        read: Mapping[str, int],
+        done: Mapping[str, int],
         scores: ScoreCounts,
-        decided: Decided,
         remarks: Sequence[str],
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
-        Nothing is written if the output is a pipe or a device.
-
-        Args:
-            kind: of the scores.
-            counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others.
-            scores: of all posts that were scored.
-            decided: the scorer's decisions.
-            remarks: for the reader of the results.
+        Nothing is written if the output is a pipe or a device. `read` are the counts of the pool,
+        `done` those of the search, and `scores` those of all posts that were scored.
         """
         out = self.query.out
         if out is None or is_stream(out):
             return
+        kind, decided = scorer.kind, self.decided(scorer)
         models: dict[str, Any] = {"model": self.which}
         if again := self.query.second_look:
             kind = f"{kind}, second look"
@@ -116,7 +111,7 @@ class OpenQuery:
             "provenance": {**provenance(), **models},
             "score": kind,
             "threshold": self.query.threshold,
-            "counts": {**counts},
+            "counts": {**read, **self.window.counts(), **done},
             "histogram": scores.histogram(),
             "titles": self.titles,
             "languages": self.languages.plain(),

@@ -47,14 +47,9 @@ def write_rows(
 ) -> None:
     """Write rows as they come; only a table needs a list of them at once.
 
-    Args:
-        stream: text, or bytes for the formats in `BINARY`.
-        rows: column -> value; missing and None values are empty.
-        format: ``table``, ``jsonl``, ``csv``, ``parquet`` or ``trec``.
-        columns: in this order; a table and a TREC run have their own.
-        titles: of the articles, by id, for a table.
-        terminal: whether the stream is a terminal; a table is then colored.
-        bom: begin a CSV with a UTF-8 byte order mark, for Excel.
+    Missing and None values are empty. The formats in `BINARY` need a stream of bytes. A table and a
+    TREC run have columns of their own; a table shows the articles' titles, which go by id, and is
+    colored on a terminal. `bom` begins a CSV with a UTF-8 byte order mark, for Excel.
     """
     if format == "table":
         _table(stream, rows, {} if titles is None else titles, terminal)

@@ -20,13 +20,8 @@ from siamese_news.search.seeds import MILLION
 class Window:
     """Posts from one moment to another; undated posts are kept unless `dated_only` is set.
 
-    Attributes:
-        after: first moment, as `iso_date` writes it; None for no bound.
-        before: first moment that is too late.
-        dated_only: leave out posts without a date.
-        outside: number of posts left out by their date.
-        undated: number of posts without a readable date.
-        dated: number of posts with one.
+    `after` is the first moment and `before` the first that is too late, as `iso_date` writes them.
+    Posts are counted: those outside the window, those without a readable date and those with one.
     """
 
     after: str | None = None
@@ -160,34 +155,21 @@ class Pool(ABC):
 
     @abstractmethod
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """Let a scorer observe the pool, in as many passes as it needs.
+        """Let a scorer observe the pool, in as many passes as it needs, before it scores.
 
-        Args:
-            scorer: of any model; the iteration must be read to its end before it scores.
-            window: which posts by date; its counts restart with each pass.
-            done: blocks of the first pass that the scorer has observed already.
-
-        Yields:
-            After each block, the number of finished blocks in this pass; 0 at the end of a pass.
+        Yields the number of finished blocks in this pass after each block, and 0 at the end of a
+        pass. The first `done` blocks of the first pass have been observed before. The window
+        counts the posts of each pass anew.
         """
 
     @abstractmethod
     def parts(
         self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
-        """The posts with their scores, a block at a time.
+        """The posts with their scores by a scorer of so many articles that has observed them.
 
-        Args:
-            scorer: one that has observed the posts.
-            articles: how many it has.
-            window: which posts by date.
-            wanted: which posts can still change the results: an index yields only these. None for
-                all.
-            done: blocks to skip.
-
-        Yields:
-            The blocks. Blocks without posts in the window are skipped, and blocks with very many
-            scores are divided.
+        An index yields only posts that are `wanted`, if this is given. The first `done` blocks and
+        those without posts in the window are skipped, and one with very many scores is divided.
         """
 
     @abstractmethod

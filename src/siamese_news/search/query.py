@@ -66,33 +66,7 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search request: the options of `SearchOptions`, and those below.
-
-    Attributes:
-        articles: files, folders or globs.
-        posts: files, folders or globs.
-        negatives: files, folders or globs of articles about different stories, whose score is
-            subtracted.
-        index: an index of posts instead of `posts`.
-        model: its folder; None is the built-in one.
-        top: posts of each list.
-        threshold: keep every post with at least this score, instead of `top`.
-        one_story: the seeds tell one story: one list, and the pool is judged for all of them at
-            once. Otherwise each has its own, which does not depend on the others.
-        text_field: the field of a post's text, or several; None: detected.
-        id_field: the field of a post's id; None: detected.
-        date_field: the field of a post's date; None: detected.
-        encoding: of the posts' files; None: detected.
-        long_window: allow .zst windows of up to 2 GiB.
-        strict: stop at the first bad row or article.
-        ids_only: write no text, matched terms or link of the posts; a link may contain the
-            author's name.
-        author: write the author, too.
-        key: secret key for pseudonyms of the authors.
-        format: of the results; None: by the ending of `out`.
-        bom: begin a CSV with a byte order mark.
-        threads: CPU threads; None: as many as torch takes.
-        out: the file to write; None is the terminal.
+    """A search request; `cli/options.py` describes the option of each field.
 
     Raises:
         InputError: an unknown choice, or an invalid number or date.
@@ -137,6 +111,10 @@ class Query:
             value = getattr(self, name)
             if value is not None or name in ("about", "aggregate"):
                 check_choice(name, value, choices)
+        for name in ("articles", "posts", "negatives"):
+            if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
+                option = _OPTIONS.get(name, name)
+                raise InputError(f"--{option} has an empty name; expected files, folders or globs")
         for name in ("top", "second_look_posts"):
             count = getattr(self, name)
             whole = isinstance(count, Integral) and not isinstance(count, bool) and int(count) >= 1
@@ -183,7 +161,7 @@ class Query:
         return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
 
     def job(self) -> list[Any]:
-        """The values that decide which posts are found and what is kept of them."""
+        """The values that decide which posts and columns are in the results."""
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
         values = [getattr(self, name) for name in (*_KEPT, *READING)]

@@ -91,10 +91,6 @@ class TopPosts:
         self._top = top
         self._forget()
 
-    def best(self) -> list[int]:
-        """The best score of each list; there must be a post."""
-        return [int(scores.max()) for scores in self._scores]
-
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order of the pool."""
         self._forget()
@@ -142,30 +138,22 @@ class TopPosts:
         self._limit = 2 * len(live) + 2 * _SLACK
 
 
-class Ranking:
+class Ranking(TopPosts):
     """The lists of a search, made one at a time: they may be as long as the pool."""
 
-    def __init__(self, seeds: Seeds, found: TopPosts, scores: ScoreCounts) -> None:
-        self.seeds, self.scores, self._found = seeds, scores, found
-
-    @property
-    def scanned(self) -> int:
-        """How many posts were scored."""
-        return self._found.seen
+    def __init__(self, seeds: Seeds, top: int) -> None:
+        super().__init__(seeds.lists, top)
+        self.seeds, self.scores = seeds, ScoreCounts()
 
     def remarks(self) -> list[str]:
-        """Warnings about lists that say little."""
+        """Warnings about lists that say little; there must be a post."""
         names = ["the seeds"] if self.seeds.one_story else [a.id for a in self.seeds.articles]
-        best = (score / MILLION for score in self._found.best())
+        best = (int(scores.max()) / MILLION for scores in self._scores)
         return order_remarks(self.scores, dict(zip(names, best, strict=True)))
-
-    def posts(self) -> list[Post]:
-        """The different posts in the lists."""
-        return self._found.posts()
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles = self.seeds.articles
-        for number, kept in enumerate(self._found.lists()):
+        for number, kept in enumerate(self.lists()):
             yield [
                 RankedPost(
                     articles[best if self.seeds.one_story else number], rank, s / MILLION, post
@@ -184,16 +172,9 @@ def search(
     texts: bool = True,
     second_look: SecondLook | None = None,
 ) -> Ranking:
-    """Rank the posts of a pool by a scorer that was opened with `seeds.texts`.
+    """Rank the `top` posts of a pool by a scorer, which was opened with `seeds.texts`.
 
-    Args:
-        scorer: it observes the pool first.
-        seeds: the articles.
-        pool: the posts.
-        top: posts of each list.
-        window: which posts by date; None for all.
-        texts: whether the posts in the ranking need more than their ids.
-        second_look: reads each list's best posts again.
+    Without `texts`, the posts in the ranking may have nothing but their ids.
 
     Raises:
         InputError: no post.
@@ -203,11 +184,11 @@ def search(
     for _ in pool.observe(scorer, window):
         pass
     deep = top if second_look is None else max(top, second_look.most)
-    found, counts = TopPosts(seeds.lists, deep), ScoreCounts()
+    found = Ranking(seeds, deep)
     wanted = Wanted(seeds.at_most, found.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
-        counts.add(scores, of_all=block.rows is None)
+        found.scores.add(scores, of_all=block.rows is None)
         bare = block.rows is None and not texts
         kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
         found.add(kept, scores, best, block.rows)
@@ -216,7 +197,7 @@ def search(
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
         found.look_again(second_look, top)
-    return Ranking(seeds, found, counts)
+    return found
 
 
 def write_scores(
@@ -225,15 +206,8 @@ def write_scores(
     """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
-    posts is in memory at a time. Returns how many posts were scored, and the counts of the scores.
-
-    Args:
-        stream: bytes for ``parquet``, text for ``jsonl`` and ``csv``.
-        format: one of these three.
-        scorer: opened with `seeds.texts`.
-        seeds: of the query.
-        pool: the posts.
-        window: which posts by date.
+    posts is in memory at a time. `stream` takes bytes for the format ``parquet`` and text for
+    ``jsonl`` and ``csv``. Returns the number of posts scored and the counts of the scores.
     """
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scanned, counts = 0, ScoreCounts()

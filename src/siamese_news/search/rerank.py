@@ -28,15 +28,8 @@ def rerank_posts(
     """Posts in the order of their probability of relevance to a query of raw keywords.
 
     A post without a known word has a score like any other. Ties go by post id, descending. The
-    link of a post is its metadata's ``url``, else the first one in its text.
-
-    Args:
-        model: from `TextRanker.load`.
-        query: keywords.
-        posts: with distinct ids.
-        top: number of posts to keep; None keeps all.
-        first_stage: "bm25" reranks only the best `candidates` posts of BM25 over `posts`.
-        candidates: how many those are.
+    link of a post is its metadata's ``url``, else the first one in its text. With the first stage
+    "bm25", only the best `candidates` posts of BM25 are reranked.
 
     Raises:
         InputError: a query without a word that the model knows, no posts, or a repeated id.

@@ -174,12 +174,8 @@ _CELLS = 1 << 24
 class StreamPool(Pool):
     """A stream of posts with unique ids.
 
-    They are iterated once for each pass, or only once if the disk has room for the spool.
-
-    Args:
-        posts: the posts.
-        spool: keeps the posts of the first pass; None for a new one in a temporary file.
-        again: called with what a scorer learned after each pass.
+    They are iterated once for each pass, or only once if the disk has room for the spool. `again`
+    is called with the reason for another pass.
     """
 
     def __init__(

@@ -15,9 +15,9 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
 from siamese_news.scoring import Scorer
+from siamese_news.search.cpu_threads import one_thread_of_products
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
-from siamese_news.search.export import ranking_rows
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
 from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
@@ -30,9 +30,9 @@ from siamese_news.search.query import FILTER, Query, SearchOptions
 from siamese_news.search.rank import search
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
+from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.threads import one_thread_of_products
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -217,7 +217,7 @@ class Searcher:
         """
         query = _query(replace(FILTER, threshold=threshold), options)
         opened = self._opened(query, articles, negatives)
-        _ = opened.second_look  # what it lacks is better known before the search
+        _ = opened.second_look  # a missing library is better reported before the search
         pool, scorer = self._pool(posts), opened.scorer()
         with (
             TemporaryDirectory() as folder,

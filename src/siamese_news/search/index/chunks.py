@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.search.cpu_threads import one_thread_of_products, thread_count
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.search.threads import one_thread_of_products, thread_count
 from siamese_news.text.token_ids import TokenIds
 
 S = TypeVar("S")

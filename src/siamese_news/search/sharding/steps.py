@@ -1,10 +1,10 @@
-"""The steps of one part of a search, and the joining of what all parts observed and found."""
+"""The steps of one part of a filter, the folder of all parts, and the sums of their data."""
 
 import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -21,12 +21,90 @@ from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
+from siamese_news.search.partial_results import difference
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 from siamese_news.search.seeds import Decided
-from siamese_news.search.sharding.folder import ShardFolder, write_bytes
 from siamese_news.text.vocabulary import stable_hash
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, write_json
+
+
+class ShardFolder:
+    """Files of a search in parts. Every file appears whole, or not at all.
+
+    ``work.json`` has the job and the number of parts. For part n there are
+    ``n.read.json`` (once its posts are read), ``n.observed-r`` (its observations in pass r),
+    ``n.scored.json`` (once its rows are written), and the files that these name.
+    ``pool-r`` has the sum of the observations in pass r; ``settled`` appears after the last pass.
+
+    Attributes:
+        shards: how many parts there are, once `start` has been called.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.path = out.with_name(out.name + ".shards")
+        self.shards = 0
+
+    def start(self, job: Mapping[str, Any], shards: int) -> None:
+        """Make the folder with this number of parts, or check that it belongs to the same job."""
+        path = self.path / "work.json"
+        if not path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(path, {"job": dict(job), "shards": shards})
+        found, mine = self._read(path), json.loads(json.dumps(dict(job)))
+        if said := difference(found.get("job", {}), mine):
+            raise InputError(
+                f"{self.path}: was made with other {said}; continue with the same command, model "
+                "and posts, or remove the folder to start over"
+            )
+        self.shards = int(found["shards"])
+
+    def file(self, index: int, name: str) -> Path:
+        """A file of part `index`, from 0."""
+        return self.path / f"{index + 1:05}.{name}"
+
+    def missing(self, name: str) -> list[int]:
+        """The parts that lack a file."""
+        return [index for index in range(self.shards) if not self.file(index, name).exists()]
+
+    def read(self, index: int, name: str) -> dict[str, Any]:
+        """A JSON file of part `index`."""
+        return self._read(self.file(index, name))
+
+    def taken(self, index: int) -> list[str]:
+        """The ids that come earlier in another part than `index`."""
+        known = self.file(index, "taken.json").exists()
+        return list(self.read(index, "taken.json")["ids"]) if known else []
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the pool all parts have done together."""
+        return len(list(self.path.glob("pool-*")))
+
+    def pool(self) -> bytes:
+        """What was observed in the last of these passes."""
+        return (self.path / f"pool-{self.passes}").read_bytes() if self.passes else b""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the parts can be scored."""
+        return (self.path / "settled").exists()
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return dict(found)
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(
+                f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
+            ) from error
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with atomic_write(path, "wb") as stream:
+        stream.write(data)
+
 
 Step = Callable[[OpenQuery, ShardFolder, int], str]
 
@@ -49,7 +127,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         query.posts,
         rejected=rejected,
         share=Share(index, folder.shards),
-        taken=_taken(folder, index),
+        taken=folder.taken(index),
         **query.reading(),
     )
     pool, window = StreamPool(stream), query.window()
@@ -76,34 +154,25 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     keys = np.array([hashes, places], np.int64)
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
-    write_bytes(folder.file(index, "observed-1"), scorer.state())
-    folder.write(
-        index,
-        "read.json",
-        {
-            "blocks": kept_blocks,
-            "counts": asdict(stream.counts),
-            "window": [window.outside, window.undated, window.dated],
-            "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
-        },
-    )
+    _write_bytes(folder.file(index, "observed-1"), scorer.state())
+    done = {
+        "blocks": kept_blocks,
+        "counts": asdict(stream.counts),
+        "window": [window.outside, window.undated, window.dated],
+        "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
+    }
+    write_json(folder.file(index, "read.json"), done)
     return f"{stream.counts.read:,} posts read"
 
 
-def _taken(folder: ShardFolder, index: int) -> list[str]:
-    """The ids that come earlier in another part."""
-    known = folder.file(index, "taken.json").exists()
-    return list(folder.read(index, "taken.json")["ids"]) if known else []
-
-
 def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Observe the kept posts once more, with what all parts have learned so far."""
+    """Observe the kept posts once more, after the observations of all parts so far."""
     turn = folder.passes + 1
     scorer, spool = _opened(opened, folder, index)
     for block in spool:
         scorer.observe(block.content)
     spool.close()
-    write_bytes(folder.file(index, f"observed-{turn}"), scorer.state())
+    _write_bytes(folder.file(index, f"observed-{turn}"), scorer.state())
     return f"observed, pass {turn}"
 
 
@@ -119,12 +188,8 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             rows += len(lines)
             total += len(block.posts)
     spool.close()
-    size = path.stat().st_size
-    folder.write(
-        index,
-        "scored.json",
-        {"scored": total, "kept": rows, "bytes": size, "histogram": counts.plain()},
-    )
+    done = {"scored": total, "kept": rows, "bytes": path.stat().st_size}
+    write_json(folder.file(index, "scored.json"), done | {"histogram": counts.plain()})
     return f"{total:,} posts scored, {rows:,} kept"
 
 
@@ -136,7 +201,7 @@ def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer,
 
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Any:
-    """A scorer that knows what all parts have observed so far."""
+    """A scorer with the observations of all parts so far."""
     scorer: Any = opened.scorer()
     if state := folder.pool():
         scorer.restore(state)
@@ -166,9 +231,9 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
             scorer.merge(folder.file(index, f"observed-{turn}").read_bytes())
         if reason := scorer.settle():
             say(reason)
-        write_bytes(folder.path / f"pool-{turn}", scorer.state())
+        _write_bytes(folder.path / f"pool-{turn}", scorer.state())
     if not scorer.observing:
-        write_bytes(folder.path / "settled", b"")
+        _write_bytes(folder.path / "settled", b"")
     return []
 
 
@@ -186,14 +251,12 @@ def finish(
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
     scores, scored, kept = Counter[str](), 0, 0
+    sample: list[tuple[str, str, str | None]] = []
     rows = folder.path / "rows"
     with rows.open("wb") as target:
         for index in range(folder.shards):
             part = folder.read(index, "scored.json")
-            opened.languages.note(
-                Post(id, text, {"lang": lang})
-                for id, text, lang in folder.read(index, "read.json")["sample"]
-            )
+            sample += folder.read(index, "read.json")["sample"]
             path = folder.file(index, "rows")
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise InputError(
@@ -205,9 +268,10 @@ def finish(
                 shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
             scored, kept = scored + part["scored"], kept + part["kept"]
+    opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
-    read, remarks = plain_counts(counts), stream.remarks()
-    remarks = write_filtered(opened, rows, scorer.kind, found, read, decided, remarks)
+    read = plain_counts(counts)
+    remarks = write_filtered(opened, rows, scorer, found, read, stream.remarks())
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]
@@ -265,7 +329,8 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
             again.setdefault(index, set()).add(name)
         known.add(name)
     for index, ids in again.items():
-        folder.write(index, "taken.json", {"ids": sorted(ids.union(_taken(folder, index)))})
+        ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
+        write_json(folder.file(index, "taken.json"), ids_taken)
         folder.file(index, "read.json").unlink()
     return sorted(again)
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from siamese_news.data.readers import PostStream
 from siamese_news.errors import InputError
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.filter import Filtered
 from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Decided, Seeds
-from siamese_news.search.sharding.folder import ShardFolder
-from siamese_news.search.sharding.steps import finish, merge, step_of
-from siamese_news.search.threads import use_threads
+from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
 
@@ -31,10 +30,8 @@ _TRIES = 3  # of a part whose actor died
 _KEPT = "finished parts are kept: run the same command with --resume to continue"
 
 Job = tuple[Query, Seeds, ShardFolder]
-"""The query, its seeds and the folder of all parts."""
-
 Run = Callable[[Sequence[int]], Iterator[tuple[int, str]]]
-"""Does the next step of some parts: yields each part and what was done, as they finish."""
+"""Does the next step of some parts: yields each part and a report, as they finish."""
 
 
 def parts_for(workers: int, size: int) -> int:
@@ -68,7 +65,7 @@ class Worker:
         self._opened: OpenQuery | None = None
 
     def advance(self, part: int) -> tuple[int, str]:
-        """Do the next step of a part: the part, and what was done."""
+        """Do the next step of a part: the part, and a report."""
         use_threads(self._query.threads or 1)
         try:
             self._opened = self._opened or open_query(self._query, self._seeds)

@@ -10,7 +10,7 @@ SAYS = """
 import json, sys
 import torch
 from threadpoolctl import threadpool_info
-from siamese_news.search.threads import use_threads
+from siamese_news.search.cpu_threads import use_threads
 torch.set_num_threads(3)
 use_threads(json.loads(sys.argv[1]))
 blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]

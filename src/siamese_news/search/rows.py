@@ -28,12 +28,8 @@ def map_of(
         shown.setdefault(post.id, post.text)
         if len(shown) == MAP_POINTS:
             break
-    found = places(encode(list(shown.values())))
-    return {
-        post: {"x": place[0], "y": place[1]}
-        for post, place in zip(shown, found, strict=True)
-        if place is not None
-    }
+    found = zip(shown, places(encode(list(shown.values()))), strict=True)
+    return {id: dict(zip("xy", place, strict=True)) for id, place in found if place is not None}
 
 
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
@@ -67,9 +63,8 @@ def ranking_rows(ranking: Ranking, opened: OpenQuery, scorer: Scorer) -> Iterato
         own = {"terms": terms.get(item.post.id), "author": query.author_of(item.post)}
         return row_of(item) | own
 
-    lists, one_story = (map(row_for, kept) for kept in ranking), opened.seeds.one_story
-    best = partial(_best_first, ranking)
-    return finished_rows(lists, len(posts), lambda: posts, best, opened, several=one_story)
+    lists = (map(row_for, kept) for kept in ranking)
+    return finished_rows(lists, len(posts), lambda: posts, partial(_best_first, ranking), opened)
 
 
 def finished_rows(
@@ -78,22 +73,16 @@ def finished_rows(
     posts: Callable[[], Iterable[Post]],
     best_first: Callable[[], Iterable[Post]],
     opened: OpenQuery,
-    *,
-    several: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Rows with rank, cluster, language and place on the map; near-duplicates left out if asked.
+    """Rows with rank, cluster, language and map coordinates; without near-duplicates if asked.
 
-    Args:
-        lists: rows of each list, best first.
-        count: number of different posts; over `CLUSTERED`, clusters are found only on request, and
-            languages not at all.
-        posts: these posts.
-        best_first: the same, in the order in which they get a place on the map.
-        opened: the query.
-        several: whether a list is for several seeds: its article is called ``all`` in a TREC run,
-            which has one list for each name.
+    `lists` are the rows of each list, best first. `posts` are their `count` different posts, and
+    `best_first` the same in the order in which they get a place on the map. Over `CLUSTERED` posts,
+    clusters are found only on request and languages not at all. A TREC run has one list for each
+    name: the article of a list for several seeds is ``all``.
     """
-    query, few = opened.query, count <= CLUSTERED
+    query, seeds, few = opened.query, opened.seeds, count <= CLUSTERED
+    several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
     clusters = clusters_of(list(posts())) if query.dedupe or (few and not bare) else {}
     points = map_of(best_first(), opened.model.encode_posts) if query.map and not bare else {}

@@ -23,7 +23,7 @@ def use_threads(threads: int | None) -> None:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is first imported
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(threads)
-    _limit_products()
+    _libraries().limit(limits=1, user_api="blas")
 
 
 def thread_count() -> int:
@@ -47,11 +47,6 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
-def _limit_products() -> Any:
-    """One thread for each product of numpy from now on; as a context, until its end."""
-    return _libraries().limit(limits=1, user_api="blas")
-
-
 # OpenBLAS has one number for the whole process: the first caller inside lowers it, and the last one
 # out puts it back.
 _lock, _limit = Lock(), ExitStack()
@@ -68,7 +63,7 @@ def one_thread_of_products() -> Iterator[None]:
     with _lock:
         _inside += 1
         if _inside == 1:
-            _limit.enter_context(_limit_products())
+            _limit.enter_context(_libraries().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
