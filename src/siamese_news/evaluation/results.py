@@ -71,22 +71,20 @@ def evaluate_system(
 ) -> SystemResult:
     """Score every article against every post of a set and compute all figures.
 
-    Where all articles are seeds of one story there is one ranking, by the mean score over them.
-
-    Args:
-        name: of the system.
-        kind: of its scores.
-        make_blocks: articles and posts to score blocks.
-        test: the evaluation set.
-        bootstrap: samples of the intervals over articles; 0 for none.
+    If all articles are seeds of one story, there is one ranking, by the mean score over them.
+    `bootstrap` is the number of samples for the intervals over articles; 0 for none.
     """
-    blocks = make_blocks(test.articles, test.posts)
+    every = make_blocks(test.articles, test.posts)
     article_ids = [article.id for article in test.articles]
     if test.one_story:
         article_ids = list(test.qrels)[:1]
-        blocks = _mean_over_seeds(blocks)
+
+    def mean() -> Iterator[tuple[int, np.ndarray]]:
+        for start, scores in every():
+            yield start, scores.mean(axis=0, keepdims=True)
+
     evaluation = evaluate_blocks(
-        blocks,
+        mean if test.one_story else every,
         article_ids=article_ids,
         post_ids=[post.id for post in test.posts],
         qrels=test.qrels,
@@ -107,15 +105,7 @@ def model_blocks(
 ) -> Blocks:
     """Scores of a model; those of a dense one are cosines, and each side is encoded once.
 
-    A model with a lexical head observes the whole pool first.
-
-    Args:
-        model: any model.
-        articles: A articles.
-        posts: P posts.
-        one_story: see `open_scorer`.
-        about: see `open_scorer`.
-        vectors: the cosines alone.
+    A model with a lexical head observes the whole pool first; `vectors` asks for its cosines alone.
     """
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
@@ -247,13 +237,7 @@ def results_markdown(
 
 
 def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
-    """A model card: the model's purpose, training, figures and limits.
-
-    Args:
-        config: the resolved configuration.
-        row: the figures of the run.
-        kind: of the scores (`TextModel.kind`).
-    """
+    """A model card: the model's purpose, training, figures and limits."""
     about = provenance()
     scores = "cosine similarities"
     if kind == "mixture":
@@ -289,11 +273,3 @@ def _length_row(result: SystemResult) -> dict[str, Any]:
         name = f"{group.low:.0f}–{group.high:.0f} words ({group.articles})"
         row[name.replace("–inf", " and more")] = group.mean if group.articles else None
     return row
-
-
-def _mean_over_seeds(blocks: Blocks) -> Blocks:
-    def averaged() -> Any:
-        for start, scores in blocks():
-            yield start, scores.mean(axis=0, keepdims=True)
-
-    return averaged

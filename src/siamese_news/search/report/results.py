@@ -210,29 +210,18 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
     numbers = [named.setdefault(cluster, len(named)) for cluster in clusters]
     members: dict[int, set[str]] = {}
     for row, number in zip(rows, numbers, strict=True):
-        members.setdefault(number, set()).add(row["post"])
+        members.setdefault(number, set()).add(row["id"])
     return [_post(row, n, len(members[n])) for row, n in zip(rows, numbers, strict=True)]
 
 
 def _post(row: dict[str, Any], cluster: int, size: int) -> ReportPost:
-    return ReportPost(
-        rank=row["rank"],
-        id=row["post"],
-        score=row["score"],
-        text=row["text"],
-        cluster=cluster,
-        cluster_size=row.get("cluster_size") or size,
-        seed=row["article"],
-        created_at=row.get("created_at"),
-        lang=row.get("lang"),
-        terms=row["terms"],
-        link=row["link"],
-        place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
-    )
+    fields = {name: row[name] for name in ReportPost.__slots__ if name in row}
+    clustered = {"cluster": cluster, "cluster_size": row.get("cluster_size") or size}
+    return ReportPost(**fields | clustered)
 
 
 def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The columns that the report knows, with the types it needs; empty ones are left out."""
+    """The fields of `ReportPost` and `Turn` in a row, with their types; empty ones are left out."""
     role = str(row.get("role") or "found")
     if role not in ("found", "answered", "reply"):
         raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
@@ -246,7 +235,9 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     known: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
     for name, read in _COLUMNS.items():
         if name in NEEDED or row.get(name) not in (None, ""):
-            known[name] = read(row[name], f"{where}: '{name}'")
+            known[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
+    if "x" in known and "y" in known:
+        known["place"] = (known["x"], known["y"])
     for name in ("depth", "left_out"):
         known[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
@@ -296,12 +287,11 @@ def _whole(value: Any, where: str) -> int:
     return int(number)
 
 
-def _text(value: Any, where: str) -> str:
-    return str(value)
-
-
 _COLUMNS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("article", "post", "text", "lang", "created_at", "cluster"), _text),
+    **dict.fromkeys(
+        ("article", "post", "text", "lang", "created_at", "cluster"), lambda value, _: str(value)
+    ),
     **dict.fromkeys(("score", "x", "y"), _number),
     **dict.fromkeys(("rank", "cluster_size"), _whole),
 }
+_FIELDS = {"article": "seed", "post": "id"}  # of `ReportPost`, where a column has another name

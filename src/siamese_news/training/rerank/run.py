@@ -18,10 +18,11 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, idf_weights, make
-from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
+    Pairs,
     RerankCollection,
+    encode_collection,
     make_fold,
     read_reranking,
     words_of_collection,
