@@ -171,7 +171,7 @@ def test_clusters_stand_in_the_order_of_their_best_rank():
     items = [a for a in page.attributes("li") if a.get("class") == "cluster"]
     assert [item["data-size"] for item in items] == ["3", "1"]
     assert "3 posts in this cluster" in page.words
-    assert "1 more are not listed here" in page.words
+    assert "1 more is not listed here" in page.words
 
 
 def test_the_best_ranked_post_represents_its_cluster_and_copies_count_posts():
@@ -224,7 +224,7 @@ def test_what_was_done_is_said():
         "One thing.",
         "threshold 0.6",
         "1 post in the results reaches it",
-        "1 without a date is not in it",
+        "1 post without a date is not included",
         "04 Mar 18:00",
     )
     for part in expected:
@@ -383,7 +383,7 @@ def test_results_are_read_in_every_form(tmp_path, name):
     assert found.posts[0].cluster == found.posts[2].cluster != found.posts[1].cluster
     assert [seed.id for seed in found.seeds] == ["a", "b"]
     assert sum(found.histogram.counts) == 3
-    assert "Only the posts in the results" in found.histogram_note
+    assert "the posts in the results only" in found.histogram_note
     assert (
         found.provenance["sha256 of the results"]
         == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()

@@ -133,7 +133,7 @@ def read_results(
     rows = [_checked(row, where) for where, row in result_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:
-        raise InputError(f"{source}: no row in the file, expected at least one post")
+        raise InputError(f"{source}: has no row; expected at least one post")
     threaded = "thread" in found[0]
     if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
@@ -143,23 +143,23 @@ def read_results(
     posts = _posts(found)
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
-        note = "All posts that the search scanned are in it, kept or not."
+        note = "It covers all posts that the search scanned, kept or not."
     else:
         histogram = _counted([post.score for post in posts])
-        note = "Only the posts in the results are in it: the posts that were not kept are unknown."
-    given, place = "drawn for this report", "the threshold"
+        note = "It covers the posts in the results only; the scores of the others are unknown."
+    given, place = "set for this report", "the threshold"
     if threshold is None:
-        given, place = "as the search used it", f"{source}.meta.json: field 'threshold'"
+        given, place = "from the search", f"{source}.meta.json: field 'threshold'"
         threshold = meta.get("threshold")
     own = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
         remarks.append(
-            f"There is no {source.name}.meta.json next to the results, so the command shown is the "
-            "one that made this report, and how many posts the search read and rejected is unknown."
+            f"There is no {source.name}.meta.json next to the results, so this page shows the "
+            "command that made the report, and the numbers of posts read and rejected are unknown."
         )
     if "cluster" not in found[0] and not threaded:
-        remarks.append("Near-duplicates were found by this report, among the posts in the results.")
+        remarks.append("This report looked for near-duplicates among the posts in the results.")
     titles = meta.get("titles") or {}
     return ReportData(
         title=title or f"Posts in {source.name}",
@@ -224,7 +224,7 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The fields of `ReportPost` and `Turn` in a row, with their types; empty ones are left out."""
     role = str(row.get("role") or "found")
     if role not in ("found", "answered", "reply"):
-        raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
+        raise InputError(f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply")
     if row.get("thread_rank") and role != "found":
         row = {**row, "rank": 0, "score": 0}  # the search ranked only the posts that it found
     if missing := [name for name in NEEDED if row.get(name) is None]:
@@ -276,14 +276,14 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= 1e15:  # neither does NaN
-        raise InputError(f"{where} is {str(value)[:40]!r}, expected a number")
+        raise InputError(f"{where} is {str(value)[:40]!r}; expected a number")
     return number
 
 
 def _whole(value: Any, where: str) -> int:
     number = _number(value, where)
     if number != int(number) or number < 0:
-        raise InputError(f"{where} is {str(value)[:40]!r}, expected a whole number")
+        raise InputError(f"{where} is {str(value)[:40]!r}; expected a whole number")
     return int(number)
 
 
