@@ -12,6 +12,7 @@ from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.watcher import Watch
 from siamese_news.search.watch.window import next_settling
 
 
@@ -220,14 +221,12 @@ def test_drift_is_said_once_and_stays(watching, stories, tmp_path):
 
 
 def test_fusion_by_ranks_is_refused(watching, stories, tmp_path, monkeypatch):
-    import siamese_news.search.watch.watcher as watcher
-
     query = replace(
         FILTER, threshold=0.1, out=tmp_path / "f.jsonl", articles=("-",), fusion="reciprocal"
     )
     seeds = Seeds(stories[1][:1], one_story=True)
-    settings = watcher.Settings(source="test", window=100)
-    one = watcher.Watch(open_query(query, seeds), lambda: seeds, settings, lambda line: None)
+    opened, told = open_query(query, seeds), []
+    one = Watch(opened, lambda: seeds, told.append, source="test", window=100)
     with pytest.raises(InputError, match="--fusion reciprocal"):
         one.begin(stories[0][:50])
     one.close()

@@ -30,18 +30,13 @@ def write_explained(
 
 def record_of(one: Explained) -> dict[str, Any]:
     """All of an explanation, as plain values."""
+    parts = ("score", "kind", "lexical", "dense", "surface")
+    near = ("post", "text", "weight", "added")
     return {
         "post": one.post.id,
         "article": one.article.id,
-        "score": one.score,
-        "kind": one.kind,
-        "lexical": one.lexical,
-        "dense": one.dense,
-        "surface": one.surface,
-        "neighbors": [
-            {"post": near.post, "text": near.text, "weight": near.weight, "added": near.added}
-            for near in one.neighbors
-        ],
+        **{name: getattr(one, name) for name in parts},
+        "neighbors": [{name: getattr(post, name) for name in near} for post in one.neighbors],
         "feedback": one.feedback,
         "rest": one.rest,
         "text": one.post.text,

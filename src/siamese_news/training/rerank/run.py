@@ -195,11 +195,8 @@ def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
     # A crash must not be continued with other settings; more epochs are welcome.
     settings = {key: config[key] for key in ("ranker", "vectors", "fold", "seed")}
     settings["task"] = {key: value for key, value in task.items() if key != "epochs"}
-    resume = checked_resume(config["resume"], folder)
-    last = folder / "last.ckpt"
-    if resume is None and last.is_file():
-        resume = str(last)
-        log.info("continuing from %s", last)
+    resume = checked_resume(config["resume"], folder, automatic=True)
+    if resume is not None and not config["resume"]:
         _check_same(folder / _BEGUN, settings)
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
@@ -210,7 +207,7 @@ def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
     fit(
         trainer,
         module,
-        go_on=f"the same command continues from {last}",
+        go_on=f"the same command continues from {folder / 'last.ckpt'}",
         train_dataloaders=DataLoader(module.train_pairs, batch_size=None),
         val_dataloaders=DataLoader(module.dev_pairs, batch_size=None),
         ckpt_path=resume,
