@@ -139,6 +139,19 @@ def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, mo
     assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.parametrize("first", [10, 30])
+def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_path, first):
+    posts = stories[0][:60]
+    watching(rows=posts, out="whole.jsonl")
+    watching(rows=posts[:first])
+    earlier = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
+    assert earlier
+    one = watching(rows=posts)
+    again = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
+    assert again.startswith(earlier) and one.counts["read"] == 60
+    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
 def test_seeds_change_at_a_settling(watching, stories):
     posts, articles = stories
     asked = []

@@ -118,9 +118,8 @@ class Watch:
         reference = self._folder / "reference.jsonl"
         known = not self.fresh and reference.exists()
         self._reference = list(posts_in(reference)) if known else []
-        self.window = PostWindow(self._folder, self._opened, window, days)
+        self.window = PostWindow(self._folder, self._opened, window, days, saved.get("window"))
         if not self.fresh:
-            self.window.restore(saved["window"])
             self._scorer = self.window.scorer()
         self._committed = self._told = self._heard = time.monotonic()
         self._before = 0
