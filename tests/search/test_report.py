@@ -433,8 +433,9 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.jsonl", json.dumps(ROWS[0] | {"score": "high"}), "r.jsonl:1: 'score' is 'high'"),
         ("r.jsonl", json.dumps(ROWS[0] | {"rank": 1.5}), "r.jsonl:1: 'rank' is '1.5'"),
         ("r.csv", "article,rank,score,post,text\na,1,0.5,p\n", "r.csv:2: 'text' is missing"),
-        ("r.csv", "article,rank,score,post,text\na,1,0.5,p,x,y\n", "r.csv:2: more cells"),
+        ("r.csv", "article,rank,score,post,text\na,1,0.5,p,x,y\n", "r.csv:2: has more cells"),
         ("r.csv", "article,rank,score,post,text\n", "no row"),
+        ("r.csv", "article;rank;score\na;1;0,5\n", "expected commas between the cells"),
         ("r.csv", 'article\n"a', "not a CSV file"),
         ("r.parquet", "PAR1 it is not", "not a Parquet file"),
         ("r.jsonl.meta.json", "{", "meta.json: not JSON"),
@@ -456,6 +457,11 @@ def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, m
     assert done.exit_code == 2, done.output
     assert message in done.output
     assert out.read_text() == "old"
+
+
+def test_a_folder_is_not_a_results_file(tmp_path):
+    with pytest.raises(InputError, match="is a folder; expected a file that rank or filter wrote"):
+        read_results(tmp_path)
 
 
 def test_the_command_writes_the_page(tmp_path):

@@ -13,6 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
+from siamese_news.utils.terminal import counted
 
 
 @search_command(
@@ -85,4 +86,4 @@ def report(
         own = {"provenance": provenance(), "sha256": file_sha256(table)}
         write_json(table.with_name(table.name + ".meta.json"), own)
     write_report(out, data)
-    echo(f"{out}: {len(data.posts)} posts for {len(data.seeds)} seeds")
+    echo(f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}")

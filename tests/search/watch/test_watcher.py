@@ -190,9 +190,10 @@ def test_the_window_can_be_one_of_days(watching, stories):
 
 def test_another_watch_is_not_continued(watching, tmp_path):
     watching(many=50)
-    for change, said in (({"window": 200}, "watch"), ({"threshold": 0.2}, "options")):
-        with pytest.raises(InputError, match=f"was made with other {said}.*another --out"):
-            watching(many=60, **change)
+    for name, there, here in (("window", 250, 200), ("threshold", 0.05, 0.2)):
+        said = rf"settings \({name}: {there} there, {here} here\).*another --out"
+        with pytest.raises(InputError, match=said):
+            watching(many=60, **{name: here})
     (tmp_path / "found.jsonl").write_text("")
     with pytest.raises(InputError, match="has 0 bytes, expected at least .* it was changed"):
         watching(many=60)

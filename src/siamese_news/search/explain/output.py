@@ -58,13 +58,12 @@ def check_words(one: Explained) -> str:
     number, drop = one.check.sentence + 1, one.check.drop
     tested = f"Tested: without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
-        return f"{tested}; no other sentence is of about its length, to compare with."
-    best = one.score - one.check.greatest
-    others = f"{tested}, without another of about its length {best:.4f} or more"
-    many = f"({counted(one.check.others, 'sentence')})"
+        return f"{tested}; no other sentence is about as long, so there is no comparison."
+    best, count = one.score - one.check.greatest, counted(one.check.others, "other sentence")
+    others = f"{tested}; without any of {count} of about its length, it is {best:.4f} or more"
     if one.check.holds:
-        return f"{others} {many}: the explanation holds."
-    return f"{others} {many}: the explanation does not hold; trust the column 'without' here."
+        return f"{others}: the explanation holds."
+    return f"{others}: the explanation does not hold. Trust the column 'without' here."
 
 
 def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
@@ -141,7 +140,7 @@ def _terms(one: Explained) -> Any:
 
 
 def _neighbors(one: Explained) -> Any:
-    title = "its neighbors: similar posts, which lend it part of their scores"
+    title = "its neighbors: similar posts, whose scores are part of its score"
     table = empty_table(title, ("share", "added", "post", "text"), texts=("post", "text"))
     rows = [(near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors]
     if rest := rows[SHOWN:]:

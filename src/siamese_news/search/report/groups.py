@@ -171,7 +171,8 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
     if by not in TIMES and not any(by in row for row in rows):
         raise InputError(
             f"{results}: has no column '{by}' (--by); expected one of "
-            f"{', '.join([*rows[0], *TIMES])}; with --posts, the columns of the posts work as well"
+            f"{', '.join([*filter(None, rows[0]), *TIMES])}; with --posts, the columns of the "
+            "posts work as well"
         )
     return compare(data, by, ((str(row["post"]), row) for row in rows), pool=False)
 

@@ -130,6 +130,8 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
+    if source.is_dir():
+        raise InputError(f"{source}: is a folder; expected a file that rank or filter wrote")
     rows = [_checked(row, where) for where, row in result_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:

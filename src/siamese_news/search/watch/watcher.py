@@ -95,7 +95,8 @@ class Watch:
         job = opened.job([])
         self._job = {name: job[name] for name in ("version", "model", "threads")}
         self._job["options"] = opened.query.job()
-        self._job["watch"] = [source, window, days, rotate, alarm_rate]
+        self._job |= {"source": source, "window": window, "window_days": days}
+        self._job |= {"rotate": rotate, "alarm_rate": alarm_rate}
         self._job = json.loads(json.dumps(self._job))
         saved = self._saved()
         self.fresh = not saved
@@ -222,8 +223,8 @@ class Watch:
             raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
         if other:
             raise InputError(
-                f"{self._folder}: was made with other {other}; continue with the same command, or "
-                f"{_REMEDY}"
+                f"{self._folder}: was made with other settings ({other}); continue with the same "
+                f"command, or {_REMEDY}"
             )
         return saved
 

@@ -267,7 +267,7 @@ class PostWindow:
 def seeds_key(opened: OpenQuery) -> str:
     """A hash of the seeds and the negative seeds."""
     job = opened.job([])
-    return hashlib.sha256(f"{job['seeds']} {job['options'][0]}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{job['seeds']} {job['options']['negatives']}".encode()).hexdigest()[:16]
 
 
 def posts_in(path: Path) -> Iterator[Post]:
