@@ -56,14 +56,14 @@ def check_words(one: Explained) -> str:
     if one.check is None:
         return "No sentence carries the score."
     number, drop = one.check.sentence + 1, one.check.drop
-    tested = f"Tested: without sentence {number} the score is {one.score - drop:.4f}"
+    found = f"without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
-        return f"{tested}; no other sentence is about as long, so there is no comparison."
+        return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
     best, count = one.score - one.check.greatest, counted(one.check.others, "other sentence")
-    others = f"{tested}; without any of {count} of about its length, it is {best:.4f} or more"
+    found += f"; without any of {count} about as long, it is at least {best:.4f}"
     if one.check.holds:
-        return f"{others}: the explanation holds."
-    return f"{others}: the explanation does not hold. Trust the column 'without' here."
+        return f"Tested, the explanation holds: {found}."
+    return f"Tested, the explanation does not hold: {found}. Trust the column 'without' here."
 
 
 def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
