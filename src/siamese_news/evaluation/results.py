@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import EvaluationSet
@@ -236,29 +237,13 @@ def results_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
-    """A model card: the model's purpose, training, figures and limits."""
-    about = provenance()
-    scores = "cosine similarities"
-    if kind == "mixture":
-        scores = "mixtures of a lexical score and a cosine similarity"
-    return "\n\n".join(
-        [
-            f"# {row['encoder']} trained on {row['data']}",
-            "A siamese_news model: it places news articles and the social media posts about them "
-            f"near each other. Scores are {scores}.",
-            "## Use",
-            "```\nsiamese-news rank --model FOLDER --articles story.txt --posts posts.jsonl\n```",
-            "## Training and figures",
-            markdown_table([row]),
-            f"Word vectors: {config['vectors']['source']}. Seed {config['seed']}. "
-            f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
-            f"{about['machine']}.",
-            "## Limits",
-            "English. A post without a word that the model knows scores 0. The score is not a "
-            "probability: check a threshold on labeled posts of your own corpus.",
-        ]
-    )
+def model_card(task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any) -> str:
+    """The card of a model that ``link``, ``rerank`` or ``distil`` trained, from its template."""
+    own = PackageLoader("siamese_news.evaluation", ".")
+    templates = Environment(loader=own, undefined=StrictUndefined, trim_blocks=True)
+    card = templates.get_template(f"{task}_card.md.j2")
+    about, table = provenance(), markdown_table([row])
+    return card.render(config=config, row=row, about=about, table=table, **more)
 
 
 def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:

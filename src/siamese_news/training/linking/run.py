@@ -107,7 +107,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
     row |= measure(model, row["encoder"], data, config, out)
-    model.save(out / "model", card=model_card(config, row, model.kind))
+    model.save(out / "model", card=model_card("link", config, row, kind=model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}
         log.info("%s", verdict)
