@@ -459,6 +459,14 @@ def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, m
     assert out.read_text() == "old"
 
 
+def test_an_output_cannot_be_in_a_file(tmp_path):
+    path = written(tmp_path, "r.jsonl")
+    out = path / "folder" / "page.html"
+    done = CliRunner().invoke(app, ["report", "--results", str(path), "--out", str(out)])
+    assert done.exit_code == 2
+    assert f"{out}: {path} is a file; expected a folder" in done.output
+
+
 def test_a_folder_is_not_a_results_file(tmp_path):
     with pytest.raises(InputError, match="is a folder; expected a file that rank or filter wrote"):
         read_results(tmp_path)

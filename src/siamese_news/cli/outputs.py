@@ -62,10 +62,13 @@ def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool
         force: replace another file as well.
 
     Raises:
-        InputError: the output is one of the inputs, is not a regular file, or already exists.
+        InputError: the output is one of the inputs, is not a regular file or in one, or exists.
     """
     if out is None or is_stream(out):
         return
+    above = next((folder for folder in out.parents if folder.exists()), out.parent)
+    if above.is_file():
+        raise InputError(f"{out}: {above} is a file; expected a folder, or another name for it")
     read = {_identity(path): path for path in inputs if path is not None and path.exists()}
     names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
     existing = [path for name in names if (path := out.with_name(out.name + name)).exists()]

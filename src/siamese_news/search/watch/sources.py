@@ -225,7 +225,7 @@ class Folder:
     def __iter__(self) -> Iterator[Batch]:
         while True:
             if not self._folder.is_dir():
-                self._tell("missing", f"{self._folder}: does not exist at the moment")
+                self._tell("missing", f"{self._folder}: does not exist now; waiting for it")
             paths = folder_files(self._folder, SUFFIXES)[0]
             for path in paths:
                 try:
@@ -233,7 +233,8 @@ class Folder:
                 except FileNotFoundError:
                     self._tell("vanished", f"{path}: vanished while it was read")
                 except (InputError, OSError) as error:
-                    self._tell("unreadable", f"{path}: not read at the moment: {error}")
+                    where = "" if str(path) in str(error) else f"{path}: "
+                    self._tell("unreadable", f"skipped for now: {where}{error}")
                     self._readers.pop(self._name(path), None)
             there = {self._name(path) for path in paths}
             self._files = {name: at for name, at in self._files.items() if name in there}
