@@ -123,11 +123,11 @@ class Bench:
     def __init__(self) -> None:
         config = compose_training(CONFIG)
         self.task, self.trainer = config["task"], config["trainer"]
-        corpus = read_corpus(LinkDataModule(data=config["data"], seed=0), self.task)
+        texts = read_corpus(LinkDataModule(data=config["data"], seed=0), self.task)
         model = Model.pretrained()
         assert model.terms is not None
-        articles, posts = ([model.ids(t) for t in side] for side in (corpus.articles, corpus.posts))
-        said = taught(corpus.articles, corpus.posts, self.task["teacher"])
+        articles, posts = ([model.ids(text) for text in side] for side in texts)
+        said = taught(*texts, self.task["teacher"])
         self.lists = training_lists(config, articles, posts, said, model.terms)
         self.pools: list[Pool] = [*shared_dev_pools(), *labeled_pools()]
 

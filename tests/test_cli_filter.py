@@ -211,10 +211,10 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: (f / "story.txt").write_text("Another story"), "other seeds"),
-        (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "other posts"),
-        (lambda f: ["--threshold", "0.5"], "other options"),
-        (lambda f: ["--aggregate", "mean"], "other options"),
+        (lambda f: (f / "story.txt").write_text("Another story"), "(seeds: "),
+        (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "(posts: "),
+        (lambda f: ["--threshold", "0.5"], "(threshold: "),
+        (lambda f: ["--aggregate", "mean"], "(aggregate: "),
         (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),
         (lambda f: (f / "out.jsonl.part.json").write_text("{"), "is damaged"),
     ],

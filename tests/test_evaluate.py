@@ -82,7 +82,7 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("peers=[lucene]", "bm25, tfidf_pool"),
+        ("peers=[bm25,lucene]", "bm25, tfidf_pool.*mean_glove"),
         ("peers=[]", "nothing to evaluate"),
         ("split=train", "dev or test"),
         ("relevance=all", "own or event"),
@@ -92,6 +92,7 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
 def test_mistakes_are_named(tmp_path, override, message):
     with pytest.raises(InputError, match=message):
         _evaluate(tmp_path, override)
+    assert not list(tmp_path.glob("*.run.txt"))
 
 
 def test_the_strongest_peer_is_a_mixture_with_minilm(tmp_path, monkeypatch):

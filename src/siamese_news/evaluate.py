@@ -82,11 +82,16 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
     from siamese_news.evaluation.results import model_blocks
-    from siamese_news.evaluation.systems import peer
+    from siamese_news.evaluation.systems import PEERS, peer
     from siamese_news.model.loading import model_of
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.linking.datamodule import LinkDataModule
 
+    for name in config["peers"]:  # before hours of work on the others
+        if name not in (*PEERS, MEAN_GLOVE):
+            raise InputError(
+                f"peer {name!r} is unknown; expected one of {', '.join((*PEERS, MEAN_GLOVE))}"
+            )
     chosen = config["model"] or []
     folders: Sequence[str] = [chosen] if isinstance(chosen, str) else chosen
     names = [Path(folder).resolve().name for folder in folders]

@@ -5,6 +5,7 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 """
 
 import logging
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,8 +84,9 @@ def last_lines(out: Path, row: Mapping[str, Any]) -> list[str]:
         lines.append(f"figures: {', '.join(figures)}")
     if (out / "model").is_dir():
         command = "rerank --query WORDS" if "ranker" in row else "rank --articles ARTICLES"
+        folder = shlex.quote(str(out / "model"))
         lines.append(f"model: {out / 'model'}")
-        lines.append(f"next: siamese-news {command} --model {out / 'model'} --posts POSTS")
+        lines.append(f"next: siamese-news {command} --model {folder} --posts POSTS")
     return lines
 
 

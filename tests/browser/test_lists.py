@@ -150,7 +150,7 @@ def test_more_than_500_clusters_have_pages(visit, long):
     assert (shown(page), page.locator("#post-0").is_visible()) == (500, False)
     page.locator("#next").click()
     assert (shown(page), page.locator("#next").is_disabled()) == (170, True)
-    assert page.locator("#found").inner_text() == "1,170 of 1,170 shown, here 1,001 to 1,170"
+    assert page.locator("#found").inner_text() == "1,170 of 1,170 match, 1,001 to 1,170 shown"
     page.locator("#order").select_option("oldest")  # another order begins at its first page
     assert page.locator("#place").inner_text().startswith("Page 1 of 3")
     page.locator("#filter").fill("n77")
@@ -243,7 +243,8 @@ def test_paper_says_what_stands_on_it(visit, long):
     page.locator("#filter").fill("n1299")
     page.emulate_media(media="print")
     assert page.locator("#paper").inner_text() == (
-        "On paper: clusters 1 to 1 of 1 with the words “n1299”, the beginning of each."
+        "This printout has clusters 1 to 1 of 1 with the words “n1299”, and the beginning of "
+        "each post."
     )
     page.locator("#filter").evaluate("e => { e.value = ''; e.dispatchEvent(new Event('input')); }")
     assert "clusters 1 to 500 of 1,170" in page.locator("#paper").inner_text()

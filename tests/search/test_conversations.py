@@ -269,7 +269,7 @@ def test_a_file_of_threads_that_was_changed_is_a_page_or_an_error(number, name, 
         except InputError as error:
             assert "t.jsonl" in str(error)
         else:
-            assert "One entry is a thread" in page or name == "thread_rank"
+            assert "Each entry is a thread" in page or name == "thread_rank"
 
 
 def test_a_row_without_its_thread_is_an_error(tmp_path):
@@ -284,5 +284,5 @@ def test_the_report_shows_each_thread_with_its_posts(tmp_path):
     shown = [[(turn.post.id, turn.role) for turn in turns] for turns in data.threads.values()]
     assert shown == [[("1", "found"), ("2", "reply")], [("3", "answered"), ("4", "found")]]
     page = render(data)
-    assert page.count('<li class="cluster"') == 2 and page.count("leads to a post found") == 1
-    assert "2</strong> posts of this thread, 1 found" in page
+    assert page.count('<li class="cluster"') == 2 and page.count("an earlier post") == 1
+    assert "2</strong> posts in this thread, 1 found" in page

@@ -318,7 +318,7 @@ def test_the_command_takes_a_results_file_and_says_where_scores_differ(files):
     done = run(files, "--posts", found, "--post", "1")
     assert done.exit_code == 0, done.output
     assert "in the search and is" in done.stderr
-    assert "Tested: without sentence" in done.stdout
+    assert "Tested, the explanation" in done.stdout
 
 
 def test_the_command_takes_a_text(files):

@@ -49,13 +49,13 @@ def test_10_000_groups_are_20_and_the_rest():
     assert len(made.groups) == SHOWN + 1 and made.groups[-1].name == "other (9,980 groups)"
     assert sum(group.share.of for group in made.groups) == 30_000
     assert sum(group.share.found for group in made.groups) == len(posts)
-    assert made.remarks[0] == "10,000 groups: the 20 with most posts found are shown."
+    assert made.remarks[0] == "The 20 groups with the most posts found, of 10,000, are shown."
 
 
 def test_an_empty_column_is_said():
     made = compare(data([found(0)]), "party", [("0", {"party": " "}), ("1", {})], pool=True)
     assert [(group.name, group.share.of) for group in made.groups] == [(NONE, 2)]
-    assert "No post says its party." in made.remarks
+    assert "No post has a value for party." in made.remarks
 
 
 def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
@@ -64,7 +64,7 @@ def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
     made = compare(data([found(n) for n in (0, 2, 9)]), "month", known, pool=True)
     rows = [(group.name, group.share.found, group.share.of) for group in made.groups]
     assert rows == [("2024-01", 0, 1), ("2024-03", 2, 2), (NONE, 0, 1)]
-    assert "Posts found that are not among the posts, and so have no group: 1." in made.remarks
+    assert "Posts found that are missing from the posts and have no group: 1." in made.remarks
 
 
 def test_times_of_a_group_and_their_figures():

@@ -171,7 +171,7 @@ def test_clusters_stand_in_the_order_of_their_best_rank():
     items = [a for a in page.attributes("li") if a.get("class") == "cluster"]
     assert [item["data-size"] for item in items] == ["3", "1"]
     assert "3 posts in this cluster" in page.words
-    assert "1 more are not listed here" in page.words
+    assert "1 more is not listed here" in page.words
 
 
 def test_the_best_ranked_post_represents_its_cluster_and_copies_count_posts():
@@ -224,7 +224,7 @@ def test_what_was_done_is_said():
         "One thing.",
         "threshold 0.6",
         "1 post in the results reaches it",
-        "1 without a date is not in it",
+        "1 post without a date is not included",
         "04 Mar 18:00",
     )
     for part in expected:
@@ -383,7 +383,7 @@ def test_results_are_read_in_every_form(tmp_path, name):
     assert found.posts[0].cluster == found.posts[2].cluster != found.posts[1].cluster
     assert [seed.id for seed in found.seeds] == ["a", "b"]
     assert sum(found.histogram.counts) == 3
-    assert "Only the posts in the results" in found.histogram_note
+    assert "the posts in the results only" in found.histogram_note
     assert (
         found.provenance["sha256 of the results"]
         == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
@@ -433,8 +433,9 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.jsonl", json.dumps(ROWS[0] | {"score": "high"}), "r.jsonl:1: 'score' is 'high'"),
         ("r.jsonl", json.dumps(ROWS[0] | {"rank": 1.5}), "r.jsonl:1: 'rank' is '1.5'"),
         ("r.csv", "article,rank,score,post,text\na,1,0.5,p\n", "r.csv:2: 'text' is missing"),
-        ("r.csv", "article,rank,score,post,text\na,1,0.5,p,x,y\n", "r.csv:2: more cells"),
+        ("r.csv", "article,rank,score,post,text\na,1,0.5,p,x,y\n", "r.csv:2: has more cells"),
         ("r.csv", "article,rank,score,post,text\n", "no row"),
+        ("r.csv", "article;rank;score\na;1;0,5\n", "expected commas between the cells"),
         ("r.csv", 'article\n"a', "not a CSV file"),
         ("r.parquet", "PAR1 it is not", "not a Parquet file"),
         ("r.jsonl.meta.json", "{", "meta.json: not JSON"),
@@ -456,6 +457,19 @@ def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, m
     assert done.exit_code == 2, done.output
     assert message in done.output
     assert out.read_text() == "old"
+
+
+def test_an_output_cannot_be_in_a_file(tmp_path):
+    path = written(tmp_path, "r.jsonl")
+    out = path / "folder" / "page.html"
+    done = CliRunner().invoke(app, ["report", "--results", str(path), "--out", str(out)])
+    assert done.exit_code == 2
+    assert f"{out}: {path} is a file; expected a folder" in done.output
+
+
+def test_a_folder_is_not_a_results_file(tmp_path):
+    with pytest.raises(InputError, match="is a folder; expected a file that rank or filter wrote"):
+        read_results(tmp_path)
 
 
 def test_the_command_writes_the_page(tmp_path):

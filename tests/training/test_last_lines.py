@@ -26,3 +26,9 @@ def test_the_last_lines_are_figures_model_and_the_next_command(tmp_path):
         f"model: {tmp_path / 'model'}",
         f"next: siamese-news rank --articles ARTICLES --model {tmp_path / 'model'} --posts POSTS",
     ]
+
+
+def test_a_folder_with_a_space_is_quoted_in_the_next_command(tmp_path):
+    (tmp_path / "my run" / "model").mkdir(parents=True)
+    *_, line = last_lines(tmp_path / "my run", {"AP": 0.5})
+    assert f"--model '{tmp_path / 'my run' / 'model'}' --posts" in line

@@ -20,8 +20,7 @@ from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.training.job import train
 from siamese_news.training.rerank import run as rerank
-from siamese_news.training.rerank.batches import Pairs, encode_collection
-from siamese_news.training.rerank.data import make_fold, read_reranking
+from siamese_news.training.rerank.data import Pairs, encode_collection, make_fold, read_reranking
 from siamese_news.training.sweep import summarize
 from tests.composed import option
 

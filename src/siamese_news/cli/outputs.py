@@ -60,7 +60,7 @@ def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool
     that is not one of the inputs. Standard input and the terminal are None.
 
     Raises:
-        InputError: the output is one of the inputs, is not a regular file, or already exists.
+        InputError: the output is one of the inputs, is not a regular file or in one, or exists.
     """
     if out is None or is_stream(out):
         return

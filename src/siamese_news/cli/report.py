@@ -86,5 +86,4 @@ def report(
         own = {"provenance": provenance(), "sha256": file_sha256(table)}
         write_json(table.with_name(table.name + ".meta.json"), own)
     write_report(out, data)
-    posts, seeds = counted(len(data.posts), "post"), counted(len(data.seeds), "seed")
-    echo(f"{out}: {posts} for {seeds}")
+    echo(f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}")

@@ -92,7 +92,7 @@ def watch(
     After Ctrl-C, kill -9 or a full disk, the same command continues; no post is lost or repeated.
     """
     from siamese_news.search.opening import open_query
-    from siamese_news.search.watch.watcher import Settings, Watch
+    from siamese_news.search.watch.watcher import Watch
     from siamese_news.search.watch.window import WINDOW
 
     use_threads(query.threads)
@@ -101,14 +101,7 @@ def watch(
     assert out is not None
     if query.format != "jsonl" or is_stream(out) or out.suffix == ".gz":
         raise InputError(f"--out {out}: expected the name of a file that ends in .jsonl")
-    settings = Settings(
-        source=source,
-        window=window or WINDOW,
-        days=window_days,
-        rotate=_rotation(rotate),
-        alarm_rate=alarm_rate,
-        idle=idle,
-    )
+    window, rotation = window or WINDOW, _rotation(rotate)
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
         read = files_read(query)
         for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):
@@ -117,7 +110,17 @@ def watch(
     seeds = read_seeds(query)
     with output_lock(out):
         opened = open_query(query, seeds)
-        watch = Watch(opened, lambda: read_seeds(query, quiet=True), settings, echo)
+        watch = Watch(
+            opened,
+            lambda: read_seeds(query, quiet=True),
+            echo,
+            source=source,
+            window=window,
+            days=window_days,
+            rotate=rotation,
+            alarm_rate=alarm_rate,
+            idle=idle,
+        )
         try:
             batches = _batches(source, watch.cursor, query)
             if watch.fresh:
@@ -125,8 +128,8 @@ def watch(
             else:
                 echo(f"{out}: continues after {watch.counts['read']:,} posts")
             echo(
-                f"scores {watch.state} are based on the last {settings.window:,} posts"
-                + (f" and {settings.days:g} days" if settings.days else "")
+                f"scores {watch.state} are based on the last {window:,} posts"
+                + (f" and {window_days:g} days" if window_days else "")
                 + ", and updated at every tenth of them"
             )
             watch.run(batches)

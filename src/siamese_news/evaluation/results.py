@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import EvaluationSet
@@ -71,22 +72,20 @@ def evaluate_system(
 ) -> SystemResult:
     """Score every article against every post of a set and compute all figures.
 
-    Where all articles are seeds of one story there is one ranking, by the mean score over them.
-
-    Args:
-        name: of the system.
-        kind: of its scores.
-        make_blocks: articles and posts to score blocks.
-        test: the evaluation set.
-        bootstrap: samples of the intervals over articles; 0 for none.
+    If all articles are seeds of one story, there is one ranking, by the mean score over them.
+    `bootstrap` is the number of samples for the intervals over articles; 0 for none.
     """
-    blocks = make_blocks(test.articles, test.posts)
+    every = make_blocks(test.articles, test.posts)
     article_ids = [article.id for article in test.articles]
     if test.one_story:
         article_ids = list(test.qrels)[:1]
-        blocks = _mean_over_seeds(blocks)
+
+    def mean() -> Iterator[tuple[int, np.ndarray]]:
+        for start, scores in every():
+            yield start, scores.mean(axis=0, keepdims=True)
+
     evaluation = evaluate_blocks(
-        blocks,
+        mean if test.one_story else every,
         article_ids=article_ids,
         post_ids=[post.id for post in test.posts],
         qrels=test.qrels,
@@ -107,15 +106,7 @@ def model_blocks(
 ) -> Blocks:
     """Scores of a model; those of a dense one are cosines, and each side is encoded once.
 
-    A model with a lexical head observes the whole pool first.
-
-    Args:
-        model: any model.
-        articles: A articles.
-        posts: P posts.
-        one_story: see `open_scorer`.
-        about: see `open_scorer`.
-        vectors: the cosines alone.
+    A model with a lexical head observes the whole pool first; `vectors` asks for its cosines alone.
     """
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
@@ -246,35 +237,13 @@ def results_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def model_card(config: Mapping[str, Any], row: Mapping[str, Any], kind: str) -> str:
-    """A model card: the model's purpose, training, figures and limits.
-
-    Args:
-        config: the resolved configuration.
-        row: the figures of the run.
-        kind: of the scores (`TextModel.kind`).
-    """
-    about = provenance()
-    scores = "cosine similarities"
-    if kind == "mixture":
-        scores = "mixtures of a lexical score and a cosine similarity"
-    return "\n\n".join(
-        [
-            f"# {row['encoder']} trained on {row['data']}",
-            "A siamese_news model: it places news articles and the social media posts about them "
-            f"near each other. Scores are {scores}.",
-            "## Use",
-            "```\nsiamese-news rank --model FOLDER --articles story.txt --posts posts.jsonl\n```",
-            "## Training and figures",
-            markdown_table([row]),
-            f"Word vectors: {config['vectors']['source']}. Seed {config['seed']}. "
-            f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
-            f"{about['machine']}.",
-            "## Limits",
-            "English. A post without a word that the model knows scores 0. The score is not a "
-            "probability: check a threshold on labeled posts of your own corpus.",
-        ]
-    )
+def model_card(task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any) -> str:
+    """The card of a model that ``link``, ``rerank`` or ``distil`` trained, from its template."""
+    own = PackageLoader("siamese_news.evaluation", ".")
+    templates = Environment(loader=own, undefined=StrictUndefined, trim_blocks=True)
+    card = templates.get_template(f"{task}_card.md.j2")
+    about, table = provenance(), markdown_table([row])
+    return card.render(config=config, row=row, about=about, table=table, **more)
 
 
 def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
@@ -289,11 +258,3 @@ def _length_row(result: SystemResult) -> dict[str, Any]:
         name = f"{group.low:.0f}–{group.high:.0f} words ({group.articles})"
         row[name.replace("–inf", " and more")] = group.mean if group.articles else None
     return row
-
-
-def _mean_over_seeds(blocks: Blocks) -> Blocks:
-    def averaged() -> Any:
-        for start, scores in blocks():
-            yield start, scores.mean(axis=0, keepdims=True)
-
-    return averaged

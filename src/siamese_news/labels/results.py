@@ -230,6 +230,7 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     limit = csv.field_size_limit(LINE_CAP)
+    between = "commas" if delimiter == "," else "tabs"
     try:
         lines = (f"{line}\n" for _, line in read_lines(path))
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
@@ -237,7 +238,10 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
             where = f"{path}:{reader.line_num}"
             # Cells without a column have the key None; columns without a cell are None.
             if None in row:
-                raise InputError(f"{where}: more cells than the header has columns")
+                raise InputError(
+                    f"{where}: has more cells than the header has columns; expected {between} "
+                    "between the cells, and quotes around a cell with one in it"
+                )
             yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
     except csv.Error as error:
         raise InputError(f"{path}: not a CSV file ({error}); write it again") from error

@@ -82,7 +82,7 @@ class OpenQuery:
             "posts": posts,
             # The last digit of torch's results depends on it.
             "threads": 1 if isinstance(self.model, TableModel) else thread_count(),
-            "options": [len(self.seeds.negatives), *self.query.job()],
+            "options": {"negatives": len(self.seeds.negatives), **self.query.job()},
         }
 
     def write_meta(

@@ -180,19 +180,23 @@ class PartialResults:
             )
         if other := difference(job, self._job):
             raise InputError(
-                f"{self.path}: was made with other {other}; resume with the same command, or "
-                f"{self._remedy}"
+                f"{self.path}: was made with other settings ({other}); resume with the same "
+                f"command, or {self._remedy}"
             )
 
 
 def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     """The first difference between an earlier job and this run's; empty for none."""
     for name, value in mine.items():
-        if job.get(name) != value:
-            return f"{name} ({_short(job.get(name))}) than this run ({_short(value)})"
+        earlier = job.get(name)
+        if isinstance(earlier, Mapping) and isinstance(value, Mapping):
+            if inner := difference(earlier, value):
+                return inner
+        elif earlier != value:
+            return f"{name}: {_short(earlier)} there, {_short(value)} here"
     return ""
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = "not set" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -160,12 +160,12 @@ class Query:
             return str(author)
         return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
 
-    def job(self) -> list[Any]:
-        """The values that decide which posts and columns are in the results."""
+    def job(self) -> dict[str, Any]:
+        """The values that decide which posts and columns are in the results, by name."""
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
-        values = [getattr(self, name) for name in (*_KEPT, *READING)]
-        return [key, window.after, window.before, *values]
+        values = {name: getattr(self, name) for name in (*_KEPT, *READING)}
+        return {"key": key, "after": window.after, "before": window.before, **values}
 
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""

@@ -45,11 +45,8 @@ def build_text(
     if vectors["unknown"] == "unk" and UNK not in words:
         words.append(UNK)
         matrix = np.vstack([matrix, matrix.mean(axis=0)])
-    return (
-        Tokenizer(words=words, **tokenizer),
-        Vocabulary(words, unknown=vectors["unknown"]),
-        matrix,
-    )
+    vocabulary = Vocabulary(words, unknown=vectors["unknown"])
+    return Tokenizer(words=words, **tokenizer), vocabulary, matrix
 
 
 def idf_weights(
@@ -72,12 +69,9 @@ def build_model(
     text: tuple[Tokenizer, Vocabulary, np.ndarray],
     idf_texts: Iterable[str],
 ) -> Model:
-    """Build an untrained model.
+    """An untrained model, whose words are weighted by their document frequencies in `idf_texts`.
 
-    Args:
-        config: the resolved configuration (``vectors``, ``encoder``, ``data.limits``).
-        text: the result of `build_text`.
-        idf_texts: the texts whose document frequencies weigh the words.
+    It is built from ``vectors``, ``encoder`` and ``data.limits`` and the result of `build_text`.
     """
     tokenizer, vocabulary, matrix = text
     vectors = config["vectors"]
@@ -150,13 +144,9 @@ def _check_encoder(option: Mapping[str, Any]) -> None:
 def add_terms(
     model: Model, options: Mapping[str, Any], articles: Iterable[str], posts: Iterable[str]
 ) -> None:
-    """Add a lexical head to a model, after which both heads read content words alone.
+    """Add a lexical head to a model in place, after which both heads read content words alone.
 
-    Args:
-        model: the model, which is changed in place.
-        options: an option of ``conf/terms``.
-        articles: training articles; they and the posts give the document frequencies.
-        posts: training posts.
+    `options` is an option of ``conf/terms``; the training texts give the document frequencies.
     """
     if model.limits["keep"] == "last":
         raise InputError(

@@ -111,8 +111,8 @@ def read_row(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
     if "config" not in row:
         raise InputError(
-            f"{path}: lacks the configuration that it is the result of; choose another folder, or "
-            "delete this one and run the job again"
+            f"{path}: lacks the configuration of its job; choose another folder, or delete this "
+            "one and run the job again"
         )
     return row
 

@@ -164,7 +164,7 @@ def begin(config: Mapping[str, Any]) -> None:
 def checkpointing(
     folder: Path, monitor: str | None, patience: int | None, *, every_epoch: bool
 ) -> tuple[ModelCheckpoint, list[Callback]]:
-    """What keeps the best and the newest checkpoint and stops training that gains nothing.
+    """The callback that keeps ``best.ckpt``, and all that keep checkpoints or stop the training.
 
     Args:
         folder: of the checkpoints ``best.ckpt`` and ``last.ckpt``.
@@ -172,9 +172,6 @@ def checkpointing(
         patience: validations without a gain before training stops; None for never.
         every_epoch: select once an epoch, and keep where an exception interrupts it; False selects
             after each validation.
-
-    Returns:
-        The callback that knows the best one, and all callbacks.
     """
     by_epoch = True if every_epoch else None
     kept = partial(ModelCheckpoint, dirpath=folder, enable_version_counter=False)
@@ -189,12 +186,18 @@ def checkpointing(
     return best, callbacks
 
 
-def checked_resume(resume: str | None, folder: Path) -> str | None:
+def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
+
+    It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
 
     Raises:
         InputError: it does not exist or belongs to another run.
     """
+    last = folder / "last.ckpt"
+    if not resume and automatic and last.is_file():
+        log.info("continuing from %s", last)
+        return str(last)
     if not resume:
         return None
     if not Path(resume).is_file():

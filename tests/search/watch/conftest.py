@@ -14,7 +14,7 @@ from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.watch.sources import Batch
-from siamese_news.search.watch.watcher import Settings, Watch
+from siamese_news.search.watch.watcher import Watch
 
 WINDOW = 250
 STORIES = Path(siamese_news.data.__file__).parent / "stories"
@@ -50,9 +50,7 @@ def watching(tmp_path, stories):
         seeds = Seeds(seeds or articles[::12], one_story=True)
         said = []
         values = {"source": "test", "window": WINDOW, **settings}
-        one = Watch(
-            open_query(query, seeds), read or (lambda: seeds), Settings(**values), said.append
-        )
+        one = Watch(open_query(query, seeds), read or (lambda: seeds), said.append, **values)
         one.said = said
         one.rows = lambda: [json.loads(line) for line in (tmp_path / out).open(encoding="utf-8")]
         if one.fresh:

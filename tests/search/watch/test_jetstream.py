@@ -111,7 +111,7 @@ def test_a_gap_is_said_once_and_reading_continues():
     assert found == ["k500", "k501", "k502"]
     assert events == ["gap"]
     assert last.cursor == {"time_us": START + 502 * SECOND, "lines": 10}
-    (said,) = [one.said for one in last.events]
+    (said,) = [one.message for one in last.events]
     assert "2023-11-14T22:15:00Z to 2023-11-14T22:21:40Z" in said
 
 
@@ -151,7 +151,7 @@ def test_rubbish_order_and_clocks_that_are_ahead():
 
 def test_nobody_answers_and_addresses_that_are_none():
     batches = jetstream("ws://127.0.0.1:9/x", {}, FILTER.reading(), pauses=PAUSES)
-    events = [one.said for _ in range(6) for one in next(batches).events]
+    events = [one.message for _ in range(6) for one in next(batches).events]
     assert (
         events and "ConnectionRefusedError" in events[0] and "trying again in 0.05 s" in events[0]
     )

@@ -11,6 +11,7 @@ from itertools import islice
 
 import pytest
 
+from siamese_news.data.readers.stream import PostStream
 from siamese_news.errors import InputError
 from siamese_news.search.query import FILTER
 from siamese_news.search.watch import sources
@@ -104,6 +105,21 @@ def piped(monkeypatch, data, cursor):
         stream.seek(0)
         monkeypatch.setattr(sys, "stdin", stream)
         return list(standard_input(cursor, FIELDS))
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_damaged_file_does_not_end_the_watch(tmp_path, ending):
+    (tmp_path / f"a.jsonl{ending}").write_bytes(b"neither gzip nor zstd")
+    (tmp_path / "b.jsonl").write_text(line(1))
+    time.sleep(0.3)
+    found = drained(iter(Folder(tmp_path, {}, FIELDS)))
+    assert ids(found) == ["p1"]
+    (event,) = [event for batch in found for event in batch.events]
+    assert event.name == {".gz": "incomplete", ".zst": "unreadable"}[ending]
+    assert event.message.count("a.jsonl") == 1
+    stream = PostStream(tmp_path)  # other commands leave it out as well
+    assert [post.id for post in stream] == ["p1"]
+    assert stream.counts.unreadable + stream.counts.rejected == 1
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -12,6 +12,7 @@ from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.watcher import Watch
 from siamese_news.search.watch.window import next_settling
 
 
@@ -138,6 +139,19 @@ def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, mo
     assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.parametrize("first", [10, 30])
+def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_path, first):
+    posts = stories[0][:60]
+    watching(rows=posts, out="whole.jsonl")
+    watching(rows=posts[:first])
+    earlier = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
+    assert earlier
+    one = watching(rows=posts)
+    again = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
+    assert again.startswith(earlier) and one.counts["read"] == 60
+    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
 def test_seeds_change_at_a_settling(watching, stories):
     posts, articles = stories
     asked = []
@@ -176,9 +190,10 @@ def test_the_window_can_be_one_of_days(watching, stories):
 
 def test_another_watch_is_not_continued(watching, tmp_path):
     watching(many=50)
-    for change, said in (({"window": 200}, "watch"), ({"threshold": 0.2}, "options")):
-        with pytest.raises(InputError, match=f"was made with other {said}.*another --out"):
-            watching(many=60, **change)
+    for name, there, here in (("window", 250, 200), ("threshold", 0.05, 0.2)):
+        said = rf"settings \({name}: {there} there, {here} here\).*another --out"
+        with pytest.raises(InputError, match=said):
+            watching(many=60, **{name: here})
     (tmp_path / "found.jsonl").write_text("")
     with pytest.raises(InputError, match="has 0 bytes, expected at least .* it was changed"):
         watching(many=60)
@@ -220,14 +235,12 @@ def test_drift_is_said_once_and_stays(watching, stories, tmp_path):
 
 
 def test_fusion_by_ranks_is_refused(watching, stories, tmp_path, monkeypatch):
-    import siamese_news.search.watch.watcher as watcher
-
     query = replace(
         FILTER, threshold=0.1, out=tmp_path / "f.jsonl", articles=("-",), fusion="reciprocal"
     )
     seeds = Seeds(stories[1][:1], one_story=True)
-    settings = watcher.Settings(source="test", window=100)
-    one = watcher.Watch(open_query(query, seeds), lambda: seeds, settings, lambda line: None)
+    opened, told = open_query(query, seeds), []
+    one = Watch(opened, lambda: seeds, told.append, source="test", window=100)
     with pytest.raises(InputError, match="--fusion reciprocal"):
         one.begin(stories[0][:50])
     one.close()

@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import weakref
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -273,7 +274,7 @@ def is_own(path: Path) -> bool:
             line = stream.readline(_LINE)
             if line == b"{\n":
                 line += stream.readline(_LINE)
-    except (InputError, OSError, EOFError):
+    except (InputError, OSError, EOFError, zlib.error):
         return False
     if line.startswith(_BESIDE):
         return True

@@ -12,6 +12,7 @@ sentence is then actually removed and the article scored again.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ Span = tuple[int, int]
 
 _LINE = re.compile(r"\n")
 _BLANK = re.compile(r"\n[^\S\n]*\n")
+_TOGETHER = 64  # edited articles scored at once
 
 
 def sentence_spans(article: Article) -> list[Span]:
@@ -46,7 +48,7 @@ def sentence_spans(article: Article) -> list[Span]:
     start = len(article.title) + 1 if article.title else 0
     spans = [_tight(text, 0, start)]
     break_ = _BLANK if _BLANK.search(text, start) else _LINE
-    ends = [(found.start(), found.end()) for found in break_.finditer(text, start)]
+    ends = [found.span() for found in break_.finditer(text, start)]
     for end, following in [*ends, (len(text), len(text))]:
         for first, last in split(text[start:end]):
             spans.append(_tight(text, start + first, start + last))
@@ -64,9 +66,6 @@ def _tight(text: str, start: int, end: int) -> Span:
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))
-
-
-_TOGETHER = 64  # edited articles scored at once
 
 
 def explain(
@@ -133,12 +132,12 @@ def explain_nearest(
         raise InputError("no posts to explain; expected at least one")
     best = scorer.scores([post.text for post in posts]).argmax(axis=0)
     found: dict[int, Explained] = {}
-    for number, article in enumerate(articles):
-        rows = [row for row in range(len(posts)) if best[row] == number]
-        if rows:
-            own = stop_words[number] if stop_words else ()
-            explained = explain(model, article, [posts[row] for row in rows], scorer, number, own)
-            found.update(zip(rows, explained, strict=True))
+    for number in np.unique(best).tolist():
+        rows = np.flatnonzero(best == number).tolist()
+        own = stop_words[number] if stop_words else ()
+        mine = [posts[row] for row in rows]
+        explained = explain(model, articles[number], mine, scorer, number, own)
+        found.update(zip(rows, explained, strict=True))
     return [found[row] for row in range(len(posts))]
 
 
@@ -149,14 +148,12 @@ def name_neighbors(
 
     The pool, `posts`, is read until all neighbors are found.
     """
-    missing = {near.key for one in explained for near in one.neighbors}
+    wanted = {near.key for one in explained for near in one.neighbors}
     found: dict[bytes, Post] = {}
-    for post in posts if missing else ():
-        key = model.ids(post.text).tobytes()
-        if key in missing:
-            found[key] = post
-            missing.discard(key)
-            if not missing:
+    for post in posts if wanted else ():
+        if (key := model.ids(post.text).tobytes()) in wanted:
+            found.setdefault(key, post)
+            if len(found) == len(wanted):
                 break
 
     def named(near: NeighborPost) -> NeighborPost:
@@ -265,14 +262,14 @@ class Reader:
 
     def _dense_terms(
         self, post: Post, factor: float, mine: NDArray[np.float32]
-    ) -> dict[str, float]:
+    ) -> Mapping[str, float]:
         """Each token's part of the cosine with the article's vector, times a factor."""
         tokens = self._model.tokens(post.text)
         ids, of_token = _joined([self._model.vocabulary.ids([token]) for token in tokens])
         values = factor * self._dense(ids, "post", mine)[0]
-        found: dict[str, float] = {}
+        found: defaultdict[str, float] = defaultdict(float)
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
-            found[tokens[number]] = found.get(tokens[number], 0.0) + value
+            found[tokens[number]] += value
         return found
 
     def _fields(self, post: Post) -> dict[str, set[str]]:

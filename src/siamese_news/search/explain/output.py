@@ -30,18 +30,13 @@ def write_explained(
 
 def record_of(one: Explained) -> dict[str, Any]:
     """All of an explanation, as plain values."""
+    parts = ("score", "kind", "lexical", "dense", "surface")
+    near = ("post", "text", "weight", "added")
     return {
         "post": one.post.id,
         "article": one.article.id,
-        "score": one.score,
-        "kind": one.kind,
-        "lexical": one.lexical,
-        "dense": one.dense,
-        "surface": one.surface,
-        "neighbors": [
-            {"post": near.post, "text": near.text, "weight": near.weight, "added": near.added}
-            for near in one.neighbors
-        ],
+        **{name: getattr(one, name) for name in parts},
+        "neighbors": [{name: getattr(post, name) for name in near} for post in one.neighbors],
         "feedback": one.feedback,
         "rest": one.rest,
         "text": one.post.text,
@@ -61,15 +56,14 @@ def check_words(one: Explained) -> str:
     if one.check is None:
         return "No sentence carries the score."
     number, drop = one.check.sentence + 1, one.check.drop
-    tested = f"Tested: without sentence {number} the score is {one.score - drop:.4f}"
+    found = f"without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
-        return f"{tested}; no other sentence is of about its length, to compare with."
-    best = one.score - one.check.greatest
-    others = f"{tested}, without another of about its length {best:.4f} or more"
-    many = f"({counted(one.check.others, 'sentence')})"
+        return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
+    best, count = one.score - one.check.greatest, counted(one.check.others, "other sentence")
+    found += f"; without any of {count} about as long, it is at least {best:.4f}"
     if one.check.holds:
-        return f"{others} {many}: the explanation holds."
-    return f"{others} {many}: the explanation does not hold; trust the column 'without' here."
+        return f"Tested, the explanation holds: {found}."
+    return f"Tested, the explanation does not hold: {found}. Trust the column 'without' here."
 
 
 def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
@@ -146,7 +140,7 @@ def _terms(one: Explained) -> Any:
 
 
 def _neighbors(one: Explained) -> Any:
-    title = "its neighbors: similar posts, which lend it part of their scores"
+    title = "its neighbors: similar posts, whose scores are part of its score"
     table = empty_table(title, ("share", "added", "post", "text"), texts=("post", "text"))
     rows = [(near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors]
     if rest := rows[SHOWN:]:

@@ -17,12 +17,12 @@ from siamese_news.search.report.charts import BarChart, moment, timeline_chart
 from siamese_news.search.report.results import ReportData, ReportPost
 
 SHOWN = 20
-"""Groups that have a row of their own, those with most posts found; the rest is one more."""
+"""Groups with a row of their own, those with the most posts found; one more row has the rest."""
 
 TIMES = {"year": 4, "month": 7, "day": 10}
-"""Groups by date: how much of it counts."""
+"""Groups by date: how many characters of it name the group."""
 
-NONE = "not said"
+NONE = "(no value)"
 COLUMNS = ("figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure")
 
 _FORMS = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
@@ -155,11 +155,11 @@ def compare(
     absent = len(found) - len(group_of)
     small = sum(0 < len(own) < FEW for own in texts)
     remarks = {
-        f"{len(names):,} groups: the {SHOWN} with most posts found are shown.": rest,
-        f"No post says its {by}.": not names,
-        f"Posts that do not say their {by}: {sizes[NONE]:,}.": names and sizes[NONE],
-        f"Posts found that are not among the posts, and so have no group: {absent:,}.": absent,
-        f"Groups with fewer than {FEW} different texts found, too few for words: {small:,}.": small,
+        f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": rest,
+        f"No post has a value for {by}.": not names,
+        f"Posts without a value for {by}: {sizes[NONE]:,}.": names and sizes[NONE],
+        f"Posts found that are missing from the posts and have no group: {absent:,}.": absent,
+        f"Groups with fewer than {FEW} different texts, too few for words: {small:,}.": small,
     }
     said = [remark for remark, applies in remarks.items() if applies]
     return Comparison(by, groups, pool, chart, last + 1, said)
@@ -171,7 +171,8 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
     if by not in TIMES and not any(by in row for row in rows):
         raise InputError(
             f"{results}: has no column '{by}' (--by); expected one of "
-            f"{', '.join([*rows[0], *TIMES])}; --posts brings those of the posts"
+            f"{', '.join([*filter(None, rows[0]), *TIMES])}; with --posts, the columns of the "
+            "posts work as well"
         )
     return compare(data, by, ((str(row["post"]), row) for row in rows), pool=False)
 
@@ -182,8 +183,8 @@ def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
     names = list(dict.fromkeys(name for found in posts.detected for name in found.names))
     if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
         raise InputError(
-            f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or of "
-            f"theirs: {', '.join(names[:20])}"
+            f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or one "
+            f"of their columns: {', '.join(names[:20])}"
         )
     known = ((post.id, post.metadata) for post in FilePool(posts))
     return compare(data, by, known, pool=True)

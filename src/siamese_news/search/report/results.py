@@ -130,10 +130,12 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
+    if source.is_dir():
+        raise InputError(f"{source}: is a folder; expected a file that rank or filter wrote")
     rows = [_checked(row, where) for where, row in result_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:
-        raise InputError(f"{source}: no row in the file, expected at least one post")
+        raise InputError(f"{source}: has no row; expected at least one post")
     threaded = "thread" in found[0]
     if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
@@ -143,23 +145,23 @@ def read_results(
     posts = _posts(found)
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
-        note = "All posts that the search scanned are in it, kept or not."
+        note = "It covers all posts that the search scanned, kept or not."
     else:
         histogram = _counted([post.score for post in posts])
-        note = "Only the posts in the results are in it: the posts that were not kept are unknown."
-    given, place = "drawn for this report", "the threshold"
+        note = "It covers the posts in the results only; the scores of the others are unknown."
+    given, place = "set for this report", "the threshold"
     if threshold is None:
-        given, place = "as the search used it", f"{source}.meta.json: field 'threshold'"
+        given, place = "from the search", f"{source}.meta.json: field 'threshold'"
         threshold = meta.get("threshold")
     own = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
         remarks.append(
-            f"There is no {source.name}.meta.json next to the results, so the command shown is the "
-            "one that made this report, and how many posts the search read and rejected is unknown."
+            f"There is no {source.name}.meta.json next to the results, so this page shows the "
+            "command that made the report, and the numbers of posts read and rejected are unknown."
         )
     if "cluster" not in found[0] and not threaded:
-        remarks.append("Near-duplicates were found by this report, among the posts in the results.")
+        remarks.append("This report looked for near-duplicates among the posts in the results.")
     titles = meta.get("titles") or {}
     return ReportData(
         title=title or f"Posts in {source.name}",
@@ -210,32 +212,21 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
     numbers = [named.setdefault(cluster, len(named)) for cluster in clusters]
     members: dict[int, set[str]] = {}
     for row, number in zip(rows, numbers, strict=True):
-        members.setdefault(number, set()).add(row["post"])
+        members.setdefault(number, set()).add(row["id"])
     return [_post(row, n, len(members[n])) for row, n in zip(rows, numbers, strict=True)]
 
 
 def _post(row: dict[str, Any], cluster: int, size: int) -> ReportPost:
-    return ReportPost(
-        rank=row["rank"],
-        id=row["post"],
-        score=row["score"],
-        text=row["text"],
-        cluster=cluster,
-        cluster_size=row.get("cluster_size") or size,
-        seed=row["article"],
-        created_at=row.get("created_at"),
-        lang=row.get("lang"),
-        terms=row["terms"],
-        link=row["link"],
-        place=(row["x"], row["y"]) if "x" in row and "y" in row else None,
-    )
+    fields = {name: row[name] for name in ReportPost.__slots__ if name in row}
+    clustered = {"cluster": cluster, "cluster_size": row.get("cluster_size") or size}
+    return ReportPost(**fields | clustered)
 
 
 def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The columns that the report knows, with the types it needs; empty ones are left out."""
+    """The fields of `ReportPost` and `Turn` in a row, with their types; empty ones are left out."""
     role = str(row.get("role") or "found")
     if role not in ("found", "answered", "reply"):
-        raise InputError(f"{where}: 'role' is {role[:40]!r}, expected found, answered or reply")
+        raise InputError(f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply")
     if row.get("thread_rank") and role != "found":
         row = {**row, "rank": 0, "score": 0}  # the search ranked only the posts that it found
     if missing := [name for name in NEEDED if row.get(name) is None]:
@@ -246,7 +237,9 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     known: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
     for name, read in _COLUMNS.items():
         if name in NEEDED or row.get(name) not in (None, ""):
-            known[name] = read(row[name], f"{where}: '{name}'")
+            known[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
+    if "x" in known and "y" in known:
+        known["place"] = (known["x"], known["y"])
     for name in ("depth", "left_out"):
         known[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
@@ -285,23 +278,22 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= 1e15:  # neither does NaN
-        raise InputError(f"{where} is {str(value)[:40]!r}, expected a number")
+        raise InputError(f"{where} is {str(value)[:40]!r}; expected a number")
     return number
 
 
 def _whole(value: Any, where: str) -> int:
     number = _number(value, where)
     if number != int(number) or number < 0:
-        raise InputError(f"{where} is {str(value)[:40]!r}, expected a whole number")
+        raise InputError(f"{where} is {str(value)[:40]!r}; expected a whole number")
     return int(number)
 
 
-def _text(value: Any, where: str) -> str:
-    return str(value)
-
-
 _COLUMNS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("article", "post", "text", "lang", "created_at", "cluster"), _text),
+    **dict.fromkeys(
+        ("article", "post", "text", "lang", "created_at", "cluster"), lambda value, _: str(value)
+    ),
     **dict.fromkeys(("score", "x", "y"), _number),
     **dict.fromkeys(("rank", "cluster_size"), _whole),
 }
+_FIELDS = {"article": "seed", "post": "id"}  # of `ReportPost`, where a column has another name

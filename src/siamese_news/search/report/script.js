@@ -11,8 +11,8 @@
   const [found, pager, place, paper] = [byId("found"), byId("pager"), byId("place"), byId("paper")];
   const count = (number) => number.toLocaleString("en");
 
-  // Which clusters are listed: those that fit, a page of them at a time. The others are not in the
-  // document: to sort, lay out and search thousands of them would take many seconds.
+  // The list shows the clusters that match the filters, one page at a time. The others are not in
+  // the document: sorting, laying out and searching thousands of them would take many seconds.
   const texts = new Map();
   const textOf = (item) => {
     if (!texts.has(item)) texts.set(item, item.textContent.toLowerCase());
@@ -35,8 +35,8 @@
     const listed = fitting.slice(page * size, (page + 1) * size);
     list.replaceChildren(...listed);
     const part = `${count(page * size + 1)} to ${count(page * size + listed.length)}`;
-    const all = `${count(fitting.length)} of ${count(items.length)} shown`;
-    found.value = last ? `${all}, here ${part}` : all;
+    const all = `${count(fitting.length)} of ${count(items.length)}`;
+    found.value = last ? `${all} match, ${part} shown` : `${all} shown`;
     pager.hidden = last === 0;
     place.textContent = `Page ${page + 1} of ${last + 1}: ${unit}s ${part}`;
     byId("previous").disabled = page === 0;
@@ -47,8 +47,8 @@
       only === "" ? "" : `for the seed “${seed.selectedOptions[0].textContent}”`,
     ].filter(Boolean);
     paper.textContent =
-      `On paper: ${unit}s ${listed.length ? part : "0"} of ${count(fitting.length)}` +
-      `${chosen.length ? ` ${chosen.join(", ")}` : ""}, the beginning of each.`;
+      `This printout has ${unit}s ${listed.length ? part : "0"} of ${count(fitting.length)}` +
+      `${chosen.length ? ` ${chosen.join(", ")}` : ""}, and the beginning of each post.`;
   };
   const turn = (step) => {
     show(page + step);
@@ -57,7 +57,7 @@
   };
 
   const rank = (a, b) => a.dataset.rank - b.dataset.rank;
-  // A post without a date comes last, whichever end is first.
+  // Posts without a date come last in both orders.
   const byDate = (sign) => (a, b) => {
     const [x, y] = [a.dataset.date, b.dataset.date];
     if (x === y) return rank(a, b);
@@ -72,7 +72,7 @@
     oldest: byDate(1),
   };
 
-  // The timeline: one stop of the Tab key, arrows within it, as in a toolbar.
+  // The timeline is one stop of the Tab key; the arrow keys move within it, as in a toolbar.
   const chart = byId("time-chart");
   const bars = chart ? [...chart.querySelectorAll("[data-slot]")] : [];
   const labelOf = (bar) => bar.querySelector("title").textContent;
@@ -89,7 +89,7 @@
     for (const bar of bars) bar.setAttribute("aria-pressed", String(bar.dataset.slot === slot));
     period.hidden = slot === null;
     period.textContent = slot === null ? "" : `${nameOf(slot)} ✕`;
-    period.setAttribute("aria-label", slot === null ? "" : `${nameOf(slot)} ✕ list all dates`);
+    period.setAttribute("aria-label", slot === null ? "" : `${nameOf(slot)} ✕ list all posts`);
     show();
   };
   if (bars.length) {
@@ -103,7 +103,7 @@
     }
     stop(bars[0]);
     chart.addEventListener("click", (event) => {
-      // A day among many is two pixels wide: the nearest bar is meant, from top to bottom.
+      // A bar can be two pixels wide, so a click selects the nearest one at any height.
       const box = chart.getBoundingClientRect();
       const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
       const far = (bar) => {
@@ -131,7 +131,8 @@
     });
   }
 
-  // What is listed, as the results file has it; a text that a spreadsheet would run is guarded.
+  // The listed posts in the columns of the results file; texts that a spreadsheet would run are
+  // quoted.
   const COLUMNS =
     "article,rank,score,post,text,cluster,cluster_size,lang,created_at,terms,link".split(",");
   const cell = (value) => {
@@ -163,7 +164,7 @@
     for (const item of fitting) {
       for (const post of item.querySelectorAll(".post")) rows.push(record(post, item));
     }
-    // The byte order mark is by what Excel knows UTF-8.
+    // Excel recognizes UTF-8 by the byte order mark.
     const text = `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
@@ -173,7 +174,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   });
 
-  // A post that is asked for is listed, whatever the filters say, and its cluster is open.
+  // A requested post is listed even if the filters exclude it, and its cluster is opened.
   const reveal = (post) => {
     const item = post.closest(".cluster");
     if (!fitting.includes(item)) {
@@ -185,7 +186,7 @@
     show(Math.floor(fitting.indexOf(item) / size));
     const copies = post.closest("details");
     if (copies) copies.open = true;
-    // To the browser what was not in the document when it was asked for is no target.
+    // :target does not match an element that was added after the address changed.
     document.querySelector(".asked")?.classList.remove("asked");
     post.classList.add("asked");
     post.scrollIntoView();
@@ -199,7 +200,7 @@
   seed?.addEventListener("change", () => show());
   period.addEventListener("click", () => {
     choose(slot);
-    filter.focus(); // the button that had the focus is gone
+    filter.focus(); // the button that had the focus is hidden now
   });
   order.addEventListener("change", () => {
     items.sort(orders[order.value]);
@@ -214,7 +215,7 @@
   });
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
-  // The map is one picture, not two thousand links: its dots are for the mouse alone.
+  // The map is one picture, not two thousand links, so its dots react to the mouse only.
   document.querySelector(".map")?.addEventListener("click", (event) => {
     const row = event.target.closest("[data-row]")?.dataset.row;
     const post = posts.get(`post-${row}`);

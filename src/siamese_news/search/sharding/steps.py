@@ -54,8 +54,8 @@ class ShardFolder:
         found, mine = self._read(path), json.loads(json.dumps(dict(job)))
         if said := difference(found.get("job", {}), mine):
             raise InputError(
-                f"{self.path}: was made with other {said}; continue with the same command, model "
-                "and posts, or remove the folder to start over"
+                f"{self.path}: was made with other settings ({said}); continue with the same "
+                "command, model and posts, or remove the folder to start over"
             )
         self.shards = int(found["shards"])
 

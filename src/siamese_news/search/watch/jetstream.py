@@ -70,8 +70,8 @@ def jetstream(
                     yield reader(data, at, lines, *events)
                     lines += len(messages)
         except (OSError, WebSocketException) as error:
-            said = f"jetstream: {type(error).__name__}: {error}; trying again in {pause:g} s"
-        yield Batch([], {"time_us": last, "lines": lines}, events=[Event("reconnected", said)])
+            message = f"jetstream: {type(error).__name__}: {error}; trying again in {pause:g} s"
+        yield Batch([], {"time_us": last, "lines": lines}, events=[Event("reconnected", message)])
         until = time.monotonic() + pause
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, TICK))

@@ -52,7 +52,7 @@ class Event:
     """An event of a source: a name to count by, and a sentence for the user."""
 
     name: str
-    said: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,7 @@ class LineReader:
         return self.found.kind == "jsonl" and not self.found.packed and not wide
 
     def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
-        """The posts of complete lines, with the cursor after them.
-
-        Args:
-            data: the lines.
-            cursor: the place after them.
-            before: number of earlier lines.
-            more: events.
-        """
+        """The posts of complete lines, which follow `before` others and end at the cursor."""
         counts, posts, rejections = Counts(), list[Post](), list[Rejection]()
         stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
         rows = ((line + before, record, row) for line, record, row in json_rows(stream, None))
@@ -233,7 +226,7 @@ class Folder:
     def __iter__(self) -> Iterator[Batch]:
         while True:
             if not self._folder.is_dir():
-                self._tell("missing", f"{self._folder}: does not exist at the moment")
+                self._tell("missing", f"{self._folder}: does not exist now; waiting for it")
             paths = folder_files(self._folder, SUFFIXES)[0]
             for path in paths:
                 try:
@@ -241,7 +234,8 @@ class Folder:
                 except FileNotFoundError:
                     self._tell("vanished", f"{path}: vanished while it was read")
                 except (InputError, OSError) as error:
-                    self._tell("unreadable", f"{path}: not read at the moment: {error}")
+                    where = "" if str(path) in str(error) else f"{path}: "
+                    self._tell("unreadable", f"skipped for now: {where}{error}")
                     self._readers.pop(self._name(path), None)
             there = {self._name(path) for path in paths}
             self._files = {name: at for name, at in self._files.items() if name in there}
@@ -340,11 +334,11 @@ class Folder:
     def _cursor(self) -> Cursor:
         return {"files": dict(self._files)}
 
-    def _tell(self, name: str, said: str) -> None:
+    def _tell(self, name: str, message: str) -> None:
         """Add an event, if it is new."""
-        if said not in self._told:
-            self._told.add(said)
-            self._events.append(Event(name, said))
+        if message not in self._told:
+            self._told.add(message)
+            self._events.append(Event(name, message))
 
     def _batch(self, batch: Batch) -> Batch:
         events, self._events = self._events, []
@@ -364,6 +358,7 @@ def _written(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _is_object(line: bytes) -> bool:
     try:
-        return bool(line.strip()) and bool(decode_object(line) or True)
+        decode_object(line)
     except BadRow:
         return False
+    return True

@@ -7,10 +7,11 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,31 +42,6 @@ _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How a stream is watched.
-
-    Attributes:
-        source: where the posts come from, as the user named it.
-        window: most posts that the scores are based on.
-        days: oldest age of these posts, by their dates; None: by number only.
-        rotate: bytes after which a new output file begins; ``day``; None: one file.
-        alarm_rate: the chance of a false drift alarm over the whole stream.
-        idle: seconds without a post after which the watch ends; None: never.
-    """
-
-    source: str
-    window: int
-    days: float | None = None
-    rotate: int | str | None = None
-    alarm_rate: float = 0.01
-    idle: float | None = None
-
-    def job(self) -> list[Any]:
-        """The settings that decide which rows are written, and where."""
-        return [self.source, self.window, self.days, self.rotate, self.alarm_rate]
-
-
 class Watch:
     """A watch, new or continued; the output must be held with `output_lock`.
 
@@ -77,8 +53,13 @@ class Watch:
     Args:
         opened: the query with its present seeds.
         read: reads the seeds again, at each update of the scores.
-        settings: how the stream is watched.
         tell: prints a line for the user.
+        source: where the posts come from, as the user named it.
+        window: most posts that the scores are based on.
+        days: oldest age of these posts, by their dates; None: by number only.
+        rotate: bytes after which a new output file begins; ``day``; None: one file.
+        alarm_rate: the chance of a false drift alarm over the whole stream.
+        idle: seconds without a post after which the watch ends; None: never.
 
     Attributes:
         cursor: the place in the source; empty at the start.
@@ -96,28 +77,38 @@ class Watch:
         self,
         opened: OpenQuery,
         read: Callable[[], Seeds],
-        settings: Settings,
         tell: Callable[[str], None],
+        *,
+        source: str,
+        window: int,
+        days: float | None = None,
+        rotate: int | str | None = None,
+        alarm_rate: float = 0.01,
+        idle: float | None = None,
     ) -> None:
         assert opened.query.out is not None
-        self._opened, self._read, self._settings, self._tell = opened, read, settings, tell
+        self._opened, self._read, self._tell = opened, read, tell
+        self._rotate, self._alarm_rate, self._idle = rotate, alarm_rate, idle
         self._out = opened.query.out
         self._folder = self._out.with_name(self._out.name + ".watch")
         self._path = self._folder / "checkpoint.json"
         job = opened.job([])
         self._job = {name: job[name] for name in ("version", "model", "threads")}
-        self._job |= {"options": opened.query.job(), "watch": settings.job()}
+        self._job["options"] = opened.query.job()
+        self._job |= {"source": source, "window": window, "window_days": days}
+        self._job |= {"rotate": rotate, "alarm_rate": alarm_rate}
         self._job = json.loads(json.dumps(self._job))
         saved = self._saved()
         self.fresh = not saved
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self.fresh:
-            self._opened = self._with(_seeds_of(saved["seeds"], opened.seeds))
+            articles, negatives = ([Article(**one) for one in some] for some in saved["seeds"])
+            self._opened = self._with(replace(opened.seeds, articles=articles, negatives=negatives))
         self.cursor: Cursor = saved.get("cursor", {})
         self.counts: Counter[str] = Counter(saved.get("counts", {}))
         self.generation, self.state = saved.get("generation", 0), saved.get("state", "")
         self._part, self._day = saved.get("part", 1), saved.get("day", _today())
-        self._drift = DriftAlarm(settings.alarm_rate, **saved.get("drift", {}))
+        self._drift = DriftAlarm(alarm_rate, **saved.get("drift", {}))
         paths = {
             "rows": self._part_path(),
             "rejected": self._out.with_name(self._out.name + ".rejected.jsonl"),
@@ -128,9 +119,8 @@ class Watch:
         reference = self._folder / "reference.jsonl"
         known = not self.fresh and reference.exists()
         self._reference = list(posts_in(reference)) if known else []
-        self.window = PostWindow(self._folder, self._opened, settings.window, settings.days)
+        self.window = PostWindow(self._folder, self._opened, window, days, saved.get("window"))
         if not self.fresh:
-            self.window.restore(saved["window"])
             self._scorer = self.window.scorer()
         self._committed = self._told = self._heard = time.monotonic()
         self._before = 0
@@ -183,8 +173,7 @@ class Watch:
                     self.commit()
                 if now - self._told >= _STATUS:
                     self._status(now)
-                idle = self._settings.idle
-                if idle is not None and not batch.posts and now - self._heard >= idle:
+                if self._idle is not None and not batch.posts and now - self._heard >= self._idle:
                     break
             self.commit()
             self._status(time.monotonic())
@@ -211,7 +200,7 @@ class Watch:
             stream.write(json.dumps(saved, ensure_ascii=False))
         self.window.tidy()
         self._committed = time.monotonic()
-        if self._settings.rotate == "day" and self._day != _today():
+        if self._rotate == "day" and self._day != _today():
             self._turn()
 
     def close(self) -> None:
@@ -229,13 +218,13 @@ class Watch:
             return {}
         try:
             saved: dict[str, Any] = json.loads(self._path.read_bytes())
-            said = difference(saved["job"], self._job)
+            other = difference(saved["job"], self._job)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
-        if said:
+        if other:
             raise InputError(
-                f"{self._folder}: was made with other {said}; continue with the same command, or "
-                f"{_REMEDY}"
+                f"{self._folder}: was made with other settings ({other}); continue with the same "
+                f"command, or {_REMEDY}"
             )
         return saved
 
@@ -245,24 +234,24 @@ class Watch:
     def _take(self, batch: Batch) -> None:
         """Score the posts of a batch, and update the scores when it is due."""
         self._count(batch)
-        at, posts, known = 0, batch.posts, self.window.known
-        while at < len(posts):
-            room, some = self.window.room, list[Post]()
-            while at < len(posts) and len(some) < min(room, BLOCK):
-                post = posts[at]
-                at += 1
-                if post.id in known:
-                    self.counts["duplicates"] += 1
-                else:
-                    known.add(post.id)
-                    some.append(post)
-            if some:
-                self._score(some)
+        posts = self._new(batch.posts)
+        while some := list(islice(posts, min(self.window.room, BLOCK))):
+            room = self.window.room
+            self._score(some)
             if len(some) == room:
                 self._check_drift()
                 self.window.settle()
                 self._reread()
                 self._settled()
+
+    def _new(self, posts: Sequence[Post]) -> Iterator[Post]:
+        """The posts whose ids are not in the window."""
+        for post in posts:
+            if post.id in self.window.known:
+                self.counts["duplicates"] += 1
+            else:
+                self.window.known.add(post.id)
+                yield post
 
     def _score(self, posts: list[Post]) -> None:
         """Write the rows of posts that reach the threshold, and add all to the window."""
@@ -302,21 +291,21 @@ class Watch:
                 counts["dated tomorrow or later"] += 1
         for event in batch.events:
             counts[event.name] += 1
-            self._note(event.name, said=event.said)
+            self._note(event.name, message=event.message)
 
     def _reread(self) -> None:
         """Read the seeds again; the old ones stay if that fails."""
         try:
             seeds = self._read()
         except InputError as error:
-            self._note("seeds not read", said=f"the seeds stay as they are: {error}")
+            self._note("seeds not read", message=f"the seeds stay as they are: {error}")
             return
         opened = self._with(seeds)
         if seeds_key(opened) != seeds_key(self._opened):
             self._opened = opened
             self.window.ask(opened)
             names = ", ".join(article.id for article in seeds.articles)
-            self._note("seeds", said=f"the seeds are now: {names}")
+            self._note("seeds", message=f"the seeds are now: {names}")
 
     def _settled(self) -> None:
         """Base the scores on the present window."""
@@ -335,8 +324,7 @@ class Watch:
             from_date=window.chunks[0].date if window.chunks else None,
             seeds=[article.id for article in self._opened.seeds.articles],
         )
-        rotate = self._settings.rotate
-        if isinstance(rotate, int) and self._files["rows"].size >= rotate:
+        if isinstance(self._rotate, int) and self._files["rows"].size >= self._rotate:
             self._turn()
 
     def _check_drift(self) -> None:
@@ -346,21 +334,20 @@ class Watch:
         ):
             alarm = self._drift.alarm
             assert alarm is not None
-            rate = self._settings.alarm_rate
-            said = (
+            message = (
                 f"ALARM: after {counted(self.window.position, 'post')} the stream is no longer "
                 f"like the posts of --warm-start (p {alarm['p']:.1g}; chance of a false alarm over "
-                f"the whole stream at most {rate:g}): check the threshold, and any certificate of "
-                "it, on new posts"
+                f"the whole stream at most {self._alarm_rate:g}): check the threshold, and any "
+                "certificate of it, on new posts"
             )
-            self._note("alarm", said=said, **alarm)
+            self._note("alarm", message=message, **alarm)
 
     def _scores(self, posts: list[Post]) -> NDArray[np.int64]:
         content = self.window.content(posts)
         return self._opened.seeds.combine(self._scorer.scores(content))[0][0]
 
     def _part_path(self) -> Path:
-        if self._settings.rotate is None:
+        if self._rotate is None:
             return self._out
         return self._out.with_name(f"{self._out.stem}-{self._part:04d}{self._out.suffix}")
 
@@ -371,13 +358,13 @@ class Watch:
         self._part, self._day = self._part + 1, _today()
         self._files["rows"] = GrowingFile(self._part_path(), 0, _REMEDY)
 
-    def _note(self, event: str, *, said: str = "", **values: Any) -> None:
-        """Add a line to the log, and print what is `said` for the user."""
+    def _note(self, event: str, *, message: str = "", **values: Any) -> None:
+        """Add a line to the log, and print the message for the user."""
         row = {"time": _utc(datetime.now(UTC)), "position": self.window.position, "event": event}
-        row |= values | ({"said": said} if said else {})
+        row |= values | ({"message": message} if message else {})
         self._files["log"].append(orjson.dumps(row) + b"\n")
-        if said:
-            self._tell(said)
+        if message:
+            self._tell(message)
 
     def _status(self, now: float) -> None:
         """Print the progress, and write it to ``<out>.metrics.json``."""
@@ -406,11 +393,6 @@ class Watch:
         }
         write_json(self._out.with_name(self._out.name + ".metrics.json"), metrics)
         self._told, self._before = now, counts["read"]
-
-
-def _seeds_of(saved: list[list[dict[str, Any]]], like: Seeds) -> Seeds:
-    articles, negatives = ([Article(**one) for one in some] for some in saved)
-    return Seeds(articles, negatives, like.one_story, like.aggregate)
 
 
 def _utc(moment: datetime) -> str:

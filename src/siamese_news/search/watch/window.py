@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -75,6 +75,7 @@ class PostWindow:
         opened: the query with its present seeds.
         posts: most posts of the window.
         days: drop chunks that are so much older than the newest one; None: by number only.
+        saved: the state of `plain` to continue from; later files are removed.
 
     Attributes:
         chunks: the finished ones, oldest first.
@@ -84,14 +85,24 @@ class PostWindow:
         sample: some posts of the growing chunk.
     """
 
-    def __init__(self, folder: Path, opened: OpenQuery, posts: int, days: float | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        opened: OpenQuery,
+        posts: int,
+        days: float | None,
+        saved: Mapping[str, Any] | None = None,
+    ) -> None:
         self._folder, self._opened, self._posts, self._days = folder, opened, posts, days
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self.chunks: list[Chunk] = []
         self.position = 0
         self.known: set[str] = set()
-        self._begin(Chunk(0, 0))
+        if saved is None:
+            self._begin(Chunk(0, 0))
+        else:
+            self._restore(saved)
 
     @property
     def room(self) -> int:
@@ -171,7 +182,7 @@ class PostWindow:
         self._file.sync()
 
     def plain(self) -> dict[str, Any]:
-        """The state for `restore`, once the posts are on the disk."""
+        """The state to continue from, once the posts are on the disk."""
         growing = Chunk(self.growing.number, self.growing.start, self._file.size)
         return {
             "position": self.position,
@@ -179,8 +190,7 @@ class PostWindow:
             "growing": asdict(growing),
         }
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from a state of `plain`, and remove later files."""
+    def _restore(self, saved: Mapping[str, Any]) -> None:
         self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
         for chunk in self.chunks:
             if chunk.start >= 0:
@@ -257,7 +267,7 @@ class PostWindow:
 def seeds_key(opened: OpenQuery) -> str:
     """A hash of the seeds and the negative seeds."""
     job = opened.job([])
-    return hashlib.sha256(f"{job['seeds']} {job['options'][0]}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{job['seeds']} {job['options']['negatives']}".encode()).hexdigest()[:16]
 
 
 def posts_in(path: Path) -> Iterator[Post]:

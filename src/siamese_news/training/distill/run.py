@@ -4,9 +4,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from siamese_news.data.sources import open_posts_of
 from siamese_news.data.splits import same_text_key
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
+from siamese_news.evaluation.results import model_card
 from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
@@ -25,17 +25,8 @@ from siamese_news.training.distill.teacher import taught
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.run import measure, remember_training
 from siamese_news.training.trainer import begin, fit, trainer_of
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
-
-
-class Corpus(NamedTuple):
-    """Training texts; the posts include those without articles."""
-
-    articles: list[str]
-    posts: list[str]
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -48,17 +39,17 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     begin(config)
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
-    corpus = read_corpus(data, task)
-    words, frequencies, texts = count_words(corpus, task)
+    articles, posts = read_corpus(data, task)
+    words, frequencies = count_words([*articles, *posts], task)
+    texts = len(articles) + len(posts)
     log.info("%d words of %d texts", len(words), texts)
     tokenizer = Tokenizer(words=words, **task["tokenizer"])
     vocabulary = Vocabulary(words, unknown="hash")
 
-    def ids(text: str) -> np.ndarray:
-        return vocabulary.ids(content_words(tokenizer(text)))
-
-    post_ids = [ids(text) for text in corpus.posts]
-    article_ids = [ids(text) for text in corpus.articles]
+    article_ids, post_ids = (
+        [vocabulary.ids(content_words(tokenizer(text))) for text in side]
+        for side in (articles, posts)
+    )
     terms = TermHead(
         frequencies,
         bigram_counters((*article_ids, *post_ids)),
@@ -67,12 +58,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         options=TermOptions.of(config["terms"]),
     )
     terms.set_typical(post_ids)
-    said = taught(corpus.articles, corpus.posts, task["teacher"])
+    said = taught(articles, posts, task["teacher"])
     log.info("teacher vectors after %.1f minutes", _minutes(started))
     lists = training_lists(config, article_ids, post_ids, said, terms)
     log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
     student = _fit(config, words, lists, terms, out)
-    matrix, weights = _word_vectors(student)
+    with torch.inference_mode():
+        table = student.table(torch.arange(len(words)))
+        weights = table.norm(dim=1)
     encoder = {
         "class": "BagEncoder",
         "input_dim": task["dim"],
@@ -84,7 +77,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         tokenizer=tokenizer,
         vocabulary=vocabulary,
         embedding=TokenEmbedding(
-            matrix,
+            table / weights.clamp(min=1e-12)[:, None],
             trainable=False,
             token_weights=weights,
             unknown_weight=0.0,
@@ -105,15 +98,15 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "epochs": config["trainer"]["max_epochs"],
         "minutes": round(_minutes(started), 2),
     }
-    model.save(out / "model", card=shipped_card(config, row))
+    model.save(out / "model", card=model_card("distil", config, row))
     model = Model.load(out / "model")  # the saved model is the one that is evaluated
     row |= measure(model, row["encoder"], data, config, out)
-    model.save(out / "model", card=shipped_card(config, row))
+    model.save(out / "model", card=model_card("distil", config, row))
     return row
 
 
-def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
-    """The training texts: pairs of the configuration, and posts without articles.
+def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The training texts: articles and posts of the configuration, and posts without articles.
 
     A post without an article is left out if its text, links and case aside, occurs in a collection
     that ``task.leave_out`` names: it may be a distractor of a test.
@@ -129,7 +122,7 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> Corpus:
     if task["unlabeled"]:
         known = {same_text_key(text) for text in _texts_of(task["leave_out"])}
         posts += [text for text in _texts_of(task["unlabeled"]) if same_text_key(text) not in known]
-    return Corpus(articles, posts)
+    return articles, posts
 
 
 def _texts_of(folders: Iterable[str]) -> Iterator[str]:
@@ -138,27 +131,23 @@ def _texts_of(folders: Iterable[str]) -> Iterator[str]:
         yield from (post.text for post in open_posts_of(folder).values())
 
 
-def count_words(corpus: Corpus, task: Mapping[str, Any]) -> tuple[list[str], np.ndarray, int]:
-    """The words of the vocabulary, how many texts hold each of them, and how many texts there are.
+def count_words(texts: Sequence[str], task: Mapping[str, Any]) -> tuple[list[str], np.ndarray]:
+    """The words of the vocabulary, the most frequent first, and the number of texts with each.
 
-    The most frequent word comes first. The texts are read twice, because hashtags are cut by the
-    words that the first reading counted.
+    The texts are read twice, because hashtags are cut by the words of the first reading.
     """
     words: list[str] = []
-    texts = len(corpus.articles) + len(corpus.posts)
     for _ in range(2):
         tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
-        frequencies = Counter(
-            word for text in chain(*corpus) for word in set(words_of(tokenizer(text)))
-        )
+        frequencies = Counter(word for text in texts for word in set(words_of(tokenizer(text))))
         ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
         words = [word for _, word in sorted(ranked)[: task["max_words"]]]
     if not words:
         raise InputError(
-            f"no word occurs in task.min_texts={task['min_texts']} of {texts} training texts; "
+            f"no word occurs in task.min_texts={task['min_texts']} of {len(texts)} training texts; "
             "give more text or a smaller number"
         )
-    return words, np.array([frequencies[word] for word in words], np.int32), texts
+    return words, np.array([frequencies[word] for word in words], np.int32)
 
 
 def training_lists(
@@ -170,12 +159,7 @@ def training_lists(
 ) -> ListsToRank:
     """The lists that the student learns from, of the texts with at least two known words.
 
-    Args:
-        config: the resolved configuration.
-        articles: word ids of A texts.
-        posts: word ids of P texts.
-        teacher: unit vectors (A, T) and (P, T).
-        terms: the lexical head.
+    `articles` and `posts` are word ids, `teacher` the unit vectors (A, T) and (P, T) of all texts.
 
     Raises:
         InputError: impossible ``task.lists``, or no text has two known words.
@@ -216,7 +200,7 @@ def _minutes(since: float) -> float:
 def _fit(
     config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead, out: Path
 ) -> Student:
-    """Train the student."""
+    """The trained student."""
     task = config["task"]
     _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
     rows = {word: row for word, row in zip(glove.words, matrix, strict=True)}
@@ -243,66 +227,3 @@ def _fit(
     go_on = "the same command starts over, with the teacher's vectors so far"
     fit(trainer, module, go_on=go_on, train_dataloaders=batches)
     return student.cpu().eval()
-
-
-def _word_vectors(student: Student) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit vectors (V, D) and weights (V,)."""
-    with torch.inference_mode():
-        table = student.table(torch.arange(len(student.idf)))
-        weights = table.norm(dim=1)
-    return table / weights.clamp(min=1e-12)[:, None], weights
-
-
-def shipped_card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """The model card in Markdown."""
-    about, task, terms = provenance(), config["task"], config["terms"]
-    trained = ", ".join(entry["folder"] for entry in config["data"]["train"])
-    unlabeled = ", ".join(task["unlabeled"]) or "none"
-    return "\n\n".join(
-        [
-            "# A small two-head model for posts about news stories",
-            "Give it news articles, and it scores social media posts by whether they are about the "
-            "same story. English. It needs no transformer and no labels, and runs on a laptop.",
-            "## Use",
-            "```\nsiamese-news rank --articles story.txt --posts posts.jsonl\n```\n\n"
-            "In Python: `Model.pretrained()`, scored through `siamese_news.scoring.open_scorer`.",
-            "## What it is",
-            f"- **Lexical head**: weights on words and on pairs of neighboring words, "
-            f"IDF^{terms['power']:g} of background text, for an article times a lead prior that "
-            f"halves at word {terms['lead_half_life']:g}. "
-            "Words that the vocabulary lacks match by hash.\n"
-            f"- **Dense head**: a mean of word vectors ({task['dim']} dimensions), "
-            f"weighted by word and place (half at word {task['lead']:g}). It learned to rank posts "
-            f"as {task['lists']['lexical']:g} x the lexical head + "
-            f"{1 - task['lists']['lexical']:g} x {task['teacher']['source']} do.\n"
-            f"- **Score**: {1 - terms['dense']:g} x lexical + {terms['dense']:g} x cosine. It is "
-            "an order, not a probability: check a threshold on labeled posts of your own.\n"
-            "- **Pools that are mostly about the story** (a fifth of the posts or more) are "
-            "noticed; the IDF then leans on the pool and the headline counts more.\n"
-            f"- **Feedback**: an article moves by {terms['feedback']['weight']:g} towards its best "
-            f"{terms['feedback']['posts']} posts, so a pool is read twice; `--no-expand` does "
-            "without.",
-            "## Training and figures",
-            markdown_table([row]),
-            f"Pairs and texts: {trained}. Posts without articles: {unlabeled}. Word vectors that "
-            f"it starts from: {config['vectors']['source']}. Dev and test figures are those of "
-            "usatoday-cnn, split by event; all tests, with intervals and peers, are in "
-            "benchmarks/LEADERBOARD.md of the project. Choices were made on dev pools.",
-            f"`{about['command']}`, seed {config['seed']}, {about['date']}, revision "
-            f"{about['revision']}, {about['machine']}.",
-            "## What is inside, and licenses",
-            "Words with their document frequencies, hashed counters of pairs, weights, and hashes "
-            "of the ids and the words of the training texts: no text of a third party. The code "
-            "and this table are MIT. The training texts are research data of their publishers, "
-            "some without a stated license; GloVe is PDDL, all-MiniLM-L6-v2 is Apache-2.0.",
-            "## Where it fails",
-            "- **Other languages**: words match only where they are spelled alike.\n"
-            "- **No shared word**: a paraphrase without a common word has the dense cosine alone, "
-            "which is weak.\n"
-            "- **Very short posts** (one or two words) match on a single word, right or wrong.\n"
-            "- **Satire, denial, opinion**: a post that mocks or denies a story is about it to "
-            "this model.\n"
-            "- **Names that changed** since the training text, and words of new events, have the "
-            "IDF of an unknown word, which is usually right and never learned.",
-        ]
-    )

@@ -22,13 +22,7 @@ BLOCK = 256
 
 
 class Bags(NamedTuple):
-    """Concatenated texts, with the teacher's vectors of them.
-
-    Attributes:
-        ids: (N,) word ids.
-        starts: (B,) where each text begins.
-        teacher: (B, T) unit vectors.
-    """
+    """B texts end to end: word ids (N,), starts (B,), and unit vectors of the teacher (B, T)."""
 
     ids: Tensor
     starts: Tensor
@@ -36,13 +30,7 @@ class Bags(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """A batch of A articles and P posts, which are candidates of all the articles.
-
-    Attributes:
-        articles: A texts.
-        posts: P texts.
-        targets: (A, P) scores.
-    """
+    """A batch of A articles and P posts, candidates of all the articles, and targets (A, P)."""
 
     articles: Bags
     posts: Bags
@@ -121,14 +109,7 @@ class ListsToRank(Dataset[int]):
 
 
 def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -> DataLoader[int]:
-    """Shuffled batches (`Lists`): articles, some posts near each, and two random posts for each.
-
-    Args:
-        lists: the lists.
-        batch: articles in a batch, at most.
-        candidates: how many of the posts near an article are in its batch.
-        seed: of the order and the draws.
-    """
+    """Shuffled batches (`Lists`): `batch` articles, two random posts and `candidates` near each."""
     rng = np.random.default_rng(seed)
 
     def collate(rows: list[int]) -> Lists:

@@ -60,13 +60,8 @@ def taught(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The teacher's unit vectors (A, T) and (P, T) float16 of the training texts.
 
-    Args:
-        articles: A texts, of which the teacher reads the first words.
-        posts: P texts.
-        options: ``task.teacher``: ``words``, ``source`` and ``bf16``.
-
-    Raises:
-        InputError: as `teacher_vectors`.
+    The options of ``task.teacher`` are ``source`` and ``bf16`` (`teacher_vectors`) and ``words``,
+    the number of an article's first words that the teacher reads.
     """
     cut = [" ".join(text.split()[: options["words"]]) for text in articles]
     vectors = teacher_vectors([*cut, *posts], source=options["source"], bf16=options["bf16"])

@@ -1,4 +1,4 @@
-"""The data of a configuration: option checks, training batches and evaluation sets."""
+"""The data of a configuration: checks of its options, training batches and evaluation sets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class TrainingSet:
 def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     """Join (source name, collection, split) into one training set.
 
-    Ids of different sources do not mix, even where they look the same; splits of one source do.
+    Equal ids of one source are one text, also across its splits; those of two sources are not.
 
     Raises:
         InputError: for a split that a collection does not have.
@@ -94,13 +94,10 @@ def check_options(data: Mapping[str, Any]) -> None:
         InputError: an option is unknown, missing or impossible.
     """
     _keys("data", data)
-    for entry in data["train"]:
-        _keys("data.train", entry)
-    for side in ("dev", "test"):
-        if data[side] is not None:
-            _keys(f"data.{side}", data[side])
-    for group in ("split", "batching", "limits"):
-        _keys(f"data.{group}", data[group])
+    for group in ("train", "dev", "test", "split", "batching", "limits"):
+        for options in data[group] if group == "train" else [data[group]]:
+            if options is not None:
+                _keys(f"data.{group}", options)
     kind = data["batching"]["kind"]
     if kind not in ("articles", "pairs"):
         raise InputError(f"data.batching.kind is '{kind}', expected articles or pairs")
@@ -158,12 +155,7 @@ class LinkDataModule(pl.LightningDataModule):
         """A source after splitting; read once."""
         if folder not in self._collections:
             split = self.data["split"]
-            collection = resplit(
-                open_source(folder),
-                by=split["by"],
-                fractions=split["fractions"],
-                seed=split["seed"],
-            )
+            collection = resplit(open_source(folder), **split)
             if self._held_out:
                 trained = {e["split"] for e in self.data["train"] if e["folder"] == folder}
                 for name in sorted(trained):
@@ -176,7 +168,7 @@ class LinkDataModule(pl.LightningDataModule):
         """The training pairs of all sources.
 
         Raises:
-            InputError: where the configuration has no training source.
+            InputError: the configuration names no training source.
         """
         if not self.data["train"]:
             raise InputError(

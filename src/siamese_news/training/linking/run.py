@@ -52,8 +52,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
 
     Returns:
-        One row of the comparison table; None on other processes than the first, and where SLURM is
-        to run the job again.
+        One row of the comparison table; None on all processes but the first, and when SLURM is to
+        run the job again.
     """
     task = config["task"]
     begin(config)
@@ -107,7 +107,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
     row |= measure(model, row["encoder"], data, config, out)
-    model.save(out / "model", card=model_card(config, row, model.kind))
+    model.save(out / "model", card=model_card("link", config, row, kind=model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}
         log.info("%s", verdict)
@@ -131,11 +131,9 @@ def measure(
 def _fit(
     module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path
 ) -> int | None:
-    """Fit and put the selected weights into the module.
+    """Fit and put the selected weights into the module; returns the epochs trained, or None.
 
-    Returns:
-        The epochs trained; None on other processes than the first, and where SLURM is to run the
-        job again.
+    It is None on all processes but the first, and when SLURM is to run the job again.
     """
     task = config["task"]
     validated = data.dev is not None and config["trainer"]["limit_val_batches"]
@@ -144,10 +142,7 @@ def _fit(
     best, keeping = checkpointing(folder, monitor, task["patience"], every_epoch=True)
     slurm = [RequeueOnSignal()] if SLURMEnvironment.detect() else []
     trainer = trainer_of(config, out, [RankMonitor(), *slurm, *keeping])
-    resume = checked_resume(config["resume"], folder)
-    if resume is None and was_restarted() and (folder / "last.ckpt").is_file():
-        resume = str(folder / "last.ckpt")
-        log.info("the job was restarted; continuing from %s", resume)
+    resume = checked_resume(config["resume"], folder, automatic=was_restarted())
     try:
         go_on = f"continue with resume={folder}/last.ckpt hydra.run.dir={out}"
         fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
@@ -211,14 +206,7 @@ def make_trainable(model: Model) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gain of fine-tuning on held-out articles.
-
-    Attributes:
-        gain: difference of the mean AP over articles.
-        low: lower bound of its 95% bootstrap interval over articles.
-        high: upper bound of that interval.
-        articles: number of held-out articles.
-    """
+    """The gain in mean AP by fine-tuning, its 95% bootstrap interval, and the articles compared."""
 
     gain: float
     low: float

@@ -64,10 +64,10 @@ def combine(
     Args:
         collection: posts and judgments.
         fold: the topics of training, validation and test.
-        dev: scores of validation topics on the scale of `SCALES[scale]`.
+        dev: scores of validation topics on the scale `scale`.
         test: scores of test topics, likewise.
         first: the first stage's run over validation and test topics.
-        scale: a key of `SCALES`, for its grid of weights.
+        scale: a key of `SCALES`.
         neighbors: similar posts per post to smooth over; 0: no smoothing.
         plain: the run that is reported for the ranker alone; None takes `test`.
     """
@@ -93,15 +93,12 @@ def interpolate(run: Run, other: Run, weight: float) -> Run:
     Raises:
         InputError: `other` lacks a topic.
     """
-    return {
-        query: {
-            post: score + weight * extra
-            for (post, score), extra in zip(
-                scores.items(), _aligned(other, query, list(scores)).tolist(), strict=True
-            )
-        }
-        for query, scores in run.items()
-    }
+    mixed: Run = {}
+    for query, scores in run.items():
+        extra = _aligned(other, query, list(scores)).tolist()
+        sums = (score + weight * more for score, more in zip(scores.values(), extra, strict=True))
+        mixed[query] = dict(zip(scores, sums, strict=True))
+    return mixed
 
 
 def _aligned(other: Run, query: str, posts: Sequence[str]) -> np.ndarray:
@@ -138,14 +135,9 @@ SCALES: dict[str, tuple[Callable[[Run], Run], tuple[float, ...]]] = {
 def tune_weight(
     run: Run, other: Run, qrels: Qrels, queries: Sequence[str], *, grid: Sequence[float] = GRID
 ) -> float:
-    """The weight with the best mean AP over `queries`; of equally good ones the smallest.
+    """The weight of `other` with the best mean AP; of equally good ones the smallest.
 
-    Args:
-        run: topic id -> post id -> score.
-        other: the run that is added.
-        qrels: judgments.
-        queries: validation topics; no other topic is read.
-        grid: weights to try.
+    Only the validation topics `queries` are read; `grid` has the weights to try.
 
     Raises:
         InputError: no topic of `queries` has a relevant post.
@@ -173,14 +165,7 @@ def tune_weight(
 
 
 class Pools:
-    """The candidates of some queries with their nearest neighbors.
-
-    Args:
-        run: topic id -> post id -> score; its posts are the candidates.
-        posts: post id -> text, split at spaces.
-        queries: the topics whose candidates are used.
-        count: neighbors per post.
-    """
+    """The candidates of some topics in `run`, each with its `count` nearest neighbors by text."""
 
     def __init__(
         self, run: Run, posts: Mapping[str, str], queries: Sequence[str], *, count: int
@@ -207,9 +192,7 @@ def tune_share(pools: Pools, run: Run, qrels: Qrels) -> float:
         InputError: no topic has a relevant post.
     """
     judged = {query: qrels.get(query, {}) for query in pools.posts}
-    precisions = [
-        means(evaluate_run(pools.smooth(run, share), judged)).get("AP") for share in SHARES
-    ]
-    if any(value is None for value in precisions):
+    if not any(grade >= 1 for grades in judged.values() for grade in grades.values()):
         raise InputError(f"none of the {len(judged)} validation topics has a relevant post")
-    return float(SHARES[int(np.argmax(np.array(precisions, np.float64)))])
+    figures = [means(evaluate_run(pools.smooth(run, share), judged))["AP"] for share in SHARES]
+    return SHARES[int(np.argmax(figures))]

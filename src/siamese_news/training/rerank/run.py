@@ -14,14 +14,16 @@ from torch.utils.data import DataLoader
 from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
+from siamese_news.evaluation.results import model_card
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, idf_weights, make
-from siamese_news.training.rerank.batches import Pairs, encode_collection
 from siamese_news.training.rerank.data import (
     Fold,
+    Pairs,
     RerankCollection,
+    encode_collection,
     make_fold,
     read_reranking,
     words_of_collection,
@@ -37,7 +39,6 @@ from siamese_news.training.trainer import (
     trainer_of,
 )
 from siamese_news.utils.files import write_json
-from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
@@ -131,7 +132,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     for suffix, system in results.runs.items():
         end = suffix.replace(" ", "")
         write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
-    model.save(out / "model", card=_card(config, row))
+    model.save(out / "model", card=model_card("rerank", config, row))
     write_json(
         out / "topics.json",
         {
@@ -194,11 +195,8 @@ def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
     # A crash must not be continued with other settings; more epochs are welcome.
     settings = {key: config[key] for key in ("ranker", "vectors", "fold", "seed")}
     settings["task"] = {key: value for key, value in task.items() if key != "epochs"}
-    resume = checked_resume(config["resume"], folder)
-    last = folder / "last.ckpt"
-    if resume is None and last.is_file():
-        resume = str(last)
-        log.info("continuing from %s", last)
+    resume = checked_resume(config["resume"], folder, automatic=True)
+    if resume is not None and not config["resume"]:
         _check_same(folder / _BEGUN, settings)
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
@@ -209,7 +207,7 @@ def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
     fit(
         trainer,
         module,
-        go_on=f"the same command continues from {last}",
+        go_on=f"the same command continues from {folder / 'last.ckpt'}",
         train_dataloaders=DataLoader(module.train_pairs, batch_size=None),
         val_dataloaders=DataLoader(module.dev_pairs, batch_size=None),
         ckpt_path=resume,
@@ -237,26 +235,3 @@ def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
                 f"{path.parent}: holds unfinished training with another `{key}`; "
                 "delete the folder, or take another one for the new settings"
             )
-
-
-def _card(config: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """The model card."""
-    about = provenance()
-    return "\n\n".join(
-        [
-            f"# {row['ranker']} for reranking short posts",
-            "A siamese_news reranker: it scores short posts for a keyword query. Scores are log "
-            "probabilities of relevance, comparable within a query.",
-            "## Use",
-            '```\nsiamese-news rerank --model FOLDER --query "..." --posts posts.jsonl\n```',
-            "## Training and figures",
-            f"Collection {config['task']['collection']}, test year {row['fold']}; the other years "
-            "train and validate. +QL adds query likelihood, +near smooths over similar candidates; "
-            "both are tuned on validation topics.",
-            markdown_table([row]),
-            f"`{about['command']}`, {about['date']}, revision {about['revision']}, "
-            f"{about['machine']}.",
-            "## Limits",
-            "English, keyword queries, posts of a few dozen words from 2011-2014.",
-        ]
-    )
