@@ -103,12 +103,9 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    # The blocks are the whole matrix, so nothing is summed over processes.
-    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
+    top = RankingTop(relevance, thresholds, depth)
     _stream(blocks, top.update, relevance.shape[1])
-    counts = RankingCounts(
-        relevance=relevance, relevant_keys=top.relevant_keys, sync_on_compute=False
-    )
+    counts = RankingCounts(relevance, top.relevant_keys)
     _stream(blocks, counts.update, relevance.shape[1])
 
     per_article = counts.per_article()
