@@ -66,15 +66,16 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
     stories = bundled()
     test = evaluation_set(stories, {"split": "test"})
     refuse_overlap(tiny_model, test, "model")
-    tiny_model.trained_on = TrainingRecord.of({"articles": {stories.name: [test.articles[0].id]}})
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add(stories.name, articles=[test.articles[0].id])
     with pytest.raises(InputError, match=r"1 of the .* articles.*allow_overlap=true"):
         refuse_overlap(tiny_model, test, "model")
-    tiny_model.trained_on = TrainingRecord.of(
-        {"fingerprints": [fingerprint(test.articles[1].full_text.upper())]}
-    )
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add_fingerprints([fingerprint(test.articles[1].full_text.upper())])
     with pytest.raises(InputError, match="1 of the"):
         refuse_overlap(tiny_model, replace(test, name="elsewhere/test"), "model")
-    tiny_model.trained_on = TrainingRecord.of({"posts": {stories.name: [test.posts[0].id]}})
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add(stories.name, posts=[test.posts[0].id])
     with pytest.raises(InputError, match="1 of the .* posts"):
         refuse_overlap(tiny_model, test, "model")
 
