@@ -138,5 +138,4 @@ class Neighbors:
         values = (values - values.mean()) / max(float(values.std()), 1e-12)
         total = self.similarity.sum(axis=1) + 1.0
         around = (self.similarity * values[self.rows]).sum(axis=1) / total
-        mixed: NDArray[np.float64] = (1 - share) * values + share * around
-        return mixed
+        return (1 - share) * values + share * around

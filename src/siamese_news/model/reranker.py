@@ -166,8 +166,7 @@ class TextRanker(nn.Module):
 
     def forward(self, batch: IdBatch) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant)."""
-        log_probabilities: Tensor = self.ranker(self.pair(batch))
-        return log_probabilities
+        return self.ranker(self.pair(batch))
 
     def batches(
         self,

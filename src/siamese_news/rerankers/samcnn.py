@@ -186,8 +186,7 @@ class SamCNN(nn.Module):
 
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant); the second one is the score."""
-        log_probabilities: Tensor = self.head(self.encode(pair), pair.features)
-        return log_probabilities
+        return self.head(self.encode(pair), pair.features)
 
     def hidden_layer(self, pair: Pair) -> Tensor:
         """The head's hidden layer o (section 2.3), which the paper's Fig. 4 projects: (B, H)."""
@@ -207,8 +206,7 @@ class SamCNN(nn.Module):
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""
         weights = pair.per_post(self.aggregate(pair)).to(pooled)
-        context: Tensor = encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
-        return context
+        return encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
 
     def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
