@@ -4,7 +4,6 @@ Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to 
 """
 
 import logging
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.terminal import quiet_libraries
+from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
 
@@ -145,24 +144,16 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
 def _compose_and_evaluate(config: DictConfig) -> None:
-    """Evaluate; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
-    try:
+    with one_line_errors(log), needs("eval", COMMAND):
         plain_options(config)
-        with needs("eval", COMMAND):
-            evaluate(config, Path(HydraConfig.get().runtime.output_dir))
-    except InputError as error:
-        log.error("%s", error)
-        sys.exit(2)
+        evaluate(config, Path(HydraConfig.get().runtime.output_dir))
 
 
 def main() -> None:
     """Entry point."""
-    try:
+    with one_line_errors():
         share_stamp()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
     if is_first_process():
         _compose_and_evaluate()
 

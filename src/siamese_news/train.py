@@ -5,14 +5,13 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 """
 
 import logging
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.terminal import quiet_libraries
+from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
 
@@ -31,19 +30,14 @@ log = logging.getLogger(__name__)
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
 def _compose_and_train(config: DictConfig) -> None:
-    """Run the task; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
-    try:
+    with one_line_errors(log), needs("train", COMMAND):
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
         check_name(plain_options(config).get("data", {}), settings.overrides.task)
-        with needs("train", COMMAND):
-            row = train(config, out)
-    except InputError as error:
-        log.error("%s", error)
-        sys.exit(2)
+        row = train(config, out)
     if row is not None:
         for line in last_lines(out, row):
             log.info("%s", line)
@@ -107,12 +101,9 @@ def _refuse_ddp(config: DictConfig) -> None:
 
 def main() -> None:
     """Entry point."""
-    try:
+    with one_line_errors():
         prepare_command()
         add_installed()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
     _compose_and_train()
 
 

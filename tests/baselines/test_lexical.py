@@ -95,7 +95,8 @@ def test_likelihood_and_rm3_equal_naive_loops():
 
 def test_given_collection():
     given = {"w1": 5, "w2": 3, "never": 2}
-    found = QueryLikelihood(mu=10, collection=given).fit(POSTS).scores([["w1", "w7"]], 2, 9)[0]
+    texts = [[word] * count for word, count in given.items()]
+    found = QueryLikelihood(mu=10).fit(POSTS, texts).scores([["w1", "w7"]], 2, 9)[0]
     want = [naive_likelihood({"w1": 1, "w7": 1}, p, given, 10) for p in POSTS[2:9]]
     assert found == pytest.approx(want, abs=1e-4)
 

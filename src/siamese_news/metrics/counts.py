@@ -48,7 +48,6 @@ class RankingCounts:
 
     def update(self, first: int, scores: np.ndarray) -> None:
         """Count the posts of a block; its (A, n) scores are the same as in the first pass."""
-        self.relevance.check(first, scores)
         ranks = self.relevance.post_ranks[first : first + scores.shape[1]]
         for start, chunk in key_chunks(scores, ranks):
             for row, keys in enumerate(chunk, start):

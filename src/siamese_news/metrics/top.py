@@ -57,10 +57,8 @@ class RankingTop:
         """Merge a block of (A, n) scores into the state; `first` is the column of its first post.
 
         Raises:
-            ValueError: it does not fit the matrix.
             InputError: a score is not finite.
         """
-        self.relevance.check(first, scores)
         stop = first + scores.shape[1]
         here = self.relevance.within(first, stop)
         rows, columns = self.relevance.articles[here], self.relevance.columns[here] - first
