@@ -2,7 +2,7 @@
 
     python -m benchmarks.ablation_lists [--steps 600] [--seeds 0,1,2]
 
-Every run goes on from the table of words that ships, which is trained with the encoder over it, on
+Every run starts from the table of words that ships, which is trained with the encoder over it, on
 the shipped model's own lists (`siamese_news.training.distill`). The encoders are the bag, and the
 paper's star with softmax and with learned alpha, which starts as the bag. Judged on dev pools,
 first pass: the vectors alone, and in the mixture that ships, without smoothing and feedback. Needs

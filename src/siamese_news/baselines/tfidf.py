@@ -25,7 +25,7 @@ class TfIdf:
         """Set the options.
 
         Args:
-            max_article_tokens: read only so many tokens of an article.
+            max_article_tokens: the most tokens read of an article; None: all.
             lead: weight of the score of the article's first 100 tokens, added to its score.
 
         Raises:
@@ -57,7 +57,7 @@ class TfIdf:
         """
         other = [] if background is None else list(background)
         if background is not None and not other:
-            raise InputError("there is no background text; expected some, or None for the posts")
+            raise InputError("the background has no text; expected some, or None for the posts")
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=_content, sublinear_tf=True, dtype=np.float32
         )

@@ -42,7 +42,7 @@ class Contributions:
     Attributes:
         values: (S,).
         attention: by name of the module, (S, H): what the encoder's summary of the text (the relay,
-            or the mean token) gives each token.
+            or the mean token) pays to each token.
         alphas: by name of the sparsity, the alpha of each head.
     """
 
