@@ -88,11 +88,22 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
         ("split=train", "dev or test"),
         ("relevance=all", "own or event"),
         ("model=nowhere", "no such model folder"),
+        ("bootstrap=-1", "bootstrap=-1: expected 0 or more samples"),
+        ("randomization=0", "randomization=0: expected 1 or more samples"),
     ],
 )
 def test_mistakes_are_named(tmp_path, override, message):
     with pytest.raises(InputError, match=message):
         _evaluate(tmp_path, override)
+
+
+def test_a_folder_with_spaces_has_a_tag_of_one_word(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "my first é", card="")
+    model = f"'{tmp_path / 'my first é'}'"
+    assert list(_evaluate(tmp_path / "out", f"model={model}", "peers=[]")) == ["my_first_é"]
+    assert (tmp_path / "out" / "my_first_é.run.txt").is_file()
+    with pytest.raises(InputError, match="two systems are named .*my_first_é"):
+        _evaluate(tmp_path / "out", f"model=[{model},{model}]", "peers=[]")
 
 
 def test_the_strongest_peer_is_a_mixture_with_minilm(tmp_path, monkeypatch):

@@ -52,6 +52,9 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         raise InputError(f"split is {plain['split']!r}; expected dev or test")
     if plain["relevance"] not in ("own", "event"):
         raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
+    for option, least in (("bootstrap", 0), ("randomization", 1)):
+        if plain[option] < least:
+            raise InputError(f"{option}={plain[option]}: expected {least} or more samples")
     data = LinkDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
     if test is None:
@@ -60,6 +63,10 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         test = replace(test, qrels=same_event_qrels(test.articles, test.posts))
     results = []
     for name, kind, blocks in _systems(plain, test):
+        if any(result.system == name for result in results):
+            raise InputError(
+                f"two systems are named {name}; name each model folder once, or rename one"
+            )
         log.info("evaluating %s on %s", name, test.name)
         results.append(evaluate_system(name, kind, blocks, test, bootstrap=plain["bootstrap"]))
     if not results:
@@ -91,7 +98,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     names = [Path(folder).resolve().name for folder in folders]
     if len(set(names)) < len(names):  # …/0/model, …/1/model
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
-    for folder, name in zip(folders, names, strict=True):
+    # A name is the tag of a run, which is one word.
+    for folder, name in zip(folders, ("_".join(name.split()) for name in names), strict=True):
         model = model_of(Path(folder))
         if not config["allow_overlap"]:
             refuse_overlap(model, test, folder)
