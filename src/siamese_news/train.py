@@ -36,7 +36,10 @@ def _compose_and_train(config: DictConfig) -> None:
     with one_line_errors(log), needs("train", COMMAND):
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
-        check_name(plain_options(config).get("data", {}), settings.overrides.task)
+        options = plain_options(config)
+        check_name(options.get("data", {}), settings.overrides.task)
+        if (samples := options["task"].get("bootstrap", 0)) < 0:
+            raise InputError(f"task.bootstrap={samples}: expected 0 or more samples")
         row = train(config, out)
     if row is not None:
         for line in last_lines(out, row):
