@@ -121,6 +121,9 @@ def test_bad_input():
         QueryLikelihood(mu=0)
     with pytest.raises(InputError, match="fb_docs"):
         RM3(fb_docs=0)
+    for model in (BM25(), TfIdf(), QueryLikelihood(), RM3()):
+        with pytest.raises(InputError, match="a text is the string 'river flood'; expected a list"):
+            model.fit(["river flood"])
 
 
 def test_the_stop_words_are_those_of_scikit_learn():

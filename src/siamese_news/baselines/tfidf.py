@@ -58,6 +58,8 @@ class TfIdf:
         other = [] if background is None else list(background)
         if background is not None and not other:
             raise InputError("the background has no text; expected some, or None for the posts")
+        for text in (*posts, *other):
+            check_tokens(text)
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=_content, sublinear_tf=True, dtype=np.float32
         )
@@ -84,6 +86,16 @@ class TfIdf:
         if self.lead:
             vectors = vectors + self.lead * self._vectorizer.transform([a[:LEAD] for a in articles])
         return np.asarray((vectors @ posts).toarray(), dtype=np.float32)
+
+
+def check_tokens(tokens: Sequence[str]) -> None:
+    """Refuse a string in place of a list of tokens: its characters would be the tokens.
+
+    Raises:
+        InputError: `tokens` is a string.
+    """
+    if isinstance(tokens, str):
+        raise InputError(f"a text is the string {tokens[:40]!r}; expected a list of its tokens")
 
 
 def _content(tokens: Sequence[str]) -> list[str]:

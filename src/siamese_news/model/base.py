@@ -17,6 +17,7 @@ from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
 from siamese_news.text.tokens import check_texts
+from siamese_news.utils.choices import check_choice
 from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
@@ -248,7 +249,7 @@ class TextModel(ABC):
             (B, D) float32.
 
         Raises:
-            InputError: `texts` contains something that is not text.
+            InputError: `texts` contains something that is not text, or the precision is unknown.
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
@@ -256,6 +257,8 @@ class TextModel(ABC):
     def _encode(
         self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:
+        check_choice("side", side, Side)
+        check_choice("precision", precision, Precision)
         texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
