@@ -43,7 +43,12 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     import numpy as np
 
     from siamese_news.data.splits import same_event_qrels
-    from siamese_news.evaluation.results import evaluate_system, figures, write_results
+    from siamese_news.evaluation.results import (
+        SystemResult,
+        evaluate_system,
+        figures,
+        write_results,
+    )
     from siamese_news.metrics import randomization_test
     from siamese_news.training.linking.datamodule import LinkDataModule
 
@@ -61,7 +66,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         raise InputError(f"data={plain['data']['name']} has no {plain['split']} set")
     if plain["relevance"] == "event":
         test = replace(test, qrels=same_event_qrels(test.articles, test.posts))
-    results = []
+    results: list[SystemResult] = []
     for name, kind, blocks in _systems(plain, test):
         if any(result.system == name for result in results):
             raise InputError(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +34,7 @@ class QueryLikelihood:
 
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
-    ) -> "QueryLikelihood":
+    ) -> Self:
         """Index P posts.
 
         Args:
