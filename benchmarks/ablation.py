@@ -11,8 +11,9 @@ SIAMESE_NEWS_DATA and SIAMESE_NEWS_VECTORS.
 
 import argparse
 import json
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -195,10 +196,31 @@ class Bench:
         }
 
 
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    """The runs that a file of results has, one a line; its folder is made where there is none."""
+def completed(
+    path: Path, wanted: Sequence[tuple[Any, int, int]], key: str, bench: Callable[[], Any]
+) -> list[dict[str, Any]]:
+    """The runs in a file of results, one a line, after those that it lacks are added.
+
+    Args:
+        path: the file.
+        wanted: the runs, each by its cell, seed and number of steps.
+        key: of the cell in a result.
+        bench: makes the object whose `run` does a run, if one is missing.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    lines = path.read_text().splitlines() if path.is_file() else []
+    runs = [json.loads(line) for line in lines]
+    done = [[run[key], run["seed"], run["steps"]] for run in runs]
+    missing = [run for run in wanted if json.loads(json.dumps(run)) not in done]
+    made = bench() if missing else None
+    for place, run in enumerate(missing):
+        started = time.monotonic()
+        runs.append(made.run(*run))
+        with path.open("a") as stream:
+            stream.write(json.dumps(runs[-1]) + "\n")
+        took = f"{time.monotonic() - started:.0f} s"
+        print(f"{place + 1}/{len(missing)} {run[0]} seed {run[1]}: {took}", file=sys.stderr)
+    return runs
 
 
 def main() -> None:
@@ -211,21 +233,10 @@ def main() -> None:
     parser.add_argument("--table-only", action="store_true", help="of the runs there are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    runs = read_runs(arguments.results)
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the untrained cells
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
-    done = {(tuple(run["cell"]), run["seed"], run["steps"]) for run in runs}
-    missing = [] if arguments.table_only else [run for run in wanted if run not in done]
-    bench = Bench() if missing else None
-    for place, (cell, seed, steps) in enumerate(missing):
-        assert bench is not None
-        started = time.monotonic()
-        runs.append(bench.run(cell, seed, steps))
-        with arguments.results.open("a") as stream:
-            stream.write(json.dumps(runs[-1]) + "\n")
-        took = time.monotonic() - started
-        print(f"{place + 1}/{len(missing)} {cell} seed {seed}: {took:.0f} s", flush=True)
+    runs = completed(arguments.results, [] if arguments.table_only else wanted, "cell", Bench)
     with atomic_write(arguments.out) as stream:
         stream.write(table(runs, arguments.steps, DEVS, EDGES))
 

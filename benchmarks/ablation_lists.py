@@ -2,7 +2,7 @@
 
     python -m benchmarks.ablation_lists [--steps 600] [--seeds 0,1,2]
 
-Every run goes on from the table of words that ships, which is trained with the encoder over it, on
+Every run starts from the table of words that ships, which is trained with the encoder over it, on
 the shipped model's own lists (`siamese_news.training.distill`). The encoders are the bag, and the
 paper's star with softmax and with learned alpha, which starts as the bag. Judged on dev pools,
 first pass: the vectors alone, and in the mixture that ships, without smoothing and feedback. Needs
@@ -11,8 +11,6 @@ the results file; when it is started again, the script does the missing runs. Pr
 """
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +21,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from benchmarks.ablation import read_runs
+from benchmarks.ablation import completed
 from benchmarks.dev_collections import labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.dev_table import dev_figures
@@ -215,18 +213,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("bench-results/ablation_lists.jsonl"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    runs = read_runs(arguments.results)
     wanted = [("bag", 0, 0)]
     wanted += [(n, int(s), arguments.steps) for s in arguments.seeds.split(",") for n in ENCODERS]
-    done = {(run["encoder"], run["seed"], run["steps"]) for run in runs}
-    missing = [run for run in wanted if run not in done]
-    bench = Bench() if missing else None
-    for place, (name, seed, steps) in enumerate(missing):
-        assert bench is not None
-        runs.append(bench.run(name, seed, steps))
-        with arguments.results.open("a") as stream:
-            stream.write(json.dumps(runs[-1]) + "\n")
-        print(f"{place + 1}/{len(missing)}: {name}, seed {seed}", file=sys.stderr, flush=True)
+    runs = completed(arguments.results, wanted, "encoder", Bench)
     print(table(runs, arguments.steps))
     about = provenance()
     print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")

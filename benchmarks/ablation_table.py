@@ -12,7 +12,7 @@ from siamese_news.utils.provenance import provenance
 
 Run = dict[str, Any]
 KINDS = ("entmax15", "sparsemax", "adaptive")
-BIGRAM_BUCKETS = [
+COMPARED = [
     *((("lexical", "star", kind), ("lexical", "star", "softmax")) for kind in KINDS),
     *((("dense", "star", kind), ("dense", "star", "softmax")) for kind in KINDS),
     (("lexical", "star", "softmax"), ("lexical", "mean", "softmax")),
@@ -93,7 +93,7 @@ def _pairs(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return [
         {"head": one[0], "one": ", ".join(one[1:]), "other": ", ".join(two[1:])}
         | _difference(trained[one], trained[two])
-        for one, two in BIGRAM_BUCKETS
+        for one, two in COMPARED
         if one in trained and two in trained
     ]
 

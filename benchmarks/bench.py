@@ -26,14 +26,7 @@ MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 def main() -> None:
     from benchmarks import rows, texts
 
-    table = {
-        name: row
-        for module in (rows, texts)
-        for name, row in vars(module).items()
-        if getattr(row, "__module__", None) == module.__name__
-        and callable(row)
-        and not name.startswith(("_", "at_", "Line"))
-    }
+    table = rows.ROWS | texts.ROWS
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", help=f"among {', '.join(table)}; none is all")
     parser.add_argument("--out", type=Path, default=Path("bench.md"))

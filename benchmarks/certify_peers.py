@@ -1,4 +1,4 @@
-"""Certified thresholds beside bargain and mapie: posts returned with the same number of labels.
+"""Certified thresholds next to bargain and mapie: posts returned with the same number of labels.
 
 With the extra `bench`: ``python -m benchmarks.certify_peers --results boston.parquet --qrels
 qrels/test.tsv [--budget 300] [--runs 60]``. Both peers are told the region by the truth (the best

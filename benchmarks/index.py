@@ -73,7 +73,7 @@ def sizes(index: Path, posts: int) -> dict[str, float]:
 
 
 def copied(index: Path, copies: int) -> Path:
-    """An index with so many copies of the segments of another one."""
+    """An index with several copies of the segments of another one."""
     target = index.with_name(f"{index.name}.x{copies}")
     shutil.copytree(index, target)
     manifest = json.loads((target / "manifest.json").read_text())

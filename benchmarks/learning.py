@@ -49,7 +49,7 @@ FACT_CHECKS, DRAWS = 100, 8
 
 @dataclass(frozen=True, slots=True)
 class RankedPool:
-    """One list as `filter` gives it, with the truth.
+    """One list as `filter` returns it, with the truth.
 
     Attributes:
         group: the collection.
@@ -211,7 +211,7 @@ class Ours:
         return self.found.scores if used else self.pool.scores
 
     def label(self, count: int, mix: str | None = None) -> None:
-        """Label so many more posts, and learn."""
+        """Label `count` more posts, and learn."""
         odds = self.found.odds if self.found is not None and self.found.helps else None
         said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         self.rows += next_posts(
@@ -234,7 +234,7 @@ class Theirs:
         self._learner = elas_u4()
 
     def label(self, count: int, mix: str | None = None) -> None:
-        """Label so many more posts, and learn."""
+        """Label `count` more posts, and learn."""
         order = np.argsort(-self.order, kind="stable")
         self.rows += order[~np.isin(order, self.rows)][:count].tolist()
         said = self.pool.relevant[self.rows]

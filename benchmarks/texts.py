@@ -8,7 +8,7 @@ import os
 import random
 import statistics
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -102,18 +102,6 @@ def _against_minilm(dim: int, target: float, side: str) -> list[Line]:
     peer_rate = len(peer_texts) / statistics.median(times["peer"])
     note = f" ({rate:,.0f} against {peer_rate:,.1f} {side}/s)"
     return [at_least(what, target, ratio(times, "peer", "ours") * share, note)]
-
-
-def posts_100() -> list[Line]:
-    return _against_minilm(100, 120, "posts")
-
-
-def posts_300() -> list[Line]:
-    return _against_minilm(300, 25, "posts")
-
-
-def articles_100() -> list[Line]:
-    return _against_minilm(100, 45, "articles")
 
 
 def peers() -> list[Line]:
@@ -282,3 +270,13 @@ def losses() -> list[Line]:
         gaps.append(abs(values[0] - values[1]))
     what = "first 20 losses, d=300, 8 pairs a batch, float64: largest difference"
     return [Line(what, "<= 1e-8", f"{max(gaps):.1e}", max(gaps) <= 1e-8)]
+
+
+ROWS: dict[str, Callable[[], list[Line]]] = {
+    "posts_100": partial(_against_minilm, 100, 120, "posts"),
+    "posts_300": partial(_against_minilm, 300, 25, "posts"),
+    "articles_100": partial(_against_minilm, 100, 45, "articles"),
+    "peers": peers,
+    "epoch": epoch,
+    "losses": losses,
+}

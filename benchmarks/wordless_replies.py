@@ -3,7 +3,7 @@
 Half of the posts of events-dev get a reply of one of 20 phrases that say nothing; a reply is
 relevant where its post is. Three ways to find them: the search alone; each reply searched together
 with the text of its post; and the search alone with the replies of each post behind it, which is
-what `siamese-news threads` gives.
+the result of `siamese-news threads`.
 
     python -m benchmarks.wordless_replies --seed 0
 """

@@ -1,4 +1,4 @@
-"""The tables and figures of the two papers, made again and laid beside the published ones."""
+"""The tables and figures of the two papers, made again and laid out next to the published ones."""
 
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Result, Results, Setting

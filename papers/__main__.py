@@ -5,7 +5,6 @@ and one ``index.html``. Long runs leave small results, which are used where they
 """
 
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from papers.jobs import Store
 from papers.registry import choose
 from siamese_news.errors import InputError
 from siamese_news.training.launch import share_stamp
-from siamese_news.utils.terminal import quiet_libraries
+from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 log = logging.getLogger(__name__)
 
@@ -41,23 +40,16 @@ def reproduce(config: DictConfig, out: Path) -> Path:
 
 @hydra.main(version_base="1.3", config_path=".", config_name="papers")
 def _compose_and_reproduce(config: DictConfig) -> None:
-    """Reproduce; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
-    try:
+    with one_line_errors(log):
         page = reproduce(config, Path(HydraConfig.get().runtime.output_dir))
-    except InputError as error:
-        log.error("%s", error)
-        sys.exit(2)
     log.info("written: %s", page)
 
 
 def main() -> None:
     """Entry point."""
-    try:
+    with one_line_errors():
         share_stamp()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
     _compose_and_reproduce()
 
 

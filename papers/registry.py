@@ -1,4 +1,4 @@
-"""The tables and figures that there are."""
+"""All tables and figures."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -45,7 +45,7 @@ def choose(paper: str, *, figure: object = None, table: object = None) -> list[E
         table: the key of a table, or a list of keys.
 
     Raises:
-        InputError: there is no such paper, figure or table; it lists those there are.
+        InputError: an unknown paper, figure or table; the message lists the known ones.
 
     Example:
         >>> [exhibit.name for exhibit in choose("ast", figure=1)]

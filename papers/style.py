@@ -30,7 +30,7 @@ _SETTINGS: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 300,
     "svg.fonttype": "none",  # text stays text: searchable, and read aloud
-    "svg.hashsalt": "siamese-news",  # the same drawing gives the same bytes
+    "svg.hashsalt": "siamese-news",  # the same drawing has the same bytes
 }
 
 

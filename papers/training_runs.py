@@ -49,7 +49,7 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
 
     Returns:
         ``command``; ``row``, the figures on dev and test; ``pooled``, ``ceilings`` and ``counts``
-        of the test (none of these three where there is no test); ``epochs``, the log of each epoch.
+        of the test (these three only if there is a test); ``epochs``, the log of each epoch.
 
     Raises:
         InputError: the folder holds a run with other options, or of another version.

@@ -101,7 +101,6 @@ def tiny_model():
 
     from siamese_news.encoders import BagEncoder, TokenEmbedding
     from siamese_news.model import Model
-    from siamese_news.model.trained_on import TrainingRecord
     from siamese_news.text import Tokenizer, Vocabulary
 
     generator = torch.Generator().manual_seed(0)
@@ -111,12 +110,13 @@ def tiny_model():
         token_weights=torch.linspace(0.5, 2.0, len(WORDS)),
     )
     options = {"class": "BagEncoder", "input_dim": 8, "weighting": "idf", "output_dim": None}
-    return Model(
+    model = Model(
         tokenizer=Tokenizer(words=WORDS),
         vocabulary=Vocabulary(WORDS, unknown="drop"),
         embedding=embedding,
         encoder=BagEncoder(input_dim=8, weighting="idf", output_dim=None),
         limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
         config=options,
-        trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
-    ).eval()
+    )
+    model.trained_on.add("x", articles=["a1"], posts=["p1"])
+    return model.eval()

@@ -93,9 +93,9 @@ def test_posts_with_the_words_of_the_query_come_first(model, posts):
 
 
 @pytest.mark.parametrize("name", ["jsonl", "csv", "trec"])
-def test_every_format_holds_the_same_ranking(model, posts, tmp_path, name):
+def test_the_ending_of_the_file_names_the_format_of_the_ranking(model, posts, tmp_path, name):
     out = tmp_path / f"ranking.{name}"
-    done = rerank(model, posts, "--top", 4, "--format", name, "--out", out)
+    done = rerank(model, posts, "--top", 4, "--out", out)
     assert done.exit_code == 0, done.output
     text = out.read_text()
     if name == "jsonl":

@@ -66,15 +66,16 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
     stories = bundled()
     test = evaluation_set(stories, {"split": "test"})
     refuse_overlap(tiny_model, test, "model")
-    tiny_model.trained_on = TrainingRecord.of({"articles": {stories.name: [test.articles[0].id]}})
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add(stories.name, articles=[test.articles[0].id])
     with pytest.raises(InputError, match=r"1 of the .* articles.*allow_overlap=true"):
         refuse_overlap(tiny_model, test, "model")
-    tiny_model.trained_on = TrainingRecord.of(
-        {"fingerprints": [fingerprint(test.articles[1].full_text.upper())]}
-    )
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add_fingerprints([fingerprint(test.articles[1].full_text.upper())])
     with pytest.raises(InputError, match="1 of the"):
         refuse_overlap(tiny_model, replace(test, name="elsewhere/test"), "model")
-    tiny_model.trained_on = TrainingRecord.of({"posts": {stories.name: [test.posts[0].id]}})
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add(stories.name, posts=[test.posts[0].id])
     with pytest.raises(InputError, match="1 of the .* posts"):
         refuse_overlap(tiny_model, test, "model")
 
@@ -87,12 +88,23 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
         ("split=train", "dev or test"),
         ("relevance=all", "own or event"),
         ("model=nowhere", "no such model folder"),
+        ("bootstrap=-1", "bootstrap=-1: expected 0 or more samples"),
+        ("randomization=0", "randomization=0: expected 1 or more samples"),
     ],
 )
 def test_mistakes_are_named(tmp_path, override, message):
     with pytest.raises(InputError, match=message):
         _evaluate(tmp_path, override)
     assert not list(tmp_path.glob("*.run.txt"))
+
+
+def test_a_folder_with_spaces_has_a_tag_of_one_word(tmp_path, tiny_model):
+    tiny_model.save(tmp_path / "my first é", card="")
+    model = f"'{tmp_path / 'my first é'}'"
+    assert list(_evaluate(tmp_path / "out", f"model={model}", "peers=[]")) == ["my_first_é"]
+    assert (tmp_path / "out" / "my_first_é.run.txt").is_file()
+    with pytest.raises(InputError, match="two systems are named .*my_first_é"):
+        _evaluate(tmp_path / "out", f"model=[{model},{model}]", "peers=[]")
 
 
 def test_the_strongest_peer_is_a_mixture_with_minilm(tmp_path, monkeypatch):

@@ -240,6 +240,14 @@ def test_what_is_trained_on_grows(tiny_model):
     assert seen.has_fingerprints(["ff" * 8, "01" * 8]).tolist() == [True, False]
 
 
+def test_a_file_or_another_folder_is_called_so(tmp_path):
+    (tmp_path / "file").write_bytes(b"0123456789")
+    with pytest.raises(InputError, match="file: is a file; give a folder"):
+        Model.load(tmp_path / "file")
+    with pytest.raises(InputError, match="has no SHA256SUMS, so .* give a folder that training"):
+        Model.load(tmp_path)
+
+
 def test_a_failed_save_leaves_the_old_model(folder, tiny_model):
     before = folder_sha256(folder)
     tiny_model.config["_target_"] = "x"

@@ -228,7 +228,8 @@ def test_all_steps_choose_anew_for_a_model_that_was_trained_anew(place, tiny_mod
 
 def test_a_model_that_saw_the_test_is_refused(place, tiny_model):
     ids = [open_test("stories").articles[0].id]
-    tiny_model.trained_on = TrainingRecord.of({"articles": {"stories": ids}})
+    tiny_model.trained_on = TrainingRecord()
+    tiny_model.trained_on.add("stories", articles=ids)
     tiny_model.save(place / "models" / "tiny" / "2" / "model", card=CARD)
     with pytest.raises(SystemExit, match="tiny was trained on 1 of the"):
         run(place, "--rows", "tiny")

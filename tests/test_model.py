@@ -64,6 +64,13 @@ def test_what_is_no_text_is_refused(tiny_model):
         tiny_model.encode_posts(["flood", float("nan")])
 
 
+def test_an_unknown_side_or_precision_is_refused(tiny_model):
+    with pytest.raises(InputError, match="side is 'articles'; expected one of article, post"):
+        tiny_model.encode(["flood"], side="articles")
+    with pytest.raises(InputError, match="precision is 'half'; expected one of float32, bfloat16"):
+        tiny_model.encode_posts(["flood"], precision="half")
+
+
 def test_encoding_leaves_the_training_mode_alone(tiny_model):
     tiny_model.train()
     tiny_model.encode_posts(["flood"])

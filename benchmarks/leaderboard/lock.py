@@ -55,7 +55,7 @@ class Lock:
         """The entry of a row.
 
         Raises:
-            InputError: there is no entry, or the row or its model differs from what was locked.
+            InputError: the entry is missing, or the row or its model differs from what was locked.
         """
         changed = self.changed(row)
         again = f"python -m benchmarks.leaderboard choose --rows {row.name}"

@@ -54,7 +54,7 @@ ENCODERS = {
 
 
 def not_installed(name: str) -> str | None:
-    """What an encoder lacks and how to get it; None if it is there."""
+    """What an encoder lacks and how to get it; None if it is installed."""
     source = ENCODERS[name]
     lacking = [one for one in ("sentence-transformers", *source.packages) if not _installed(one)]
     return f"not installed: {', '.join(lacking)} ({source.install})" if lacking else None

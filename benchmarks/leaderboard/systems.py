@@ -158,11 +158,11 @@ class ModelSystem:
 
 
 class Beside(ModelSystem):
-    """A sentence encoder beside the words of the model that ships, as ``--model`` does it.
+    """A sentence encoder with the words of the model that ships, as ``--model`` does it.
 
     Args:
         encode: the encoder; its vectors come from the stored ones.
-        words: the model that ships, or what stands for it.
+        words: the model that ships, or its replacement.
         options: of `open_scorer`.
     """
 
@@ -186,7 +186,7 @@ class LookAgain(ModelSystem):
     """The model that ships, then ``--second-look`` at the best posts of each article.
 
     Args:
-        model: the model that ships, or what stands for it.
+        model: the model that ships, or its replacement.
         folder: of the transformer.
         options: of `open_scorer`.
     """

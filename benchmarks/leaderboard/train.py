@@ -9,7 +9,7 @@ from siamese_news.errors import InputError
 
 
 def train(board: Board, row: Row) -> None:
-    """Train the seeds of a row that have no model folder; an interrupted training goes on.
+    """Train the seeds of a row that have no model folder; an interrupted training continues.
 
     Args:
         board: says where models lie.

@@ -39,7 +39,7 @@ def name_of(encoder: str, split: str, seed: int) -> str:
 
 
 def _jobs(setting: Setting) -> list[Job]:
-    """All runs, the first seed of all before the next of any; there is no small size of them."""
+    """All runs, the first seed of all before the next of any; they have no small size."""
     if setting.data != "shared":
         return []
     rows = [row_jobs(setting, e, split) for split in ("event", "pair") for e in ENCODERS]

@@ -38,7 +38,7 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
             posts += [tokenize(post.text) for post in open_posts_of(name).values()]
     counts = Counter(word for post in posts for word in post)
     words = [word for word, count in counts.most_common() if count >= LEAST]
-    vectors = beside(load_vectors(GLOVE[setting.data]), words, fasttext(posts, words))
+    vectors = joined(load_vectors(GLOVE[setting.data]), words, fasttext(posts, words))
     write_vectors(path, words, vectors)
     return path
 
@@ -47,7 +47,7 @@ def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np
     """FastText's vectors (V, `SIZE`) of V words: skip-gram, n-grams of 3 to 6 characters."""
     from gensim.models import FastText
 
-    # One thread: with more, the same seed gives other vectors.
+    # One thread: with more, the same seed yields other vectors.
     model = FastText(
         sentences=posts,
         vector_size=SIZE,
@@ -62,7 +62,7 @@ def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np
     return np.stack([model.wv[word] for word in words]).astype(np.float32)
 
 
-def beside(
+def joined(
     first: WordVectors, words: Sequence[str], second: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Both vectors of V words, (V, E + D): zeros for a word that the first does not have.

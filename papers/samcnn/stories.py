@@ -1,4 +1,4 @@
-"""The bundled stories as a small reranking collection, where there is no shared data."""
+"""The bundled stories as a small reranking collection, for use without the shared data."""
 
 import json
 import re

@@ -4,7 +4,6 @@ Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to 
 """
 
 import logging
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.terminal import quiet_libraries
+from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
 
@@ -44,7 +43,12 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     import numpy as np
 
     from siamese_news.data.splits import same_event_qrels
-    from siamese_news.evaluation.results import evaluate_system, figures, write_results
+    from siamese_news.evaluation.results import (
+        SystemResult,
+        evaluate_system,
+        figures,
+        write_results,
+    )
     from siamese_news.metrics import randomization_test
     from siamese_news.training.linking.datamodule import LinkDataModule
 
@@ -53,14 +57,21 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         raise InputError(f"split is {plain['split']!r}; expected dev or test")
     if plain["relevance"] not in ("own", "event"):
         raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
+    for option, least in (("bootstrap", 0), ("randomization", 1)):
+        if plain[option] < least:
+            raise InputError(f"{option}={plain[option]}: expected {least} or more samples")
     data = LinkDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
     if test is None:
         raise InputError(f"data={plain['data']['name']} has no {plain['split']} set")
     if plain["relevance"] == "event":
         test = replace(test, qrels=same_event_qrels(test.articles, test.posts))
-    results = []
+    results: list[SystemResult] = []
     for name, kind, blocks in _systems(plain, test):
+        if any(result.system == name for result in results):
+            raise InputError(
+                f"two systems are named {name}; name each model folder once, or rename one"
+            )
         log.info("evaluating %s on %s", name, test.name)
         results.append(evaluate_system(name, kind, blocks, test, bootstrap=plain["bootstrap"]))
     if not results:
@@ -97,7 +108,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     names = [Path(folder).resolve().name for folder in folders]
     if len(set(names)) < len(names):  # …/0/model, …/1/model
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
-    for folder, name in zip(folders, names, strict=True):
+    # A name is the tag of a run, which is one word.
+    for folder, name in zip(folders, ("_".join(name.split()) for name in names), strict=True):
         model = model_of(Path(folder))
         if not config["allow_overlap"]:
             refuse_overlap(model, test, folder)
@@ -150,24 +162,16 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
 def _compose_and_evaluate(config: DictConfig) -> None:
-    """Evaluate; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
-    try:
+    with one_line_errors(log), needs("eval", COMMAND):
         plain_options(config)
-        with needs("eval", COMMAND):
-            evaluate(config, Path(HydraConfig.get().runtime.output_dir))
-    except InputError as error:
-        log.error("%s", error)
-        sys.exit(2)
+        evaluate(config, Path(HydraConfig.get().runtime.output_dir))
 
 
 def main() -> None:
     """Entry point."""
-    try:
+    with one_line_errors():
         share_stamp()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
     if is_first_process():
         _compose_and_evaluate()
 

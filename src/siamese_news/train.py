@@ -6,14 +6,13 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 
 import logging
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import entry_point, needs
-from siamese_news.utils.terminal import quiet_libraries
+from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
 
@@ -32,19 +31,17 @@ log = logging.getLogger(__name__)
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
 def _compose_and_train(config: DictConfig) -> None:
-    """Run the task; an `InputError` ends in one line, not in a traceback."""
     quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
-    try:
+    with one_line_errors(log), needs("train", COMMAND):
         if settings.mode == RunMode.MULTIRUN:
             _refuse_ddp(config)
-        check_name(plain_options(config).get("data", {}), settings.overrides.task)
-        with needs("train", COMMAND):
-            row = train(config, out)
-    except InputError as error:
-        log.error("%s", error)
-        sys.exit(2)
+        options = plain_options(config)
+        check_name(options.get("data", {}), settings.overrides.task)
+        if (samples := options["task"].get("bootstrap", 0)) < 0:
+            raise InputError(f"task.bootstrap={samples}: expected 0 or more samples")
+        row = train(config, out)
     if row is not None:
         for line in last_lines(out, row):
             log.info("%s", line)
@@ -109,12 +106,9 @@ def _refuse_ddp(config: DictConfig) -> None:
 
 def main() -> None:
     """Entry point."""
-    try:
+    with one_line_errors():
         prepare_command()
         add_installed()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
     _compose_and_train()
 
 

@@ -95,7 +95,8 @@ def test_likelihood_and_rm3_equal_naive_loops():
 
 def test_given_collection():
     given = {"w1": 5, "w2": 3, "never": 2}
-    found = QueryLikelihood(mu=10, collection=given).fit(POSTS).scores([["w1", "w7"]], 2, 9)[0]
+    texts = [[word] * count for word, count in given.items()]
+    found = QueryLikelihood(mu=10).fit(POSTS, texts).scores([["w1", "w7"]], 2, 9)[0]
     want = [naive_likelihood({"w1": 1, "w7": 1}, p, given, 10) for p in POSTS[2:9]]
     assert found == pytest.approx(want, abs=1e-4)
 
@@ -120,6 +121,9 @@ def test_bad_input():
         QueryLikelihood(mu=0)
     with pytest.raises(InputError, match="fb_docs"):
         RM3(fb_docs=0)
+    for model in (BM25(), TfIdf(), QueryLikelihood(), RM3()):
+        with pytest.raises(InputError, match="a text is the string 'river flood'; expected a list"):
+            model.fit(["river flood"])
 
 
 def test_the_stop_words_are_those_of_scikit_learn():

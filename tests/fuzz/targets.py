@@ -288,7 +288,6 @@ def _model_folder() -> Path:
     from siamese_news.encoders import BagEncoder, TokenEmbedding
     from siamese_news.lexical_head import TermHead, TermOptions, empty_bigram_counters
     from siamese_news.model import Model
-    from siamese_news.model.trained_on import TrainingRecord
     from siamese_news.text import Tokenizer, Vocabulary
 
     small = Model(
@@ -300,11 +299,11 @@ def _model_folder() -> Path:
         encoder=BagEncoder(input_dim=4, weighting="idf", output_dim=None),
         limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
         config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
-        trained_on=TrainingRecord.of({"articles": {"x": ["a1"]}, "posts": {"x": ["p1"]}}),
         terms=TermHead(
             np.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0], options=TermOptions()
         ),
     )
+    small.trained_on.add("x", articles=["a1"], posts=["p1"])
     path = folder() / "whole-model"
     small.save(path, card="")
     return path

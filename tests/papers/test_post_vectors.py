@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.samcnn.post_vectors import beside, fasttext, write_vectors
+from papers.samcnn.post_vectors import fasttext, joined, write_vectors
 from siamese_news.text.vectors import WordVectors, load_vectors
 
 POSTS = [["flood", "in", "town"], ["flooding", "of", "the", "town"], ["new", "phone"]] * 20
@@ -31,8 +31,8 @@ def test_vectors_are_the_same_again_and_know_the_parts_of_words():
 def test_the_second_vector_has_the_length_of_the_first():
     first = WordVectors(["a", "b"], np.array([[3.0, 4.0], [0.0, 5.0]], np.float32), "", "")
     second = np.array([[1.0], [2.0], [3.0]], np.float32)
-    joined = beside(first, ["b", "new", "a"], second)
-    np.testing.assert_allclose(joined[:, :2], [[0, 5], [0, 0], [3, 4]])
-    assert np.abs(joined[:, 2]).mean() == pytest.approx(5)
-    none = beside(first, ["new"], second[:1])
+    both = joined(first, ["b", "new", "a"], second)
+    np.testing.assert_allclose(both[:, :2], [[0, 5], [0, 0], [3, 4]])
+    assert np.abs(both[:, 2]).mean() == pytest.approx(5)
+    none = joined(first, ["new"], second[:1])
     np.testing.assert_allclose(none, [[0, 0, 1]])

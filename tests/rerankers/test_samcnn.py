@@ -115,7 +115,7 @@ def test_equals_the_equations(ranker, padding, widths):
 def test_gradients_equal_those_of_the_naive_loop(ranker):
     model = make(ranker)
     pair, queries, posts = make_pair()
-    probe = torch.randn(3, 4 * (2 + model.contexts)).double()
+    probe = torch.randn(3, model.head.hidden.in_features).double()
     (model.encode(pair) * probe).sum().backward()
     ours = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()

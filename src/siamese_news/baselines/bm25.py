@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from siamese_news.baselines.tfidf import check_tokens
 from siamese_news.errors import InputError
 
 
@@ -95,10 +96,14 @@ def count_matrix(
         texts: B token lists.
         vocabulary: token -> column; other tokens are left out.
         grow: add new tokens to `vocabulary` instead.
+
+    Raises:
+        InputError: a text is a string, whose characters would be counted.
     """
     columns: list[int] = []
     ends = [0]
     for tokens in texts:
+        check_tokens(tokens)
         if grow:
             columns.extend(vocabulary.setdefault(token, len(vocabulary)) for token in tokens)
         else:

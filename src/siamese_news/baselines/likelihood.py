@@ -1,7 +1,8 @@
 """Query likelihood with Dirichlet smoothing, and RM3 on top of it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -18,44 +19,39 @@ class QueryLikelihood:
 
     kind = "query log likelihood"
 
-    def __init__(self, *, mu: float = 2500.0, collection: Mapping[str, int] | None = None) -> None:
+    def __init__(self, *, mu: float = 2500.0) -> None:
         """Set the options.
 
         Args:
             mu: Dirichlet mass, > 0.
-            collection: token -> occurrences in the whole collection; None counts the posts.
 
         Raises:
             InputError: for mu <= 0.
         """
         if not mu > 0:
             raise InputError(f"mu={mu}; expected a number above 0")
-        self.mu, self.collection = mu, collection
+        self.mu = mu
 
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
-    ) -> "QueryLikelihood":
+    ) -> Self:
         """Index P posts.
 
         Args:
             posts: P token lists.
-            background: texts to count for the collection, where `collection` is not given.
+            background: the texts of the collection; None counts the posts.
 
         Raises:
             InputError: where the collection has no token.
         """
-        collection_counts = self.collection
-        if collection_counts is None:
-            collection_counts = Counter(
-                t for text in (posts if background is None else background) for t in text
-            )
-        self._vocabulary = {token: i for i, token in enumerate(collection_counts)}
+        collection = Counter(
+            t for text in (posts if background is None else background) for t in text
+        )
+        self._vocabulary = {token: i for i, token in enumerate(collection)}
         count_matrix(posts, self._vocabulary, grow=True)
         self._counts = count_matrix(posts, self._vocabulary)
         self._lengths = np.array([len(post) for post in posts], dtype=np.float64)
-        frequencies = np.array(
-            [collection_counts.get(t, 0) for t in self._vocabulary], dtype=np.float64
-        )
+        frequencies = np.array([collection[t] for t in self._vocabulary], dtype=np.float64)
         if not frequencies.sum() > 0:
             raise InputError("the collection has no token; expected at least one")
         self._background = frequencies / frequencies.sum()
@@ -65,11 +61,6 @@ class QueryLikelihood:
         """Scores of the posts [start, stop) for A queries: (A, stop - start) float32."""
         queries = count_matrix(articles, self._vocabulary)
         return self._weighted(queries, np.arange(start, stop)).astype(np.float32)
-
-    def rerank(self, query: list[str], columns: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Scores of the posts in `columns` for one query: (n,) float32."""
-        queries = count_matrix([query], self._vocabulary)
-        return self._weighted(queries, np.asarray(columns, dtype=np.int64))[0].astype(np.float32)
 
     def _weighted(self, queries: sparse.csr_matrix, columns: np.ndarray) -> np.ndarray:
         """Sum of q(w) log p(w | post) over (A, V) query weights: (A, n) float64."""
@@ -100,7 +91,6 @@ class RM3(QueryLikelihood):
         self,
         *,
         mu: float = 2500.0,
-        collection: Mapping[str, int] | None = None,
         fb_docs: int = 50,
         fb_terms: int = 20,
         original_weight: float = 0.5,
@@ -110,7 +100,7 @@ class RM3(QueryLikelihood):
         Raises:
             InputError: for an option out of range.
         """
-        super().__init__(mu=mu, collection=collection)
+        super().__init__(mu=mu)
         if fb_docs < 1 or fb_terms < 1 or not 0 <= original_weight <= 1:
             raise InputError(
                 f"fb_docs={fb_docs}, fb_terms={fb_terms}, original_weight={original_weight}; "

@@ -25,7 +25,7 @@ class TfIdf:
         """Set the options.
 
         Args:
-            max_article_tokens: read only so many tokens of an article.
+            max_article_tokens: the most tokens read of an article; None: all.
             lead: weight of the score of the article's first 100 tokens, added to its score.
 
         Raises:
@@ -57,7 +57,9 @@ class TfIdf:
         """
         other = [] if background is None else list(background)
         if background is not None and not other:
-            raise InputError("there is no background text; expected some, or None for the posts")
+            raise InputError("the background has no text; expected some, or None for the posts")
+        for text in (*posts, *other):
+            check_tokens(text)
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=_content, sublinear_tf=True, dtype=np.float32
         )
@@ -84,6 +86,16 @@ class TfIdf:
         if self.lead:
             vectors = vectors + self.lead * self._vectorizer.transform([a[:LEAD] for a in articles])
         return np.asarray((vectors @ posts).toarray(), dtype=np.float32)
+
+
+def check_tokens(tokens: Sequence[str]) -> None:
+    """Refuse a string in place of a list of tokens: its characters would be the tokens.
+
+    Raises:
+        InputError: `tokens` is a string.
+    """
+    if isinstance(tokens, str):
+        raise InputError(f"a text is the string {tokens[:40]!r}; expected a list of its tokens")
 
 
 def _content(tokens: Sequence[str]) -> list[str]:
@@ -138,5 +150,4 @@ class Neighbors:
         values = (values - values.mean()) / max(float(values.std()), 1e-12)
         total = self.similarity.sum(axis=1) + 1.0
         around = (self.similarity * values[self.rows]).sum(axis=1) / total
-        mixed: NDArray[np.float64] = (1 - share) * values + share * around
-        return mixed
+        return (1 - share) * values + share * around

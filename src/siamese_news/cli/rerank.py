@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
+from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
@@ -13,13 +13,12 @@ from siamese_news.utils.terminal import counted
 
 
 @search_command(
-    Query(format="table"),
+    Query(),
     "model posts top format out threads",
     needs="model posts",
     helps={
         "model": "Model folder from training with task=rerank.",
         "top": "Number of posts to list.",
-        "format": "Output format.",
     },
 )
 def rerank(
@@ -41,6 +40,7 @@ def rerank(
     from siamese_news.search.rerank import rerank_posts
 
     use_threads(search.threads)
+    search = format_of(search, "table")
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None
     found = rerank_posts(

@@ -118,11 +118,12 @@ class Surface:
 
     Attributes:
         weight: of the surface, next to a score whose parts sum to 1; 0 for none.
-        unknown: so many times the weight where none of an article's words is in the vocabulary; in
+        unknown: factor on the weight where none of an article's words is in the vocabulary; in
             between it is linear in their share.
         characters: length of an n-gram.
-        near: so many posts near an article halve the weight of the pool's IDF. A post is near if
-            its words and vector score more than half of what the article's ten best posts do.
+        near: the number of posts near an article that halves the weight of the pool's IDF. A post
+            is near if its words and vector score more than half of the mean score of the
+            article's ten best posts.
         background: weight of the background's IDF where the pool's has none, from 0 to 1.
     """
 
@@ -171,7 +172,7 @@ class TermOptions:
         bigram_weight: share of the bigrams in the lexical score; 0 for none.
         dense: weight of the dense cosine in the score; the lexical head has what this and
             `excess` leave to 1. In the first pass over a pool, which picks the posts for feedback
-            and smoothing, there is no excess yet.
+            and smoothing, the excess is not known yet.
         excess: the bonus for an article's highest cosines.
         focused_pool: the rule for pools that are mostly about the story.
         feedback: the words that an article takes over from its best posts.

@@ -17,6 +17,7 @@ from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
 from siamese_news.text.tokens import check_texts
+from siamese_news.utils.choices import check_choice
 from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
@@ -42,7 +43,7 @@ class Contributions:
     Attributes:
         values: (S,).
         attention: by name of the module, (S, H): what the encoder's summary of the text (the relay,
-            or the mean token) gives each token.
+            or the mean token) pays to each token.
         alphas: by name of the sparsity, the alpha of each head.
     """
 
@@ -248,7 +249,7 @@ class TextModel(ABC):
             (B, D) float32.
 
         Raises:
-            InputError: `texts` contains something that is not text.
+            InputError: `texts` contains something that is not text, or the precision is unknown.
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
@@ -256,6 +257,8 @@ class TextModel(ABC):
     def _encode(
         self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:
+        check_choice("side", side, Side)
+        check_choice("precision", precision, Precision)
         texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)

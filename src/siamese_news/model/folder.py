@@ -100,7 +100,8 @@ def read_folder(path: str | Path) -> Content:
     folder = Path(path)
     with reading(folder):
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such model folder; give a folder that training wrote")
+            found = "is a file" if folder.exists() else "no such model folder"
+            raise InputError(f"{folder}: {found}; give a folder that training wrote")
         _verify(folder)
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -216,7 +217,8 @@ def folder_sha256(path: str | Path) -> str:
 def _verify(folder: Path) -> None:
     if not (folder / _SUMS).is_file():
         raise InputError(
-            f"{folder}: has no {_SUMS}; it is not a model folder, or an incomplete one"
+            f"{folder}: has no {_SUMS}, so it is not a model folder, or it is incomplete; give a "
+            "folder that training wrote, or copy it again"
         )
     listed: dict[str, str] = {}
     sums = (folder / _SUMS).read_text(encoding="utf-8", errors="replace")

@@ -109,8 +109,7 @@ class ExternalModel:
                 "the folder again"
             )
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-        unit: np.ndarray = vectors / np.where(lengths > 0, lengths, 1.0)
-        return unit
+        return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def first_words(text: str) -> str:

@@ -1,7 +1,6 @@
 """A ranker with its vocabulary: it scores token ids or raw text and is saved as a model folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +26,8 @@ KIND = "reranker"
 SCORE = "log relevance probability"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdBatch:
-    """Pairs as ids, -1 = padding.
+class IdBatch(NamedTuple):
+    """Pairs as ids, -1 = padding. Lightning moves the tensors of a tuple to its device.
 
     Attributes:
         query_ids: (G, Q) word ids of the distinct queries.
@@ -52,15 +50,6 @@ class IdBatch:
     links: Tensor | None = None
     labels: Tensor | None = None
     rows: Tensor | None = None
-
-    def to(self, device: torch.device | str, **options: Any) -> "IdBatch":
-        """The batch on another device; Lightning looks for this method."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        moved: dict[str, Any] = {
-            name: value if value is None else value.to(device, **options)
-            for name, value in values.items()
-        }
-        return IdBatch(**moved)
 
 
 class TextRanker(nn.Module):
@@ -177,8 +166,7 @@ class TextRanker(nn.Module):
 
     def forward(self, batch: IdBatch) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant)."""
-        log_probabilities: Tensor = self.ranker(self.pair(batch))
-        return log_probabilities
+        return self.ranker(self.pair(batch))
 
     def batches(
         self,

@@ -208,12 +208,8 @@ class Model(TextModel, nn.Module):
         """See `TextModel`."""
         return arrays_of(self.state_dict())
 
-    def stored(self) -> dict[str, np.ndarray]:
-        """See `TextModel`."""
-        return self._stored()
-
-    def _stored(self, rows: int | None = None) -> dict[str, np.ndarray]:
-        """See `stored`, with only the first `rows` rows of the word table."""
+    def stored(self, rows: int | None = None) -> dict[str, np.ndarray]:
+        """See `TextModel`; with only the first `rows` rows of the word table."""
         state = self.state_dict()
         state["embedding.matrix"] = state["embedding.matrix"][:rows]
         return arrays_of(self.embedding.compressed(state, "embedding."))
@@ -253,7 +249,7 @@ class Model(TextModel, nn.Module):
             )
             encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
             model = cls(embedding=embedding, encoder=encoder, **parts)
-            check_arrays(folder, stored, model._stored(rows=1), shapes=False)
+            check_arrays(folder, stored, model.stored(rows=1), shapes=False)
             model.load_state_dict(embedding.expanded(tensors_of(stored), "embedding."))
             model.check()
         return model.eval()

@@ -1,4 +1,4 @@
-"""The training texts of a model, as sorted hashes that are read only when they are needed.
+"""The training texts of a model, as sorted hashes.
 
 In a model folder ``config.json`` has the number of articles and posts of each collection and of
 fingerprints; ``trained_on.bin`` has their hashes, 8 bytes each (little-endian), sorted within each
@@ -19,9 +19,8 @@ from siamese_news.utils.files import reading
 TRAINED_ON = "trained_on.bin"
 
 Hashes = NDArray[np.uint64]
-Parts = dict[tuple[str, str], Hashes]
-"""Kind and collection -> sorted hashes; fingerprints have the collection ``""``."""
 
+# A part is a kind and a collection, which is empty for fingerprints.
 _KINDS = ("articles", "posts")
 _FINGERPRINTS = ("fingerprints", "")
 _STORED = np.dtype("<u8")
@@ -29,35 +28,17 @@ _NONE = np.zeros(0, np.uint64)
 
 
 class TrainingRecord:
-    """The articles and posts that a model was trained on.
+    """The articles and posts that a model was trained on, as hashes of their ids.
 
-    Args:
-        parts: hashes of the ids of articles and posts, and of the articles' texts, which find them
-            in other collections.
+    Articles of other collections are found by fingerprints of their texts. A new record is empty.
     """
 
-    def __init__(self, parts: Parts | None = None) -> None:
-        self._parts = {_FINGERPRINTS: _NONE, **(parts or {})}
-        # The file of hashes that were not read yet, and the number of hashes in each part.
-        self._unread: tuple[Path, Mapping[str, Any]] | None = None
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "TrainingRecord":
-        """The record of ids by collection (``articles``, ``posts``) and ``fingerprints`` (hex)."""
-        record = cls()
-        for kind in _KINDS:
-            for name, ids in plain.get(kind, {}).items():
-                record._add((kind, name), map(_hash, ids))
-        record.add_fingerprints(plain.get("fingerprints", ()))
-        return record
+    def __init__(self) -> None:
+        self._parts: dict[tuple[str, str], Hashes] = {_FINGERPRINTS: _NONE}
 
     @classmethod
     def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
-        """The record of a model folder; its hashes are read on first use.
-
-        Args:
-            folder: the model folder.
-            plain: the counts in its ``config.json``.
+        """The record of a model folder, by the counts in its ``config.json`` (`plain`).
 
         Raises:
             InputError: the file is missing, or its size differs from the counts.
@@ -65,15 +46,19 @@ class TrainingRecord:
         path = Path(folder) / TRAINED_ON
         if not path.is_file():
             raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")
-        expected = sum(_counts(plain).values()) * _STORED.itemsize
-        if path.stat().st_size != expected:
+        with reading(path):
+            data = path.read_bytes()
+        counts = _counts(plain)
+        expected = sum(counts.values()) * _STORED.itemsize
+        if len(data) != expected:
             raise InputError(
-                f"{path}: has {path.stat().st_size} bytes, expected {expected} by config.json; "
+                f"{path}: has {len(data)} bytes, expected {expected} by config.json; "
                 "copy the model folder again"
             )
+        hashes = np.frombuffer(data, _STORED).astype(np.uint64)
+        ends = np.cumsum([*counts.values()])
         record = cls()
-        if expected:
-            record._unread = (path, plain)
+        record._parts |= dict(zip(counts, np.split(hashes, ends[:-1]), strict=True))
         return record
 
     @property
@@ -82,7 +67,7 @@ class TrainingRecord:
         return self._of("articles")
 
     def __bool__(self) -> bool:
-        return self._unread is not None or any(map(len, self._parts.values()))
+        return any(map(len, self._parts.values()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrainingRecord):
@@ -116,7 +101,6 @@ class TrainingRecord:
 
     def plain(self) -> dict[str, Any]:
         """The counts that `config.json` keeps; the order of the collections is that of the file."""
-        self._read()
         counts: dict[str, Any] = {
             kind: {name: len(ids) for name, ids in sorted(self._of(kind).items())}
             for kind in _KINDS
@@ -129,30 +113,14 @@ class TrainingRecord:
         return b"".join(part.astype(_STORED).tobytes() for part in parts)
 
     def _of(self, kind: str) -> dict[str, Hashes]:
-        self._read()
         return {name: ids for (own, name), ids in self._parts.items() if own == kind}
 
     def _has(self, part: tuple[str, str], hashes: Iterable[int]) -> NDArray[np.bool_]:
-        self._read()
         return np.isin(np.array(list(hashes), np.uint64), self._parts.get(part, _NONE))
 
     def _add(self, part: tuple[str, str], hashes: Iterable[int]) -> None:
-        self._read()
         new = np.array(list(hashes), np.uint64)
         self._parts[part] = np.union1d(self._parts.get(part, _NONE), new)
-
-    def _read(self) -> None:
-        if self._unread is None:
-            return
-        path, plain = self._unread
-        with reading(path):
-            hashes = np.frombuffer(path.read_bytes(), _STORED).astype(np.uint64)
-        counts = _counts(plain)
-        if len(hashes) != sum(counts.values()):
-            raise InputError(f"{path}: was changed since the model was loaded; load it again")
-        self._unread = None
-        ends = np.cumsum([*counts.values()])
-        self._parts |= dict(zip(counts, np.split(hashes, ends[:-1]), strict=True))
 
 
 def _counts(plain: Mapping[str, Any]) -> dict[tuple[str, str], int]:

@@ -208,10 +208,8 @@ class ConvEncoder(nn.Module):
             # Bias and ReLU commute with the maximum.
             best = WindowMax.apply(projected, weights.to(projected.dtype), valid)
             features.append(torch.relu(best + bias))
-        pooled: Tensor = self.dropout(torch.cat(features, dim=-1))
-        return pooled
+        return self.dropout(torch.cat(features, dim=-1))
 
     def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
         """Encode plain texts: (N, S, E), (N, S) -> (N, D)."""
-        encoded: Tensor = self.linear(self.pooled(texts, mask, mask[:, None].to(texts)).squeeze(1))
-        return encoded
+        return self.linear(self.pooled(texts, mask, mask[:, None].to(texts)).squeeze(1))

@@ -6,7 +6,7 @@ sections 2.1 (general encoder, QAtt and PAtt), 2.2 (aggregation over the query t
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -109,6 +109,8 @@ class Aggregate(nn.Module):
 class SamCNN(nn.Module):
     """Base class of the samCNN rankers: encode query and post, add attention vectors, predict.
 
+    Each attention adds one vector, from a convolution of its own and a sum over the query.
+
     Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
 
     Args:
@@ -122,10 +124,13 @@ class SamCNN(nn.Module):
         head_order: "relu-norm" (paper) or "norm-tanh" (released code).
         head_dropout: probability on the head's hidden layer.
         features: extra features that the head takes.
+        aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
+        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
+            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
     """
 
-    #: How many context vectors the subclass adds to those of query and post.
-    contexts = 0
+    #: Whether the subclass attends to the query (Eq. 1) and to positions of the post (Eq. 2-4).
+    query_attention = post_attention = False
 
     def __init__(
         self,
@@ -140,9 +145,12 @@ class SamCNN(nn.Module):
         head_order: Order,
         head_dropout: float,
         features: int = 0,
+        aggregation: Aggregation = "mean",
+        similarity: Similarity = "cosine",
     ) -> None:
         super().__init__()
-        self._convolution = partial(
+        check_choice("similarity", similarity, Similarity)
+        convolution = partial(
             ConvEncoder,
             input_dim=input_dim,
             output_dim=hidden,
@@ -151,17 +159,23 @@ class SamCNN(nn.Module):
             padding=padding,
             dropout=dropout,
         )
-        self.encoder = self._convolution()
+        self.encoder = convolution()
         self.head = PredictionHead(
-            input_dim=hidden * (2 + self.contexts),
+            input_dim=hidden * (2 + self.query_attention + self.post_attention),
             hidden=head_hidden,
             order=head_order,
             dropout=head_dropout,
             features=features,
         )
+        self.similarity = similarity
+        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim)
+        if self.query_attention:
+            self.query_context = convolution()
+        if self.post_attention:
+            self.post_context = convolution()
 
     def encode(self, pair: Pair) -> Tensor:
-        """The input of the head: [g_q, g_p, context vectors], (B, D x (2 + contexts))."""
+        """The input of the head: [g_q, g_p, v of each attention], (B, 2 D to 4 D)."""
         query, query_mask = trim(pair.query, pair.query_mask)
         g_query = self.encoder(zero_padding(query, query_mask), query_mask)
         post, post_mask = trim(pair.post, pair.post_mask)
@@ -170,53 +184,13 @@ class SamCNN(nn.Module):
         contexts = self.context_vectors(pair, post, post_mask)
         return torch.cat([pair.per_post(g_query), g_post, *contexts], dim=1)
 
-    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The attention vectors (B, D) that the subclass adds; none for the plain encoder."""
-        return []
-
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant); the second one is the score."""
-        log_probabilities: Tensor = self.head(self.encode(pair), pair.features)
-        return log_probabilities
+        return self.head(self.encode(pair), pair.features)
 
     def hidden_layer(self, pair: Pair) -> Tensor:
         """The head's hidden layer o (section 2.3), which the paper's Fig. 4 projects: (B, H)."""
         return self.head.hidden_layer(self.encode(pair))
-
-
-class BiCNN(SamCNN):
-    """The general sentence encoder alone, on both sides (samCNN, section 2.1)."""
-
-
-class _Attentive(SamCNN):
-    """Adds one vector for each attention, with a convolution of its own and the sum over the query.
-
-    Args:
-        aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
-        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
-            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
-        general: the arguments of `SamCNN`.
-    """
-
-    #: Whether the subclass attends to the query (Eq. 1) and to positions of the post (Eq. 2-4).
-    query_attention = post_attention = False
-
-    def __init__(
-        self,
-        *,
-        aggregation: Aggregation = "mean",
-        similarity: Similarity = "cosine",
-        **general: Any,
-    ) -> None:
-        self.contexts = self.query_attention + self.post_attention
-        super().__init__(**general)
-        check_choice("similarity", similarity, Similarity)
-        self.similarity = similarity
-        self.aggregate = Aggregate(kind=aggregation, input_dim=general["input_dim"])
-        if self.query_attention:
-            self.query_context = self._convolution()
-        if self.post_attention:
-            self.post_context = self._convolution()
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
         """The vector v of section 2.2 of each attention, over the kernels of Eq. 1 or 4."""
@@ -232,8 +206,7 @@ class _Attentive(SamCNN):
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""
         weights = pair.per_post(self.aggregate(pair)).to(pooled)
-        context: Tensor = encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
-        return context
+        return encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
 
     def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
@@ -258,19 +231,23 @@ class _Attentive(SamCNN):
         return self.post_context.pooled(post, post_mask, weights)
 
 
-class QAtt(_Attentive):
+class BiCNN(SamCNN):
+    """The general sentence encoder alone, on both sides (samCNN, section 2.1)."""
+
+
+class QAtt(SamCNN):
     """Query-aware attention (samCNN, section 2.1): kernels rescaled by each query token."""
 
     query_attention = True
 
 
-class PAtt(_Attentive):
+class PAtt(SamCNN):
     """Position-aware attention (samCNN, section 2.1): kernels rescaled by token similarity."""
 
     post_attention = True
 
 
-class Combined(_Attentive):
+class Combined(SamCNN):
     """Both attentions, each with a convolution of its own: [g_q, g_p, v_QAtt, v_PAtt]."""
 
     query_attention = post_attention = True

@@ -1,8 +1,13 @@
 """Text from files that is safe in a terminal and in a spreadsheet."""
 
 import logging
+import sys
 import unicodedata
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from siamese_news.errors import InputError
 
 # Cc controls, Cf formats (bidi, zero width), Cs surrogates, Zl and Zp line separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -16,6 +21,19 @@ def clean(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number and its noun, such as ``1 post`` and ``1,200 posts``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def one_line_errors(log: logging.Logger | None = None) -> Iterator[None]:
+    """End the process with code 2 and an `InputError` in one line, logged or on stderr."""
+    try:
+        yield
+    except InputError as error:
+        if log is None:
+            print(error, file=sys.stderr)
+        else:
+            log.error("%s", error)
+        sys.exit(2)
 
 
 def quiet_libraries() -> None:
