@@ -103,10 +103,13 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    top = RankingTop(relevance, thresholds, depth)
-    _stream(blocks, top.update, relevance.shape)
-    counts = RankingCounts(relevance, top.relevant_keys)
-    _stream(blocks, counts.update, relevance.shape)
+    # The blocks are the whole matrix, so nothing is summed over processes.
+    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
+    _stream(blocks, top.update, relevance.shape[1])
+    counts = RankingCounts(
+        relevance=relevance, relevant_keys=top.relevant_keys, sync_on_compute=False
+    )
+    _stream(blocks, counts.update, relevance.shape[1])
 
     per_article = counts.per_article()
     per_article[f"AP@{depth}"] = counts.per_article(depth)["AP"]
@@ -132,18 +135,9 @@ def evaluate_blocks(
     )
 
 
-def _stream(
-    blocks: Blocks, update: Callable[[int, np.ndarray], None], shape: tuple[int, int]
-) -> None:
-    """One pass over the blocks, which must cover the matrix exactly once."""
-    rows, width = shape
+def _stream(blocks: Blocks, update: Callable[[int, np.ndarray], None], width: int) -> None:
     covered = np.zeros(width, dtype=bool)
     for first, scores in blocks():
-        if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:
-            raise ValueError(
-                f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
-                f"{width} columns: rows are unique articles, columns unique posts"
-            )
         update(first, scores)
         part = covered[first : first + scores.shape[1]]
         if part.any():

@@ -45,7 +45,7 @@ def rounded(scores: np.ndarray) -> np.ndarray:
         result = (steps / 1e6).astype(np.float32) + np.float32(0.0)
     if not np.isfinite(result).all():
         bad = np.asarray(scores)[~np.isfinite(result)].ravel()[0]
-        raise InputError(f"a score is {bad}; expected finite numbers within float32")
+        raise InputError(f"a score is {bad!r}; expected finite numbers within float32")
     return result
 
 
