@@ -203,7 +203,7 @@ def run_with_input(folder, keys, *more, labels="mine.jsonl"):
     ("options", "words"),
     [
         ((), "--find or --recall"),
-        (("--recall", "90"), "--recall is 90"),
+        (("--recall", "90"), "(the share of all relevant posts) is 90"),
         (("--recall", ".99", "--positives", "10"), "--positives 299"),
     ],
 )

@@ -65,7 +65,6 @@ def annotate(
     Each label is saved before the next post is shown; the same command continues.
     """
     from siamese_news.decide.certification import Certification
-    from siamese_news.decide.plan.design import share_of
     from siamese_news.decide.plan.files import SEAL, beside
     from siamese_news.decide.stopping.goals import Goal, Stopping
     from siamese_news.labels.journal import LabelJournal
@@ -74,9 +73,6 @@ def annotate(
     if labels.suffix != ".jsonl":
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
     stops = find is not None or recall is not None
-    if recall is not None:
-        share_of(recall, "--recall")
-    share_of(confidence, "--confidence")
     goal = Goal(find, recall, rule, positives, confidence, seed)
     work: Certification | Stopping
     goals: list[Certification | Stopping] = []

@@ -56,7 +56,6 @@ def audit(
     the number of posts in the list.
     """
     from siamese_news.decide.audit import Audit, sentence_of
-    from siamese_news.decide.plan.design import share_of
     from siamese_news.decide.plan.files import beside, write_sealed
     from siamese_news.labels.matching import read_labels
     from siamese_news.labels.sheets import write_sheet
@@ -76,9 +75,6 @@ def audit(
         return
     if results is None or out is None:
         raise InputError("expected --results and --out to draw posts, or --labels to read them")
-    if population is not None and threshold is None:
-        raise InputError("--population requires --threshold")
-    share_of(confidence, "--confidence")
     chosen = new_sheet(out, format)
     work = Audit.start(
         results,

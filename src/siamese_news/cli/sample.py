@@ -142,29 +142,11 @@ def sample(
     <sheet>.drawn.jsonl.
     """
     from siamese_news.decide.certification import Certification, Settings
-    from siamese_news.decide.plan.design import RATIO, share_of
+    from siamese_news.decide.plan.design import RATIO
     from siamese_news.decide.plan.files import beside
     from siamese_news.labels.matching import Labels
     from siamese_news.labels.sheets import write_sheet
 
-    targets = [share_of(target, "--precision") for target in precision]
-    if len(set(targets)) < len(targets):
-        raise InputError("--precision has the same target twice; expected each once")
-    share_of(confidence, "--confidence")
-    try:
-        growing = Fraction(ratio) > 1 if ratio else True
-    except (ValueError, ZeroDivisionError):
-        growing = False
-    if not growing:
-        raise InputError(f"--ratio is {ratio!r}; expected a number above 1, such as 1.02")
-    if false_negative_rate and false_positive_rate is None:
-        raise InputError("--false-negative-rate requires --false-positive-rate")
-    if false_positive_rate is not None and false_positive_rate + false_negative_rate >= 1:
-        raise InputError(
-            f"--false-positive-rate is {false_positive_rate:g} and --false-negative-rate "
-            f"{false_negative_rate:g}; expected a sum below 1: such labels tell nothing, "
-            "or the opposite of the truth"
-        )
     chosen = new_sheet(out, format)
     settings = Settings(
         targets=tuple(precision),

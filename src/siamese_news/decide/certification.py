@@ -30,6 +30,7 @@ from siamese_news.decide.plan.design import (
     least_errors,
     nested_sets,
     planned_nulls,
+    share_of,
 )
 from siamese_news.decide.plan.files import WHOLE, batch_name, misfit, sheets_of
 from siamese_news.decide.plan.population import Population
@@ -48,11 +49,11 @@ METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The user's choices, fixed before the first label.
+    """The user's choices, fixed before the first label; shares as typed.
 
     Attributes:
-        targets: precisions, as typed.
-        confidence: as typed.
+        targets: precisions.
+        confidence: of each target, or of all of them together.
         budget: planned labels.
         first: posts of the first set; None for `first_set`.
         ratio: of the size of each set to the one before.
@@ -72,6 +73,29 @@ class Settings:
     joint: bool = False
     false_positive: float | None = None
     false_negative: float = 0.0
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        targets = {share_of(target, "precision") for target in self.targets}
+        if not targets:
+            raise InputError("expected one or several precisions, such as .9")
+        if len(targets) < len(self.targets):
+            raise InputError("precision has the same target twice; expected each once")
+        share_of(self.confidence, "confidence")
+        try:
+            growing = Fraction(self.ratio) > 1
+        except (ValueError, ZeroDivisionError):
+            growing = False
+        if not growing:
+            raise InputError(f"ratio is {self.ratio!r}; expected a number above 1, such as 1.02")
+        if self.false_negative and self.false_positive is None:
+            raise InputError("--false-negative-rate requires --false-positive-rate")
+        if self.false_positive is not None and self.false_positive + self.false_negative >= 1:
+            raise InputError(
+                f"--false-positive-rate is {self.false_positive:g} and --false-negative-rate "
+                f"{self.false_negative:g}; expected a sum below 1: such labels tell nothing, or "
+                "the opposite of the truth"
+            )
 
     @property
     def error(self) -> Fraction:
@@ -196,6 +220,7 @@ class Certification(SamplingPlan):
         Raises:
             InputError: for impossible settings, and a plan that is not allowed.
         """
+        settings.check()
         population = Population(results)
         if settings.first is None:
             settings = replace(settings, first=first_set(settings.budget))

@@ -27,6 +27,7 @@ from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.agreement import agreements
+from siamese_news.decide.certification import Settings
 from siamese_news.decide.stopping.goals import Goal
 from siamese_news.desk import hand_over, labeling, pages
 from siamese_news.desk.desk import Desk
@@ -422,9 +423,12 @@ def decide_values(desk: Desk) -> dict[str, Any]:
 
 def plan(desk: Desk, row: Values) -> None:
     """Fix the target of a certificate."""
-    targets, confidence = shares_in(text_in(row, "precision")), share_in(row, "confidence")
-    budget = int(number_in(row.get("budget"), "the budget"))
-    desk.certificate.plan(targets, confidence, budget, again=bool(row.get("again")))
+    settings = Settings(
+        tuple(shares_in(text_in(row, "precision"))),
+        share_in(row, "confidence"),
+        int(number_in(row.get("budget"), "the budget")),
+    )
+    desk.certificate.plan(settings, again=bool(row.get("again")))
 
 
 def fix_goals(desk: Desk, row: Values) -> None:

@@ -1,27 +1,25 @@
 """The certificate of a project and the goals of its labeling; `decide` computes both."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from siamese_news.decide.certificate import (
     certificate_of,
     sentence_of,
-    with_files,
     write_certificate,
     write_lists,
     write_page,
 )
 from siamese_news.decide.certification import Certification, Claim, Settings
-from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.files import SEAL, beside
 from siamese_news.decide.plan.ledger import plans_over
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.stopping.goals import LEARN_FIRST, RANDOM_FIRST, Goal, Stopping
+from siamese_news.decide.stopping.goals import Goal, Stopping
 from siamese_news.desk.estimates import precision_interval
 from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, LabelJournal, write_judgments
 from siamese_news.labels.matching import Label, labels_in
@@ -37,11 +35,7 @@ Plan = TypeVar("Plan", Certification, Stopping)
 class _Planned(Generic[Plan]):
     """A plan of the current search, fixed before labels are given for it.
 
-    Args:
-        project: whose search.
-        log: the labels.
-        kind: of the plan.
-        sheet: name of the file from which a command reads the labels.
+    Its commands read the labels from a file with the name `sheet`.
     """
 
     def __init__(self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str) -> None:
@@ -80,6 +74,10 @@ class _Planned(Generic[Plan]):
             self._work = self._kind.resume(self.path, results=self._project.results)
         return self._work
 
+    def _write_sheet(self, labels: Mapping[str, Label]) -> None:
+        said = {name: label.said for name, label in labels.items()}
+        write_judgments(self.sheet, said, "all", self._open().plan[SEAL])
+
 
 class Findings(NamedTuple):
     """The state of a certificate.
@@ -113,7 +111,7 @@ class Certificate(_Planned[Certification]):
         results = self._project.results
         return plans_over(Population(results)) if results.exists() and not self.planned else 0
 
-    def plan(self, precision: Sequence[str], confidence: str, budget: int, *, again: bool) -> None:
+    def plan(self, settings: Settings, *, again: bool) -> None:
         """Fix everything before the first label.
 
         Raises:
@@ -121,13 +119,10 @@ class Certificate(_Planned[Certification]):
         """
         with self._guard:
             results = self._results_to_plan()
-            targets = [share_of(target, "precision") for target in precision]
-            if not targets or len(set(targets)) < len(targets):
-                raise InputError("expected one or several different precisions, such as .9")
-            share_of(confidence, "confidence")
-            if not 1 <= budget <= BUDGET_CAP:
-                raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
-            settings = Settings(targets=tuple(precision), confidence=confidence, budget=budget)
+            if not 1 <= settings.budget <= BUDGET_CAP:
+                raise InputError(
+                    f"budget is {settings.budget}; expected 1 to {BUDGET_CAP:,} labels"
+                )
             criteria = self._project.criteria.strip()
             self._work = Certification.start(
                 results, self.path, settings, again=again, criteria=criteria
@@ -201,12 +196,13 @@ class Certificate(_Planned[Certification]):
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
         with self._guard:
-            found = self.findings()
-            self._write_sheet()
-            content = with_files(found.content, [self.sheet])
+            found, work = self.findings(), self._open()
+            labels = labels_in(self._log, work.sampled)
+            self._write_sheet(labels.of)
+            content = certificate_of(work, found.claims, labels, [self.sheet])
             write_certificate(beside(self.path, "certificate.json"), content)
             write_page(beside(self.path, "certificate.html"), content)
-            write_lists(beside(self.path, "certificate.csv"), self._open(), found.claims)
+            write_lists(beside(self.path, "certificate.csv"), work, found.claims)
             return found
 
     def certified(self, threshold: float) -> Claim | None:
@@ -216,23 +212,21 @@ class Certificate(_Planned[Certification]):
 
     def commands(self) -> list[str]:
         """The equivalent command lines; writes the sheet that they read."""
-        work, relative = self._open(), self._project.relative
-        self._write_sheet()
-        settings, sheet = work.settings, relative(self.sheet)
-        arguments = ["sample", "--results", relative(self._project.results)]
-        for target in settings.targets:
-            arguments += ["--precision", target]
-        arguments += ["--confidence", settings.confidence, "--budget", str(settings.budget)]
-        if criteria := work.plan["criteria"]:
-            arguments += ["--criteria", criteria]
-        return [
-            command_line([*arguments, "--out", sheet]),
-            command_line(["certify", "--labels", sheet]),
-        ]
-
-    def _write_sheet(self) -> None:
         work = self._open()
-        _write_labels(self.sheet, labels_in(self._log, work.sampled).of, work.plan[SEAL])
+        self._write_sheet(labels_in(self._log, work.sampled).of)
+        command, settings = self._project.command, work.settings
+        return [
+            command(
+                "sample",
+                results=self._project.results,
+                precision=settings.targets,
+                confidence=settings.confidence,
+                budget=settings.budget,
+                criteria=work.plan["criteria"],
+                out=self.sheet,
+            ),
+            command("certify", labels=self.sheet),
+        ]
 
 
 class Goals(_Planned[Stopping]):
@@ -249,19 +243,6 @@ class Goals(_Planned[Stopping]):
         """
         with self._guard:
             results = self._results_to_plan()
-            if goal.find is None and goal.recall is None:
-                raise InputError("expected a number of posts, or a share of all relevant posts")
-            if goal.find is not None and goal.find < 1:
-                raise InputError(f"the number of posts is {goal.find}; expected at least 1")
-            if goal.recall is not None:
-                share_of(goal.recall, "the share of all relevant posts")
-            share_of(goal.confidence, "confidence")
-            if goal.rule not in (RANDOM_FIRST, LEARN_FIRST):
-                raise InputError(
-                    f"the rule is {goal.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
-                )
-            if goal.positives < 1:
-                raise InputError(f"{goal.positives} random relevant posts; expected at least 1")
             self._work = Stopping.start(
                 results, self.path, goal, again=again, criteria=self._project.criteria
             )
@@ -279,15 +260,16 @@ class Goals(_Planned[Stopping]):
 
         Returns:
             ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``saved``, the
-            labels of a random order for comparison (None if unknown).
+            labels saved compared with a random order (None if unknown).
         """
         with self._guard:
             work, labels = self._open(), labels_in(self._log)
+            compared = work.compared(labels)
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
                 "status": work.status(labels),
-                "saved": work.saved(labels),
+                "saved": max(compared[1] - compared[0], 0) if compared else None,
             }
 
     def command(self) -> str:
@@ -296,27 +278,17 @@ class Goals(_Planned[Stopping]):
             work, labels = self._open(), labels_in(self._log)
             ranks = work.population.ranks_of(list(labels.of))
             work.sampled.draw(work.texts.units(list(ranks.values())))
-            _write_labels(self.sheet, {n: labels.of[n] for n in ranks}, work.plan[SEAL])
-            relative = self._project.relative
-            arguments = ["annotate", "--results", relative(self._project.results)]
-            arguments += [*self.arguments(), "--labels", relative(self.sheet)]
-            return command_line(arguments)
+            self._write_sheet({name: labels.of[name] for name in ranks})
+            return self._project.command(
+                "annotate", results=self._project.results, **self.options(), labels=self.sheet
+            )
 
-    def arguments(self) -> list[str]:
+    def options(self) -> dict[str, Any]:
         """The options of `annotate` for these goals."""
         with self._guard:
-            goal, found = self._open().goal, []
-            if goal.find is not None:
-                found += ["--find", str(goal.find)]
-            if goal.recall is not None:
-                found += ["--recall", goal.recall]
-            found += ["--rule", goal.rule, "--positives", str(goal.positives)]
-            return [*found, "--confidence", goal.confidence]
-
-
-def _write_labels(path: Path, labels: Mapping[str, Label], seal: str) -> None:
-    """Write labels into a file that the commands read."""
-    write_judgments(path, {name: label.said for name, label in labels.items()}, "all", seal)
+            options = asdict(self._open().goal)
+            del options["seed"]
+            return options
 
 
 def _descent(work: Certification, claim: dict[str, Any]) -> list[dict[str, Any]]:

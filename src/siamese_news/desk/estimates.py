@@ -11,7 +11,6 @@ from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound,
 from siamese_news.decide.plan.design import Keys, Order
 from siamese_news.decide.plan.population import Population
 from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line
 from siamese_news.labels.journal import YES, LabelJournal
 
 SEED = 0
@@ -77,13 +76,12 @@ class Estimates:
 
     def command(self, at: dict[str, Any]) -> str:
         """The command line that draws such a sample of a fixed size, for a guarantee."""
-        relative, results = self._project.relative, self._project.results
-        arguments = ["audit", "--results", relative(results)]
+        results, recall = self._project.results, {}
         if at["recall"] is not None:
             total = at["above"][0] + at["below"][0]
-            arguments += ["--threshold", f"{at['threshold']!r}", "--population", str(total)]
-        out = relative(results.with_name("audit.jsonl"))
-        return command_line([*arguments, "--budget", str(BUDGET), "--out", out])
+            recall = {"threshold": at["threshold"], "population": total}
+        out = results.with_name("audit.jsonl")
+        return self._project.command("audit", results=results, **recall, budget=BUDGET, out=out)
 
     def _sides(self, threshold: float) -> list[tuple[int, Iterator[str]]]:
         """How many posts are above and below a threshold, and their ids in random order."""

@@ -9,7 +9,6 @@ import numpy as np
 from siamese_news.decide.agreement import machine_lines
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.results import Filter
-from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
 from siamese_news.labels.sheets import read_rows
@@ -212,10 +211,8 @@ def machine_agreement(desk: Desk) -> list[str]:
 
 def label_command(desk: Desk) -> str:
     """The command line that labels in the terminal the posts that the page would ask for."""
-    relative = desk.project.relative
-    if desk.certificate.planned:
-        arguments = ["--plan", relative(desk.certificate.path)]
-    else:
-        goals = desk.goals.arguments() if desk.goals.planned else ["--find", "100"]
-        arguments = ["--results", relative(desk.project.results), *goals]
-    return command_line(["annotate", *arguments, "--labels", "labels-of-the-terminal.jsonl"])
+    options: dict[str, Any] = {"plan": desk.certificate.path}
+    if not desk.certificate.planned:
+        goals = desk.goals.options() if desk.goals.planned else {"find": 100}
+        options = {"results": desk.project.results, **goals}
+    return desk.project.command("annotate", **options, labels="labels-of-the-terminal.jsonl")

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from siamese_news.decide.asking import next_posts
 from siamese_news.decide.new_order import learn_order
 from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
@@ -112,7 +111,7 @@ class Learning:
             verdicts = {post: one == YES for post, one in said.items() if one in (YES, NO)}
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
-            line, source = command_line(self._arguments()), self._machine.source
+            line, source = self._command(), self._machine.source
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 order = self._path("parquet")
                 task = process.submit(
@@ -178,14 +177,16 @@ class Learning:
     def _path(self, ending: str) -> Path:
         return self._project.search / f"learned.{ending}"
 
-    def _arguments(self) -> list[str]:
-        paths = (self._project.results, self._log.path, self._path("parquet"))
-        results, labels, out = map(self._project.relative, paths)
-        arguments = ["feedback", "--results", results, "--labels", labels]
-        if source := self._machine.source:
-            file, name = source
-            arguments += ["--verdicts", self._project.relative(file), "--name", name]
-        return [*arguments, "--out", out]
+    def _command(self) -> str:
+        verdicts, name = self._machine.source or (None, None)
+        return self._project.command(
+            "feedback",
+            results=self._project.results,
+            labels=self._log.path,
+            verdicts=verdicts,
+            name=name,
+            out=self._path("parquet"),
+        )
 
 
 @lru_cache(1)

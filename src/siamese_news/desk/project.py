@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import write_json
 
 FORMAT = "siamese_news project 1"
+PROGRAM = "siamese-news"
 # Signs that Windows reserves; each looks like its full-width form, which every system accepts.
 _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
@@ -268,9 +270,24 @@ class Project:
         except InputError:
             return {}
 
-    def relative(self, path: Path) -> str:
-        """A path as commands in the folder of the project name it."""
-        return str(path.relative_to(self.folder))
+    def command(self, *words: str, **options: Any) -> str:
+        """A command line to be run in the folder of the project.
+
+        Paths in it are relative to that folder; None, False and empty texts leave an option out.
+        """
+        found = [PROGRAM, *words]
+        for name, value in options.items():
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if one is None or one is False or one == "":
+                    continue
+                shown = one.relative_to(self.folder) if isinstance(one, Path) else one
+                found += [f"--{name.replace('_', '-')}", *([] if one is True else [str(shown)])]
+        return shlex.join(found)
+
+    @property
+    def exports(self) -> Path:
+        """The folder of the files that are handed over."""
+        return self.folder / "hand-over"
 
     @property
     def private(self) -> Path:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -19,8 +18,6 @@ from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, Query
 from siamese_news.utils.processes import PROGRESS
-
-PROGRAM = "siamese-news"
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _READ = 20_000  # bytes of the output of a search, from its beginning and its end
@@ -67,11 +64,6 @@ def posts_of(project: Project, **more: Any) -> PostStream:
     return open_posts(sources, **reading, **more)
 
 
-def command_line(arguments: list[str]) -> str:
-    """The command as typed in a shell."""
-    return shlex.join([PROGRAM, *arguments])
-
-
 class Search:
     """The search of a project: started, watched, stopped.
 
@@ -114,7 +106,7 @@ class Search:
                     wanted = arguments()
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
-            folder, line = self._folder(number), command_line(wanted)
+            folder, line = self._folder(number), project.command(*wanted)
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "siamese_news", *wanted, "--resume"],
                 cwd=project.folder,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line, posts_of, reading_options
+from siamese_news.desk.search import posts_of, reading_options
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta, result_rows
 from siamese_news.search.conversations import COLUMNS, bring_threads
@@ -88,14 +88,12 @@ class Threads:
 
     def commands(self) -> list[str]:
         """The equivalent command lines, to be run in the project's folder."""
-        arguments = ["threads", "--results", "hand-over/found.parquet"]
-        arguments += ["--posts", *self._project.sources("posts")]
-        for name, value in reading_options(self._project).items():
-            arguments += [f"--{name.replace('_', '-')}", value] if value else []
-        out = "hand-over/threads.parquet"
+        project, exports = self._project, self._project.exports
+        out, posts = exports / "threads.parquet", project.sources("posts")
+        found, reading = exports / "found.parquet", reading_options(project)
         return [
-            command_line([*arguments, "--out", out]),
-            command_line(["report", "--results", out, "--out", "hand-over/threads.html"]),
+            project.command("threads", results=found, posts=posts, **reading, out=out),
+            project.command("report", results=out, out=exports / "threads.html"),
         ]
 
     @property

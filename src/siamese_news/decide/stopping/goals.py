@@ -13,6 +13,7 @@ from typing import Self, Unpack
 
 import numpy as np
 
+from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
@@ -28,15 +29,13 @@ RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The user's choices, fixed before the first label.
+    """The user's choices, fixed before the first label; shares as typed.
 
     Attributes:
         find: number of relevant posts to find, or None.
-        recall: share of all relevant posts to find, as typed, or None.
-        rule: ``random-first`` or ``learn-first``.
+        recall: share of all relevant posts to find, or None.
+        rule: `RANDOM_FIRST` or `LEARN_FIRST`.
         positives: with ``random-first``: random relevant posts to wait for.
-        confidence: as typed.
-        seed: of the random order.
     """
 
     find: int | None
@@ -45,6 +44,19 @@ class Goal:
     positives: int
     confidence: str
     seed: int
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        if self.find is None and self.recall is None:
+            raise InputError("expected a number of posts, or a share of all relevant posts")
+        for name, number in (("find", self.find), ("positives", self.positives)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} is {number}; expected at least 1 relevant post")
+        if self.recall is not None:
+            share_of(self.recall, "recall (the share of all relevant posts)")
+        share_of(self.confidence, "confidence")
+        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
+            raise InputError(f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}")
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
         """The rules, in the order in which they request labels.
@@ -69,30 +81,6 @@ class Goal:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The number of labels compared with a random order.
-
-    Attributes:
-        found: relevant posts among the labeled ones.
-        labels: labels so far.
-        random: about how many labels a random order takes to find as many.
-        relevant: about how many relevant posts the pool has, estimated from its random posts.
-    """
-
-    found: int
-    labels: int
-    random: int
-    relevant: int
-
-    def sentence(self) -> str:
-        """The comparison in words."""
-        return (
-            f"{self.found:,} of about {self.relevant:,} relevant posts found with {self.labels:,} "
-            f"labels; a random order would take about {self.random:,}"
-        )
-
-
 class Stopping(SamplingPlan):
     """A plan to label down a ranking, and the posts it needs next; see `SamplingPlan`."""
 
@@ -105,6 +93,7 @@ class Stopping(SamplingPlan):
     @classmethod
     def start(cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]) -> Self:
         """Fix the goal and write the plan; resume it if the file has the same goal."""
+        goal.check()
         posts = options.get("posts")
         if path.exists():
             plan = read_sealed(path, "plan")
@@ -133,8 +122,12 @@ class Stopping(SamplingPlan):
         known = self._known(labels)
         return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
 
-    def saved(self, labels: Labels) -> Saved | None:
-        """The comparison with a random order; None before random posts allow an estimate."""
+    def compared(self, labels: Labels) -> tuple[int, int, int] | None:
+        """The comparison with a random order; None before random posts allow an estimate.
+
+        Returns the number of labels, about how many a random order takes to find as many relevant
+        posts, and about how many relevant posts the pool has.
+        """
         known = self._known(labels)
         totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
         found = sum(known.values())
@@ -142,7 +135,7 @@ class Stopping(SamplingPlan):
             return None
         total = max(totals[0], found)
         random = found * (len(self.population) + 1) / (total + 1)
-        return Saved(found, len(known), round(random), round(total))
+        return len(known), round(random), round(total)
 
     def status(self, labels: Labels) -> str:
         """The progress in words."""
@@ -151,8 +144,12 @@ class Stopping(SamplingPlan):
         row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
         parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
-        saved = self.saved(labels)
-        parts += [saved.sentence()] if saved else []
+        if compared := self.compared(labels):
+            given, random, relevant = compared
+            parts.append(
+                f"{sum(known.values()):,} of about {relevant:,} relevant posts found with "
+                f"{given:,} labels; a random order would take about {random:,}"
+            )
         return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
 
     def _known(self, labels: Labels) -> dict[int, int]:
