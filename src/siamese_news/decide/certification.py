@@ -149,10 +149,9 @@ class Settings:
         turn = turn_of(self.budget)
         return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
 
-
-def fingerprint(tables: Sequence[Tables], budget: int) -> list[str]:
-    """The hash of the tables of each target up to the budget."""
-    return [table.fingerprint(budget) for table in tables]
+    def fingerprint(self, tables: Sequence[Tables]) -> list[str]:
+        """The hash of the tables of each target up to the budget."""
+        return [table.fingerprint(self.budget) for table in tables]
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
@@ -209,13 +208,7 @@ class Certification(SamplingPlan):
     def start(
         cls, results: Path, path: Path, settings: Settings, **options: Unpack[PlanOptions]
     ) -> Self:
-        """Fix everything before the first label and write the plan.
-
-        Args:
-            results: the scored posts.
-            path: of the plan, a new file, or one with this very plan.
-            settings: the user's choices.
-            options: see `PlanOptions`.
+        """Fix everything before the first label and write the plan, unless it exists already.
 
         Raises:
             InputError: for impossible settings, and a plan that is not allowed.
@@ -240,7 +233,7 @@ class Certification(SamplingPlan):
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
             "nulls": nulls,
-            "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
+            "tables": settings.fingerprint(settings.tables(sizes, nulls)),
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
@@ -256,7 +249,7 @@ class Certification(SamplingPlan):
                 f"{path}: its sets do not match these scores; restore the plan, or make a new one "
                 "with sample --again"
             )
-        if fingerprint(found.tables, found.settings.budget) != found.plan["tables"]:
+        if found.settings.fingerprint(found.tables) != found.plan["tables"]:
             raise InputError(
                 f"{path}: this version of the program computes different tables than the plan "
                 "has; finish with the version that made it"
@@ -446,13 +439,6 @@ def next_batch(
     work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
 ) -> tuple[Path | None, int, int]:
     """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`.
-
-    Args:
-        work: the plan and its population.
-        labels: all labels so far.
-        sheet: any sheet of the plan.
-        format: of the new sheet; by default that of its ending.
-        how: see `Certification.next_posts`.
 
     Returns:
         The new sheet (None if none was needed), its posts, and needed posts of earlier sheets.

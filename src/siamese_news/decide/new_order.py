@@ -29,14 +29,9 @@ KEY = "id:"
 def read_verdicts(
     paths: Sequence[Path], say: Callable[[str], None] | None = None
 ) -> dict[str, bool]:
-    """Posts with unanimous labels; skipped and disputed posts are left out.
+    """Posts with unanimous labels, from any files with the columns post and label.
 
-    Args:
-        paths: sheets, or any files with the columns post and label.
-        say: is told the number of disputed posts.
-
-    Raises:
-        InputError: with ``path:line``, for an invalid label.
+    Skipped and disputed posts are left out; `say` is told the number of disputed ones.
     """
     said: dict[str, set[bool]] = {}
     for path in paths:
@@ -72,12 +67,7 @@ class LabeledResults:
     def read(
         cls, path: Path, verdicts: Mapping[str, bool], machine: tuple[Path, str] | None = None
     ) -> "LabeledResults":
-        """Read results.
-
-        Args:
-            path: see the class.
-            verdicts: ids of posts -> whether they are relevant.
-            machine: a file of a machine's verdicts, and its name.
+        """Read results, with the labels of people by id and a machine's file and name.
 
         Raises:
             InputError: for unusable results, and labels of other posts; see `read_machine`.
@@ -162,17 +152,9 @@ def learn_order(
     *,
     command_line: str,
 ) -> tuple[Feedback, list[str]]:
-    """Learn from labels, and write the posts in the learned order if it helps.
+    """Learn from labels (`LabeledResults.read`), and write the learned order to `out` if it helps.
 
-    Args:
-        results: see `LabeledResults`, like the next two.
-        verdicts: of people.
-        machine: of a machine.
-        out: the same posts in the learned order.
-        command_line: of this step, stored in ``<out>.meta.json``.
-
-    Returns:
-        The learned order, and remarks on labels and verdicts.
+    Returns the learned order, and remarks on labels and verdicts.
 
     Raises:
         InputError: for unusable results, and labels that are too few.

@@ -53,13 +53,9 @@ def register(
 ) -> list[dict[str, str]]:
     """Write a plan to the lists, unless it is already there.
 
-    Args:
-        population: the scored posts.
-        plan: its content. Plans with other criteria answer another question.
-        path: of its file.
-        error: the largest probability that it certifies wrongly.
-        again: whether the user wants a further plan and accepts its cost.
-        withdraw: earlier plans that this one replaces.
+    `error` is the largest probability that it certifies wrongly. With `again` the user wants a
+    further plan and accepts its cost; with `withdraw` it replaces earlier ones. Plans with other
+    criteria answer another question.
 
     Returns:
         ``sha256`` and ``error`` of the plans that the certificate must pay for.

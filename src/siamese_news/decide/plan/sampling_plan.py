@@ -37,13 +37,9 @@ class PlanOptions(TypedDict, total=False):
 
 
 class SamplingPlan:
-    """A plan over a population of scored posts.
+    """A plan, with the content of its file, over a population of scored posts.
 
-    Args:
-        plan: the content of its file.
-        path: of that file.
-        population: the scored posts.
-        posts: files with the texts, if the results have none.
+    `posts` are files with the texts, if the results have none.
     """
 
     kind: ClassVar[str]
@@ -78,18 +74,10 @@ class SamplingPlan:
         own: Mapping[str, Any] | None = None,
         **options: Unpack[PlanOptions],
     ) -> Self:
-        """Register a plan and write its file.
+        """Register a plan and write its file: a new one, or one with this very plan.
 
-        Args:
-            path: a new file, or one with this very plan.
-            population: the scored posts.
-            settings: the user's choices.
-            error: the largest probability that the plan leads to a wrong statement.
-            own: fields of the file that only this kind of plan has.
-            options: see `PlanOptions`.
-
-        Raises:
-            InputError: for a plan that is not allowed.
+        `error` is the largest probability that it leads to a wrong statement; `own` are the fields
+        of the file that only this kind of plan has.
         """
         results, posts = population.path, options.get("posts")
         plan: dict[str, Any] = {
@@ -135,10 +123,7 @@ class SamplingPlan:
     ) -> Self:
         """Continue a plan if nothing that it rests on has changed.
 
-        Args:
-            path: of the plan.
-            results: the scored posts, if they are not next to the plan.
-            posts: files with the texts, if they have moved.
+        `results` and `posts` name the scored posts and the files with their texts if they moved.
 
         Raises:
             InputError: the plan, the scores, the model or the corpus changed, or the plan was

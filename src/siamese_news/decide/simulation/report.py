@@ -47,19 +47,10 @@ def simulate(
     cores: int,
     say: Callable[[str], None],
 ) -> None:
-    """Replay on pools and on generated pools, and write tables and pictures.
+    """Replay on pools and on generated pools, and write tables and pictures into a folder.
 
-    Args:
-        folder: for the files.
-        pools: the labeled pools.
-        families: pools to generate of each family, one for each replay; 0 for none.
-        targets: precisions, as typed.
-        budgets: numbers of labels.
-        runs: replays of each setting of a pool.
-        error: 1 - confidence.
-        seed: of all random orders.
-        cores: processes.
-        say: called with a line for each finished setting.
+    Each target (precision) and budget (number of labels) is replayed `runs` times on each pool, and
+    on `families` generated pools of each family. `say` gets a line for each finished setting.
     """
     options: dict[str, Any] = {"error": error, "seed": seed}
     shown = ".9" if ".9" in targets else targets[0]
