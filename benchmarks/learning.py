@@ -34,10 +34,17 @@ from sklearn.svm import LinearSVC
 from benchmarks.dev_collections import big_pools
 from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.decide import learning
-from siamese_news.decide.asking import MIX, next_posts
-from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.decide.learning import (
+    MIX,
+    Feedback,
+    PostWords,
+    TooFewLabels,
+    learn,
+    next_posts,
+    unjudged,
+)
 from siamese_news.decide.simulation.replays import optimum, random_positives
-from siamese_news.decide.stopping.learned import LearnThenRandom, learned_order
+from siamese_news.decide.stopping.rules import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 
 SIZES = (20, 50, 100, 300)

@@ -8,8 +8,7 @@ from scipy.optimize import approx_fprime
 from sklearn.metrics import average_precision_score
 
 from siamese_news.decide import learning
-from siamese_news.decide.asking import next_posts
-from siamese_news.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news.decide.learning import PostWords, TooFewLabels, learn, next_posts
 from siamese_news.errors import InputError
 
 

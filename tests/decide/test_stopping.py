@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from siamese_news.decide.simulation.replays import optimum, random_positives
-from siamese_news.decide.stopping.learned import LearnThenRandom
 from siamese_news.decide.stopping.rules import (
     Find,
+    LearnThenRandom,
     RandomPositives,
     binomial_place,
     prior_posterior,

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import ARTICLE, Served, begun, corpus, found_before
 
 from siamese_news.desk.project import Project
+from siamese_news.desk.requests import CAPS
 from siamese_news.desk.search import query_of
-from siamese_news.desk.uploads import CAPS
 from siamese_news.search.query import FILTER
 
 

@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.agreement import machine_lines
-from siamese_news.decide.asking import next_posts
-from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.decide.learning import (
+    Feedback,
+    PostWords,
+    TooFewLabels,
+    learn,
+    next_posts,
+    unjudged,
+)
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import SKIP, YES
 from siamese_news.labels.machine import MachineVerdicts, read_machine
@@ -120,7 +126,7 @@ class LabeledResults:
     def next_units(
         self, found: Feedback | None, count: int, mix: str, seed: int
     ) -> list[tuple[str, Unit]]:
-        """The posts to label next, with their keys; see `asking.next_posts`."""
+        """The posts to label next, with their keys; see `learning.next_posts`."""
         scores, odds = self.table.column("score").to_numpy(), None
         if found is not None and found.helps:
             scores, odds = found.scores, found.odds

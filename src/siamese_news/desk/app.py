@@ -32,9 +32,17 @@ from siamese_news.decide.stopping.goals import Goal
 from siamese_news.desk import hand_over, labeling, pages
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import FIELDS
-from siamese_news.desk.requests import body_of, number_in, score_in, share_in, shares_in, text_in
+from siamese_news.desk.requests import (
+    CAPS,
+    body_of,
+    number_in,
+    received,
+    score_in,
+    share_in,
+    shares_in,
+    text_in,
+)
 from siamese_news.desk.results import Filter
-from siamese_news.desk.uploads import CAPS, paste, received
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import LABELS, Conflict
 
@@ -179,7 +187,7 @@ def remove_input(desk: Desk, values: Values) -> dict[str, Any]:
 
 def take_text(desk: Desk, row: Values) -> dict[str, Any]:
     """Keep a pasted article."""
-    paste(desk.project, text_in(row, "text"))
+    desk.project.paste(text_in(row, "text"))
     return _inputs(desk, "articles")
 
 
@@ -335,7 +343,7 @@ def label_values(desk: Desk) -> dict[str, Any]:
         "ready": ready,
         "planned": desk.certificate.planned,
         "goals": desk.goals.planned,
-        "learned": learned is not None and learned["helps"],
+        "learned": learned.get("helps", False),
         "machine": desk.machine.source,
         "criteria": desk.project.criteria,
         "annotators": desk.log.annotators(),

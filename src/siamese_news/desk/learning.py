@@ -1,6 +1,5 @@
 """An order learned from labels, as by the command `feedback`, and the verdicts of a machine."""
 
-import json
 import os
 import threading
 from collections.abc import Mapping
@@ -14,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.asking import next_posts
+from siamese_news.decide.learning import next_posts
 from siamese_news.decide.new_order import learn_order
-from siamese_news.desk.project import Project
+from siamese_news.desk.project import Project, read_json
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import write_json
 
 
 class Machine:
@@ -131,22 +130,18 @@ class Learning:
             }
             if found["helps"]:
                 np.save(self._path("npy"), feedback.odds)
-            with atomic_write(self._path("json")) as stream:
-                json.dump(found, stream, indent=1, ensure_ascii=False)
+            write_json(self._path("json"), found)
             return found
 
-    def found(self) -> dict[str, Any] | None:
-        """The last result of learning; None before the first.
+    def found(self) -> dict[str, Any]:
+        """The last result of learning; empty before the first.
 
         Returns:
             ``sentence``, the result of cross-validation; ``words`` for and against a post;
             ``remarks`` on labels and verdicts; ``helps``, whether the order may be used; the number
             of ``labels``; the equivalent ``command``.
         """
-        try:
-            return dict(json.loads(self._path("json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+        return read_json(self._path("json"))
 
     def places(self) -> NDArray[np.int64] | None:
         """The rank in the learned order by the rank in that of the search; None without one."""

@@ -8,6 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from siamese_news.desk.results import Results
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta
 from siamese_news.search.query import READING, Query
-from siamese_news.utils.files import write_json
+from siamese_news.utils.files import atomic_write, write_json
 
 FORMAT = "siamese_news project 1"
 PROGRAM = "siamese-news"
@@ -188,12 +189,9 @@ class Project:
             if names.get(f"{kind}/{path.name}", path.name) == name:
                 return path
             taken.add(path.name.casefold())
-        own = safe = safe_name(name)
-        number = 1
-        while own.casefold() in taken:
-            number += 1
-            own = _ENDING.sub(rf" ({number})\g<0>", safe)
-        return folder / own
+        safe = safe_name(name)
+        further = (_ENDING.sub(rf" ({number})\g<0>", safe) for number in count(2))
+        return folder / next(own for own in chain([safe], further) if own.casefold() not in taken)
 
     def take_input(self, kind: str, name: str, file: Path) -> None:
         """Put an uploaded file among the inputs, under its own name or a safer one.
@@ -209,6 +207,20 @@ class Project:
             if path.name != name:
                 names = self.config().get("names", {})
                 self.update(names={**names, f"{kind}/{path.name}": name})
+
+    def paste(self, text: str) -> None:
+        """Keep a pasted article.
+
+        Raises:
+            InputError: for an empty text.
+        """
+        if not text.strip():
+            raise InputError("the text is empty; paste an article")
+        folder = self.folder / "inputs" / "articles"
+        names = (f"pasted-{number}.txt" for number in count(1))
+        path = next(folder / name for name in names if not (folder / name).exists())
+        with atomic_write(path) as stream:
+            stream.write(text.strip() + "\n")
 
     def remove_input(self, kind: str, name: str) -> None:
         """Delete an input file, if it exists."""
@@ -293,6 +305,14 @@ class Project:
     def private(self) -> Path:
         """A folder that only the owner can read."""
         return self.folder / ".private"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of the page; empty if the file is missing or damaged."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def safe_name(name: str) -> str:

@@ -1,15 +1,26 @@
-"""Checks of the values in a request."""
+"""What a request carries: uploaded files, and values that are checked."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from siamese_news.desk.security import BODY_CAP
+from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
+
+CAPS = {"articles": 64 * 2**20, "not": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
+"""Bytes of one uploaded file, by kind."""
+
+_BODY_CAP = 4 * 2**20  # bytes of a request that is not an upload
+_SPARE = 2**30  # bytes of the disk that an upload leaves free
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -17,7 +28,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > BODY_CAP:
+        if len(data) > _BODY_CAP:
             raise InputError("the request is too long")
     try:
         row = json.loads(bytes(data) or b"{}")
@@ -26,6 +37,46 @@ async def body_of(request: Request) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError("the request is not a JSON object")
     return row
+
+
+@asynccontextmanager
+async def received(
+    project: Project, kind: str, name: str, parts: AsyncIterable[bytes]
+) -> AsyncIterator[Path]:
+    """A file that the browser sends, under its own name for as long as it is read.
+
+    Args:
+        project: the project.
+        kind: one of `CAPS`.
+        name: the user's name for the file.
+        parts: its content.
+
+    Raises:
+        InputError: a bad or existing name, or a file that is too large or empty.
+    """
+    if kind == "labels":
+        if not name or name.startswith(".") or {"/", "\\"} & set(name):
+            raise InputError(f"the file name is {name!r}; expected one such as sheet.csv")
+    elif project.input_path(kind, name).exists():
+        raise InputError(f"{name}: already exists; remove it first, or rename the new one")
+    with tempfile.TemporaryDirectory(prefix="upload-", dir=project.private) as folder:
+        path = Path(folder) / safe_name(name)
+        size = 0
+        with path.open("wb") as stream:
+            async for data in parts:
+                size += len(data)
+                if size > CAPS[kind]:
+                    raise InputError(
+                        f"{name}: is larger than {CAPS[kind]:,} bytes; name it on the command line"
+                    )
+                if shutil.disk_usage(folder).free < _SPARE:
+                    raise InputError(f"{name}: the disk is nearly full; free some space first")
+                stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if not size:
+            raise InputError(f"{name}: the file is empty")
+        yield path
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:

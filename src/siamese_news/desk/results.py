@@ -6,7 +6,6 @@ from the file of results.
 
 import sqlite3
 import threading
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -24,15 +23,17 @@ from siamese_news.data.readers.values import iso_date
 from siamese_news.desk.word_index import TABLES, matching, pairs_of, split
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows, web_link
+from siamese_news.search.output import COLUMNS
 from siamese_news.search.report import ReportPost
 from siamese_news.utils.files import atomic_write
 
-_VERSION = 5  # of the database; one of another version is rebuilt
+_VERSION = 6  # of the database; one of another version is rebuilt
+_COLUMNS = (*COLUMNS, "x", "y")
 _POSTS = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-CREATE TABLE posts (rank INTEGER PRIMARY KEY, post TEXT, score REAL, article TEXT, text TEXT,
-    lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB, x REAL, y REAL,
-    link TEXT);
+CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, post TEXT, text TEXT,
+    cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
+    x REAL, y REAL);
 """
 _UNDATED = np.iinfo(np.int32).min  # the hour of a post without a date
 _KEPT = 32  # cached answers to filters by words
@@ -88,11 +89,11 @@ class Results:
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
             self.clusters: NDArray[np.int64] = held["clusters"]
-            self._lang, self._seed, self._hour = held["lang"], held["seed"], held["hour"]
+            self._lang, self._seed, self._hour = held["lang"], held["article"], held["hour"]
             self._lead, self.grouped = held["lead"], bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
-        self.seeds: dict[str, int] = names["seed"]
+        self.seeds: dict[str, int] = names["article"]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -205,22 +206,8 @@ class Results:
             part = values[start : start + 500]
             marks = ", ".join("?" * len(part))
             rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
-            for rank, post, score, article, text, lang, created, cluster, copies, *rest in rows:
-                terms, x, y, link = rest
-                found[rank] = ReportPost(
-                    rank,
-                    post,
-                    score,
-                    text,
-                    -rank if cluster is None else cluster,
-                    copies or 1,
-                    article,
-                    created,
-                    lang,
-                    orjson.loads(terms),
-                    place=None if x is None else (x, y),
-                    link=link,
-                )
+            for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
+                found[row["rank"]] = post_of(row | {"terms": orjson.loads(row["terms"])})
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
@@ -255,82 +242,78 @@ class Results:
             return int(base.execute("PRAGMA user_version").fetchone()[0])
 
 
+def post_of(row: Mapping[str, Any]) -> ReportPost:
+    """The post of a row of results, or of a thread, where the search may not have ranked it."""
+    rank, cluster, x = row["rank"] or 0, row.get("cluster"), row.get("x")
+    return ReportPost(
+        rank,
+        row["post"],
+        row["score"] or 0.0,
+        row["text"],
+        -rank if cluster is None else cluster,
+        row.get("cluster_size") or 1,
+        row["article"],
+        row["created_at"],
+        row["lang"],
+        row["terms"] or (),
+        link=web_link(row["link"]),
+        place=None if x is None else (x, row["y"]),
+    )
+
+
 def _build(parquet: Path, database: Path, columns: Path) -> None:
     """Write the arrays and the database of a file of results, each whole or not at all."""
-    narrow: dict[str, Any] = {
-        "scores": array("d"),
-        "clusters": array("q"),
-        "hour": array("i"),
-        "lang": array("i"),
-        "seed": array("i"),
-    }
-    codes: dict[str, dict[str, int]] = {"lang": {}, "seed": {}}
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for _, row in result_rows(parquet):
-            cluster, text = row.get("cluster"), row.get("text") or ""
-            narrow["scores"].append(row["score"])
-            narrow["clusters"].append(-1 if cluster is None else cluster)
-            narrow["hour"].append(_hour_of(row.get("created_at")))
-            for name, value in (("lang", row.get("lang")), ("seed", row["article"])):
-                narrow[name].append(codes[name].setdefault(value or "-", len(codes[name])))
-            yield (
-                row["rank"],
-                row["post"],
-                row["score"],
-                row["article"],
-                text,
-                row.get("lang"),
-                row.get("created_at"),
-                cluster,
-                row.get("cluster_size"),
-                orjson.dumps(row.get("terms") or []),
-                row.get("x"),
-                row.get("y"),
-                web_link(row.get("link")),
-            )
+            terms, text = orjson.dumps(row.get("terms") or []), row.get("text") or ""
+            known = {**row, "terms": terms, "text": text}
+            yield tuple(map(known.get, _COLUMNS))
 
     part = database.with_name(database.name + ".part")
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(part)) as base:
         base.executescript(_POSTS + TABLES)
         with base:
-            base.executemany(f"INSERT INTO posts VALUES ({', '.join('?' * 13)})", rows())
+            marks = ", ".join("?" * len(_COLUMNS))
+            base.executemany(f"INSERT INTO posts VALUES ({marks})", rows())
             texts = base.execute("SELECT rank, text FROM posts")
             pairs = ((rank, found) for rank, text in texts if (found := pairs_of(text)))
             base.executemany("INSERT INTO pairs(rowid, text) VALUES (?, ?)", pairs)
             base.execute("INSERT INTO words(words) VALUES ('rebuild')")
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
             base.execute(f"PRAGMA user_version = {_VERSION}")
-    _save_columns(columns, {name: np.array(values) for name, values in narrow.items()}, codes)
+    with atomic_write(columns, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **_arrays(parquet))
     part.replace(database)
 
 
-def _save_columns(
-    path: Path, arrays: dict[str, NDArray[Any]], codes: Mapping[str, Mapping[str, int]]
-) -> None:
-    """Save the columns that filters need, so that a page opens at once."""
-    names: dict[str, dict[str, int]] = {}
-    for column, numbers in codes.items():
-        # Renumber the values, the most frequent one first.
-        counts = np.bincount(arrays[column], minlength=len(numbers))
-        order = np.argsort(-counts, kind="stable")
-        arrays[column] = np.argsort(order).astype(np.int32)[arrays[column]]
-        known = list(numbers)
-        names[column] = {known[n]: int(counts[n]) for n in order.tolist()}
-    clusters = arrays["clusters"]
-    grouped = len(clusters) > 0 and bool((clusters >= 0).all())
-    if not grouped:
-        arrays["clusters"] = clusters = np.arange(len(clusters))
-    lead = np.zeros(len(clusters), bool)
-    lead[np.unique(clusters, return_index=True)[1]] = True
-    arrays |= {
-        "lead": lead,
-        "grouped": np.array(grouped),
-        "names": np.frombuffer(orjson.dumps(names), np.uint8),
+def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
+    """The columns that filters need by rank, so that a page opens at once."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(parquet, columns=["score", "cluster", "lang", "article", "created_at"])
+    hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
+    found: dict[str, NDArray[Any]] = {
+        "scores": table["score"].to_numpy(),
+        "hour": np.array(hours, np.int32),
     }
-    with atomic_write(path, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+    names: dict[str, dict[str, int]] = {}
+    for name in ("lang", "article"):
+        # Number the values, the most frequent one first.
+        column = pc.fill_null(table[name], "-").combine_chunks().dictionary_encode()
+        codes, known = column.indices.to_numpy(), column.dictionary.to_pylist()
+        counts = np.bincount(codes, minlength=len(known))
+        order = np.argsort(-counts, kind="stable")
+        found[name] = np.argsort(order).astype(np.int32)[codes]
+        names[name] = {known[n]: int(counts[n]) for n in order.tolist()}
+    grouped = len(table) > 0 and not table["cluster"].null_count
+    clusters = table["cluster"].to_numpy() if grouped else np.arange(len(table))
+    lead = np.zeros(len(table), bool)
+    lead[np.unique(clusters, return_index=True)[1]] = True
+    named = np.frombuffer(orjson.dumps(names), np.uint8)
+    return found | {"clusters": clusters, "lead": lead, "grouped": grouped, "names": named}
 
 
 def _hour_of(created: str | None) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.desk.project import FIELDS, Project
+from siamese_news.desk.project import FIELDS, Project, read_json
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
@@ -96,10 +96,8 @@ class Search:
                 return ["filter", *query.arguments(FILTER)]
 
             wanted = arguments()
-            if _saved(self._folder(number)).get("arguments") != wanted or state in (
-                "done",
-                "failed",
-            ):
+            saved = read_json(self._folder(number) / "search.json")
+            if saved.get("arguments") != wanted or state in ("done", "failed"):
                 if project.results.exists():
                     # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
@@ -149,11 +147,12 @@ class Search:
     @property
     def command(self) -> str:
         """The command of the current search; empty before the first one."""
-        return str(_saved(self._project.search).get("command", ""))
+        return str(read_json(self._project.search / "search.json").get("command", ""))
 
     def filtered_to(self, threshold: float, out: str) -> list[str]:
         """The arguments that write the list from a threshold on, without a map."""
-        arguments = [str(word) for word in _saved(self._project.search).get("arguments", [])]
+        saved = read_json(self._project.search / "search.json")
+        arguments = list(map(str, saved.get("arguments", [])))
         for option, value in (("--threshold", f"{threshold!r}"), ("--out", out)):
             if option in arguments:
                 arguments[arguments.index(option) + 1] = value
@@ -208,17 +207,10 @@ class Search:
         """The process of the search while it runs."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
-        process = _saved(self._project.search).get("process")
+        process = read_json(self._project.search / "search.json").get("process")
         if self._child is not None and self._child.pid == process:
             return process
         return process if process is not None and is_held(self._project.results) else None
-
-
-def _saved(folder: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads((folder / "search.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

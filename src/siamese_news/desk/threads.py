@@ -1,6 +1,5 @@
 """The conversations of the posts from the threshold on, as `siamese-news threads` finds them."""
 
-import json
 import threading
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.desk.project import Project
+from siamese_news.desk.project import Project, read_json
 from siamese_news.desk.search import posts_of, reading_options
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta, result_rows
@@ -50,12 +49,9 @@ class Threads:
             )
         return said
 
-    def found(self) -> dict[str, Any] | None:
-        """The remarks on the threads (``said``) and their ``threshold``; None before `find`."""
-        try:
-            return dict(json.loads(self._meta.read_text("utf-8"))) if self.path.exists() else None
-        except (OSError, ValueError):
-            return None
+    def found(self) -> dict[str, Any]:
+        """The remarks on the threads (``said``) and their ``threshold``; empty before `find`."""
+        return read_json(self._meta) if self.path.exists() else {}
 
     def leads(self, posts: int) -> Leads:
         """The best posts of the threads.

@@ -18,8 +18,13 @@ from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import Texts
-from siamese_news.decide.stopping.learned import LearnThenRandom, word_learner
-from siamese_news.decide.stopping.rules import Find, RandomPositives, Rule
+from siamese_news.decide.stopping.rules import (
+    Find,
+    LearnThenRandom,
+    RandomPositives,
+    Rule,
+    word_learner,
+)
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
