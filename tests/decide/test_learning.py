@@ -137,12 +137,12 @@ def test_weights_are_where_the_loss_is_least():
     np.testing.assert_allclose(approx_fprime(found, loss), 0, atol=1e-3)
 
 
-def test_labels_stand_for_the_posts_around_them():
+def test_labels_represent_the_posts_around_them():
     generator = np.random.default_rng(0)
     scores, below = generator.normal(size=3000), generator.choice(3000, 2000, replace=False)
     rows = generator.choice(3000, 80, replace=False)
     below = np.setdiff1d(below, rows)
-    found = learning._stands_for(scores, rows, below, 500)
+    found = learning._represented(scores, rows, below, 500)
     ranks = np.argsort(np.argsort(-scores)).tolist()
     part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
     for place, row in enumerate(rows.tolist()):

@@ -65,8 +65,8 @@ def annotate(
     Each label is saved before the next post is shown; the same command continues.
     """
     from siamese_news.decide.certification import Certification
-    from siamese_news.decide.plan.files import SEAL, beside
-    from siamese_news.decide.stopping.goals import Goal, Stopping
+    from siamese_news.decide.plan.files import SEAL, sibling
+    from siamese_news.decide.stopping import Goal, Stopping
     from siamese_news.labels.journal import LabelJournal
     from siamese_news.labels.matching import labels_in
 
@@ -80,12 +80,12 @@ def annotate(
         work = Certification.resume(plan, results=results, posts=posts)
         goals.append(work)  # first, because the order of its posts reveals nothing
         if stops:
-            path = beside(labels, "goals.plan.json")
+            path = sibling(labels, "goals.plan.json")
             goals.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
     else:
         if results is None or not stops:
             raise InputError("expected --plan, or --results with --find or --recall")
-        path = beside(labels, "plan.json")
+        path = sibling(labels, "plan.json")
         work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
         goals.append(work)
     text = criteria or work.plan["criteria"]

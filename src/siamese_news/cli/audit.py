@@ -56,7 +56,7 @@ def audit(
     the number of posts in the list.
     """
     from siamese_news.decide.audit import Audit, sentence_of
-    from siamese_news.decide.plan.files import beside, write_sealed
+    from siamese_news.decide.plan.files import sibling, write_sealed
     from siamese_news.labels.matching import read_labels
     from siamese_news.labels.sheets import write_sheet
 
@@ -68,7 +68,7 @@ def audit(
         work = Audit.resume(path, results=results, posts=posts)
         said = read_labels(labels, work.sampled)
         found = work.report(said)
-        write_sealed(beside(path, "audit.json"), found)
+        write_sealed(sibling(path, "audit.json"), found)
         for remark in said.remarks():
             echo(remark)
         typer.echo(sentence_of(found))
@@ -78,7 +78,7 @@ def audit(
     chosen = new_sheet(out, format)
     work = Audit.start(
         results,
-        beside(out, "plan.json"),
+        sibling(out, "plan.json"),
         budget=budget,
         confidence=confidence,
         seed=seed,
@@ -99,10 +99,10 @@ def audit(
 def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     """How two annotators of the same posts agree."""
     from siamese_news.decide.agreement import agreement
-    from siamese_news.decide.plan.files import SEAL, beside, read_sealed
+    from siamese_news.decide.plan.files import SEAL, read_sealed, sibling
     from siamese_news.labels.matching import SampledPosts, read_labels
 
-    drawn = SampledPosts(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
+    drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [
         name

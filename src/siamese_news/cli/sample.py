@@ -82,13 +82,13 @@ def plan_of(labels: list[Path]) -> Path:
     Raises:
         InputError: a sheet is missing.
     """
-    from siamese_news.decide.plan.files import beside
+    from siamese_news.decide.plan.files import sibling
 
     for sheet in labels:
         if not sheet.is_file():
             state = "is a folder, expected a labeled sheet" if sheet.is_dir() else "no such sheet"
             raise InputError(f"{sheet}: {state}; check the path")
-    return beside(labels[0], "plan.json")
+    return sibling(labels[0], "plan.json")
 
 
 def sample(
@@ -143,7 +143,7 @@ def sample(
     """
     from siamese_news.decide.certification import Certification, Settings
     from siamese_news.decide.plan.design import RATIO
-    from siamese_news.decide.plan.files import beside
+    from siamese_news.decide.plan.files import sibling
     from siamese_news.labels.matching import Labels
     from siamese_news.labels.sheets import write_sheet
 
@@ -161,7 +161,7 @@ def sample(
     )
     work = Certification.start(
         results,
-        beside(out, "plan.json"),
+        sibling(out, "plan.json"),
         settings,
         posts=posts,
         again=again,

@@ -1,4 +1,4 @@
-"""The certificate: what was shown, from which data, under which conditions; sealed JSON."""
+"""The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
 
 import csv
 from collections.abc import Mapping, Sequence

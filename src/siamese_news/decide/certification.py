@@ -16,8 +16,8 @@ from siamese_news.decide.bounds.descent import (
     Step,
     Verdicts,
     descend,
-    handed_over,
     likely_labels,
+    returned_set,
 )
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
@@ -26,10 +26,10 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
-    kept_back,
     least_errors,
     nested_sets,
     planned_nulls,
+    reserved_labels,
     share_of,
 )
 from siamese_news.decide.plan.files import WHOLE, batch_name, misfit, sheets_of
@@ -159,7 +159,7 @@ _PIECE = 1024  # posts looked up first to check whether all have labels
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the labels show for one target precision.
+    """The findings of the labels for one target precision.
 
     Attributes:
         target: as typed.
@@ -194,7 +194,7 @@ class Claim:
 
 
 class Certification(SamplingPlan):
-    """A plan to certify precision, and what its labels show; see `SamplingPlan`."""
+    """A plan to certify precision, and the findings of its labels; see `SamplingPlan`."""
 
     kind = "precision"
 
@@ -287,7 +287,7 @@ class Certification(SamplingPlan):
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
 
     def claims(self, labels: Labels) -> list[Claim]:
-        """What the labels show for each target."""
+        """The findings for each target."""
         verdicts = self.verdicts(labels)
         sure = self.settings.false_positive is None  # labels count as the truth
         whole = self._whole_pool(verdicts) if len(labels.of) else None
@@ -298,7 +298,7 @@ class Certification(SamplingPlan):
             if sure:
                 due = errors_due(self.sizes, tables.nulls, Fraction(target))
                 errors = verdicts.not_relevant(outcome.steps[-1].size)
-            step = handed_over(outcome, due, errors)
+            step = returned_set(outcome, due, errors)
             size = step.size if step else 0
             exact, more = step is not None and step.labels == step.size, None
             if whole is not None and sure:
@@ -341,7 +341,7 @@ class Certification(SamplingPlan):
             passed = outcome.certified
             missing = self._missing(passed, target, tables, verdicts) if passed else 0
             needed = self._distinct(outcome.needed)
-            free = allowed - kept_back(missing, budget)
+            free = allowed - reserved_labels(missing, budget)
             if not needed or len(needed) > free:
                 if passed and missing and allowed > 0:
                     return self._last_posts(passed.size, min(missing, allowed), verdicts)

@@ -261,7 +261,7 @@ def learn(
     after = _weighted(said, own, represented[None])
     names = words.names[known]
     order = np.argsort(coefficients, kind="stable")
-    telling = (
+    typical = (
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
@@ -277,7 +277,7 @@ def learn(
         high,
         float(surprise[0] - surprise[1]),
         chance,
-        telling,
+        typical,
     )
 
 

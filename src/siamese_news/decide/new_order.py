@@ -114,7 +114,7 @@ class LabeledResults:
         return found if machine is None else replace(found, machine=machine.name)
 
     def remarks(self) -> list[str]:
-        """What a user should know about labels and verdicts, and how well they agree."""
+        """Remarks on labels and verdicts, and how well they agree."""
         found = []
         if self.missing:
             found.append(f"{self.missing:,} labeled posts are not in {self.path}; not used")

@@ -19,10 +19,10 @@ from siamese_news.decide.certificate import (
 )
 from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import Keys, Order
-from siamese_news.decide.plan.files import SEAL, beside
+from siamese_news.decide.plan.files import SEAL, sibling
 from siamese_news.decide.plan.ledger import plans_over
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.stopping.goals import Goal, Stopping
+from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, YES, LabelJournal, write_judgments
@@ -64,7 +64,7 @@ class _Planned(Generic[Plan]):
     @property
     def path(self) -> Path:
         """The file of the plan."""
-        return beside(self.sheet, "plan.json")
+        return sibling(self.sheet, "plan.json")
 
     @property
     def planned(self) -> bool:
@@ -212,9 +212,9 @@ class Certificate(_Planned[Certification]):
             found, work = self.findings(), self._open()
             self._write_sheet(found.labels.of)
             content = certificate_of(work, found.claims, found.labels, [self.sheet])
-            write_certificate(beside(self.path, "certificate.json"), content)
-            write_page(beside(self.path, "certificate.html"), content)
-            write_lists(beside(self.path, "certificate.csv"), work, found.claims)
+            write_certificate(sibling(self.path, "certificate.json"), content)
+            write_page(sibling(self.path, "certificate.html"), content)
+            write_lists(sibling(self.path, "certificate.csv"), work, found.claims)
             return found
 
     def certified(self, threshold: float) -> Claim | None:
@@ -324,9 +324,6 @@ class Estimates:
             The ``threshold``; ``above`` and ``below``, a `Sample` each; ``precision`` of the posts
             above and ``recall`` of all (None if there are none below), each with ``estimate`` (None
             without labels), ``low`` and ``high`` of its 95% interval.
-
-        Raises:
-            InputError: the results cannot be read.
         """
         with self._guard:
             samples = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.records import Post
-from siamese_news.decide.plan.files import beside
+from siamese_news.decide.plan.files import sibling
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.search import posts_of
 from siamese_news.errors import InputError
@@ -189,7 +189,7 @@ def _certificate(ending: str) -> Maker:
         if not desk.certificate.planned:
             raise InputError("there is no certificate yet; fix a target and label for it first")
         desk.certificate.certify()
-        return beside(desk.certificate.path, ending)
+        return sibling(desk.certificate.path, ending)
 
     return write
 

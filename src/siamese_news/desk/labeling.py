@@ -13,19 +13,19 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
 from siamese_news.labels.sheets import read_rows
 
-QUEUES = (
-    "rank",
-    "learned",
-    "teach",
-    "sample",
-    "goal",
-    "mixed",
-    "threshold",
-    "unsure",
-    "second",
-    "conflict",
-)
-"""The sources of the posts to label next; see `queue`."""
+QUEUES = {
+    "rank": "from the top",
+    "learned": "from the top of the learned order",
+    "teach": "posts that learning gains most from",
+    "sample": "for the certificate",
+    "goal": "for the goals",
+    "mixed": "sample and teach",
+    "threshold": "random posts on both sides of it",
+    "unsure": "those that this annotator was unsure about",
+    "second": "those that others labeled",
+    "conflict": "those on which the others, or the machine, disagree with this annotator",
+}
+"""The sources of the posts to label next."""
 
 BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
 """The sources whose posts are shown without their scores."""
@@ -64,12 +64,7 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
-    """Import labels from a file of another program.
-
-    Args:
-        desk: the project.
-        path: CSV, JSON lines, Label Studio's or Prodigy's.
-        annotator: whose they are.
+    """Import an annotator's labels from a file that `read_rows` knows.
 
     Returns:
         How many were ``taken``, existed ``already``, and belong to ``unknown`` posts.
@@ -101,19 +96,10 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
 
 
 def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
-    """Ranks of the posts to label next.
+    """Ranks of the posts to label next from one of the `QUEUES`.
 
-    Args:
-        desk: the project.
-        kind: ``rank`` (from the top), ``learned`` (from the top of the learned order), ``teach``
-            (posts that learning gains most from), ``sample`` (for the certificate), ``goal`` (for
-            the goals), ``mixed`` (sample and teach), ``threshold`` (random posts on both sides of
-            it), ``unsure`` (those that this annotator was unsure about), ``second`` (those that
-            others labeled) or ``conflict`` (those on which the others, or the machine, disagree
-            with this annotator).
-        annotator: who asks; posts that they labeled are left out.
-        count: how many.
-        leave: ids that the page already has.
+    The posts that this annotator labeled are left out, and those that the page already has
+    (`leave`).
 
     Raises:
         InputError: another kind, or a sample without a plan.

@@ -25,11 +25,7 @@ from siamese_news.utils.files import write_json
 class Machine:
     """A machine's verdicts on the posts of the current search; they count for no certificate.
 
-    Args:
-        project: whose search.
-
-    Attributes:
-        problem: why its file says nothing about these results; empty if it does, or without a file.
+    `problem` tells why its file cannot be used for these results; it is empty otherwise.
     """
 
     def __init__(self, project: Project) -> None:
@@ -48,7 +44,7 @@ class Machine:
         """Keep a file of verdicts in the project, instead of an earlier one.
 
         Raises:
-            InputError: no name, or a file that says nothing about these posts; nothing is kept.
+            InputError: no name, or a file without verdicts on these posts; nothing is kept.
         """
         if not (named := annotator_name(name)):
             raise InputError("the machine has no name; expected a few letters, such as gpt")
@@ -99,10 +95,10 @@ class Learning:
         self._guard = threading.Lock()
 
     def learn(self) -> dict[str, Any]:
-        """Learn, in a process of its own so that the page stays quick; returns what `found` does.
+        """Learn in a process of its own, so that the page stays quick; returns the same as `found`.
 
         Raises:
-            InputError: the labels teach nothing; says why.
+            InputError: nothing can be learned from the labels, and why.
         """
         with self._guard:
             results = self._project.require_results()
@@ -151,10 +147,8 @@ class Learning:
     def next_ranks(self, labeled: Mapping[int, bool | None], count: int) -> list[int]:
         """Ranks of the posts that teach most, as ``feedback --next`` chooses them.
 
-        Args:
-            labeled: ranks of posts that have labels, or wait for one -> whether they are relevant;
-                None if undecided.
-            count: how many.
+        `labeled` maps the ranks of posts that have labels, or wait for one, to whether they are
+        relevant; None if undecided.
         """
         places, groups = self.places(), self._project.load_results().clusters
         odds = None

@@ -43,18 +43,14 @@ _OPTIONS: dict[str, Any] = {  # an empty text means not set
 
 
 class Project:
-    """A project's folder.
+    """A project's folder, which is created if missing.
 
-    Args:
-        folder: created if missing; a folder with other files is refused.
-        articles: seed articles from the command line, in addition to those in the folder.
-        posts: files of posts from the command line, likewise.
-        negatives: articles about a different story, likewise.
-        model: folder of the model; None for the one shipped.
-        second_look: folder of a model that reranks the best posts, if the search asks for it.
+    Articles, posts and `negatives` (articles about a different story) from the command line come in
+    addition to those in the folder. `second_look` is the folder of a model that reranks the best
+    posts, if the search asks for it.
 
     Raises:
-        InputError: the folder is not a project.
+        InputError: the folder has other files, or a damaged project.
     """
 
     def __init__(
@@ -95,11 +91,7 @@ class Project:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, so that no second server writes into it.
-
-        Raises:
-            InputError: another server holds it.
-        """
+        """Hold the folder, so that no second server writes into it; an error if one does."""
         try:
             held = FileLock(self.private / "lock").acquire(timeout=0)
         except Timeout as error:
@@ -166,14 +158,10 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """The path of an input file, existing or new.
-
-        Args:
-            kind: ``articles``, ``not`` or ``posts``.
-            name: the user's name for it; on the disk it may have a safer one (`safe_name`).
+        """The path of an input file, existing or new, with this name or a safer one (`safe_name`).
 
         Raises:
-            InputError: another kind, or a name whose ending is unknown.
+            InputError: an unknown kind (`named`), or a name whose ending is unknown.
         """
         if kind not in self.named:
             raise InputError(f"{kind!r} is not a kind of file; expected articles, not or posts")
@@ -209,11 +197,7 @@ class Project:
                 self.update(names={**names, f"{kind}/{path.name}": name})
 
     def paste(self, text: str) -> None:
-        """Keep a pasted article.
-
-        Raises:
-            InputError: for an empty text.
-        """
+        """Keep a pasted article."""
         if not text.strip():
             raise InputError("the text is empty; paste an article")
         folder = self.folder / "inputs" / "articles"
@@ -248,11 +232,7 @@ class Project:
         return self.search / "results.parquet"
 
     def load_results(self) -> Results:
-        """The posts of the current search.
-
-        Raises:
-            InputError: nothing was searched yet.
-        """
+        """The posts of the current search; an error before the first one."""
         with self._loading:
             path = self.require_results()
             if not self.loaded:
@@ -261,11 +241,7 @@ class Project:
             return self._results[1]
 
     def require_results(self) -> Path:
-        """The file of results of the current search.
-
-        Raises:
-            InputError: it does not exist.
-        """
+        """The file of results of the current search; an error if it does not exist."""
         if not self.results.exists():
             raise InputError("there are no results yet; search first")
         return self.results

@@ -43,13 +43,7 @@ async def body_of(request: Request) -> dict[str, Any]:
 async def received(
     project: Project, kind: str, name: str, parts: AsyncIterable[bytes]
 ) -> AsyncIterator[Path]:
-    """A file that the browser sends, under its own name for as long as it is read.
-
-    Args:
-        project: the project.
-        kind: one of `CAPS`.
-        name: the user's name for the file.
-        parts: its content.
+    """A file of a kind of `CAPS` that the browser sends, kept for as long as it is read.
 
     Raises:
         InputError: a bad or existing name, or a file that is too large or empty.

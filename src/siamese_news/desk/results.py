@@ -6,7 +6,6 @@ from the file of results.
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -82,8 +81,7 @@ class Results:
     def __init__(self, parquet: Path) -> None:
         self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
-        self._answers: OrderedDict[str, NDArray[np.bool_]] = OrderedDict()
-        self._guard = threading.Lock()
+        self._answers: dict[str, NDArray[np.bool_]] = {}
         if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
             _build(parquet, self._database, columns)
         with np.load(columns, allow_pickle=False) as held:
@@ -107,27 +105,26 @@ class Results:
         first, last = (_moment(hour).date().isoformat() for hour in (known.min(), known.max()))
         return first, last
 
-    def find(self, asked: Filter) -> NDArray[np.int64]:
+    def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
-        keep = self._narrow(asked)
-        words, without = split(asked.words)
+        keep = self._narrow(filter)
+        words, without = split(filter.words)
         if words:
             keep &= self._with_words(words)
         for word in without:
             keep &= ~self._with_words([word])
         return np.flatnonzero(keep) + 1
 
-    def known(self, asked: Filter) -> bool:
+    def known(self, filter: Filter) -> bool:
         """Whether `find` answers at once; for new words it has to count all posts with them."""
-        words, without = split(asked.words)
-        with self._guard:
-            # Posts to leave out have to be counted in any case.
-            return bool(without) or not words or _key(words) in self._answers
+        words, without = split(filter.words)
+        # Posts to leave out have to be counted in any case.
+        return bool(without) or not words or _key(words) in self._answers
 
-    def first(self, asked: Filter, after: int, count: int) -> list[int]:
+    def first(self, filter: Filter, after: int, count: int) -> list[int]:
         """The first ranks of `find` beyond a rank, without searching for all of them."""
-        keep = self._narrow(asked)
-        sql, values = matching(split(asked.words)[0])
+        keep = self._narrow(filter)
+        sql, values = matching(split(filter.words)[0])
         found: list[int] = []
         with closing(self._base().cursor()) as rows:
             rows.execute(f"{sql} AND rowid > ? ORDER BY rowid", [*values, after])
@@ -136,27 +133,27 @@ class Results:
                 found += ranks[keep[ranks - 1]].tolist()
         return found[:count]
 
-    def _narrow(self, asked: Filter) -> NDArray[np.bool_]:
+    def _narrow(self, filter: Filter) -> NDArray[np.bool_]:
         """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
-        if asked.least is not None:
-            keep &= self.scores >= asked.least
-        if asked.groups:
+        if filter.least is not None:
+            keep &= self.scores >= filter.least
+        if filter.groups:
             keep &= self._lead
-        if asked.among is not None:
-            keep &= asked.among
+        if filter.among is not None:
+            keep &= filter.among
         for name, known, codes in (
-            (asked.lang, self.languages, self._lang),
-            (asked.seed, self.seeds, self._seed),
+            (filter.lang, self.languages, self._lang),
+            (filter.seed, self.seeds, self._seed),
         ):
             if name:
                 one = name.removeprefix("!")
                 alike = codes == (list(known).index(one) if one in known else -1)
                 keep &= ~alike if name.startswith("!") else alike
-        if asked.start:
-            keep &= self._hour >= 24 * _day_of(asked.start)
-        if asked.end:
-            keep &= (self._hour < 24 * _day_of(asked.end) + 24) & (self._hour != _UNDATED)
+        if filter.start:
+            keep &= self._hour >= 24 * _day_of(filter.start)
+        if filter.end:
+            keep &= (self._hour < 24 * _day_of(filter.end) + 24) & (self._hour != _UNDATED)
         return keep
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
@@ -211,11 +208,9 @@ class Results:
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
-        key = _key(words)
-        with self._guard:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
+        known = self._answers.get(_key(words))
+        if known is not None:
+            return known
         sql, values = matching(words)
         # One text of all ranks comes three times as fast as a row for each.
         sql = sql.replace("SELECT rowid", "SELECT group_concat(rowid)", 1)
@@ -223,10 +218,9 @@ class Results:
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
-        with self._guard:
-            self._answers[key] = keep
-            while len(self._answers) > _KEPT:
-                self._answers.popitem(last=False)
+        if len(self._answers) >= _KEPT:
+            self._answers = {}
+        self._answers[_key(words)] = keep
         return keep
 
     def _base(self) -> sqlite3.Connection:
@@ -313,7 +307,8 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     lead = np.zeros(len(table), bool)
     lead[np.unique(clusters, return_index=True)[1]] = True
     named = np.frombuffer(orjson.dumps(names), np.uint8)
-    return found | {"clusters": clusters, "lead": lead, "grouped": grouped, "names": named}
+    found |= {"clusters": clusters, "lead": lead, "grouped": np.array(grouped), "names": named}
+    return found
 
 
 def _hour_of(created: str | None) -> int:

@@ -33,13 +33,13 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
             raise InputError(f"add {what} first")
-    asked: dict[str, Any] = {name: value or None for name, value in options.items()}
+    given: dict[str, Any] = {name: value or None for name, value in options.items()}
     for name in FIELDS:
-        asked[name] = str(options[name]).strip()[:100] or None
+        given[name] = str(options[name]).strip()[:100] or None
     for name in ("dated_only", "dedupe", "map"):
-        asked[name] = bool(options[name])
-    asked["threshold"] = options["threshold"]
-    asked["second_look"] = project.second_look if options["second_look"] else None
+        given[name] = bool(options[name])
+    given["threshold"] = options["threshold"]
+    given["second_look"] = project.second_look if options["second_look"] else None
     return Query(
         articles=named["articles"],
         posts=named["posts"],
@@ -47,7 +47,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
-        **asked,
+        **given,
     )
 
 

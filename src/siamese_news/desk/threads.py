@@ -54,24 +54,13 @@ class Threads:
         return read_json(self._meta) if self.path.exists() else {}
 
     def leads(self, posts: int) -> Leads:
-        """The best posts of the threads.
-
-        Args:
-            posts: how many posts the results have.
-
-        Raises:
-            InputError: threads were not searched yet.
-        """
+        """The best posts of the threads, by the ranks of so many results."""
         path = self._require()
         with self._guard:
             return _leads(path, path.stat().st_mtime_ns, posts)
 
     def rows(self, number: int | None = None) -> Iterable[Mapping[str, Any]]:
-        """The rows of a thread, or of all.
-
-        Raises:
-            InputError: threads were not searched yet.
-        """
+        """The rows of a thread, or of all; an error before `find`."""
         import pyarrow.parquet as pq
 
         path = self._require()

@@ -202,7 +202,7 @@ def _parts(path: Path) -> tuple[str, int, str]:
     return found[1], int(found[2] or 1), found[3] or ""
 
 
-def beside(sheet: Path, ending: str) -> Path:
+def sibling(sheet: Path, ending: str) -> Path:
     """A file that belongs to a sheet of any batch: ``sheet.2.csv`` has ``sheet.plan.json``."""
     return sheet.with_name(f"{_parts(sheet)[0]}.{ending}")
 

@@ -26,7 +26,7 @@ _CLAIMS = ("targets", "confidence", "joint")
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """What identifies a plan."""
+    """The parts of a plan that identify it."""
     return {
         "kind": plan["kind"],
         "scores": plan["population"]["sha256"],
@@ -150,9 +150,9 @@ def _read(*paths: Path) -> tuple[dict[str, dict[str, Any]], set[str]]:
 
 
 def _order(entry: Mapping[str, Any]) -> str:
-    """What plans share that draw the same posts in the same order.
+    """The seal that plans share if they draw the same posts in the same order.
 
-    They differ only in their claims, like the targets of a single plan.
+    Such plans differ only in their claims, like the targets of a single plan.
     """
     kept = {name: value for name, value in entry["settings"].items() if name not in _CLAIMS}
     return seal_of({**entry, "settings": kept})

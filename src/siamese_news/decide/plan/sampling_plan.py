@@ -1,4 +1,4 @@
-"""What every kind of plan shares: the scores, model and corpus it rests on, and the drawn posts."""
+"""The parts of every kind of plan: scores, model and corpus it rests on, and the drawn posts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from siamese_news.decide.plan import ledger
-from siamese_news.decide.plan.files import SEAL, beside, read_sealed, write_sealed
+from siamese_news.decide.plan.files import SEAL, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
@@ -56,8 +56,8 @@ class SamplingPlan:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        self.sampled = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
-        self.log = VerdictLog(beside(path, "verdicts.jsonl"))
+        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), plan[SEAL])
+        self.log = VerdictLog(sibling(path, "verdicts.jsonl"))
         self._prepare()
 
     def _prepare(self) -> None:

@@ -150,7 +150,7 @@ class KnownVerdicts:
 
 
 def text_key(unit: Unit) -> tuple[str, str] | None:
-    """What copies of a unit share: its article and its text; None for a post without words."""
+    """The article and the text, which copies share; None for a post without words."""
     text = " ".join(unit.text.split())
     return (unit.article, text) if text else None
 

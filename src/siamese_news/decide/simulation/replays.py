@@ -22,12 +22,12 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
-    kept_back,
     nested_sets,
     planned_nulls,
+    reserved_labels,
 )
 from siamese_news.decide.simulation.pools import FAMILIES, LabeledPool
-from siamese_news.decide.stopping.rules import binomial_place
+from siamese_news.decide.stopping import binomial_place
 
 _LARGEST = 20_001  # posts of the largest generated pool, plus one
 _NAIVE_REGION = 1.5  # times the oracle: the naive method draws its labels from these posts
@@ -136,7 +136,9 @@ def replay(
             found = int((labeled[:before] & ~relevant[:before]).sum())
             missing = max(0, int(due[number - 1]) - found) if number else 0
             left = budget - spent
-            new = _requested(ranks, bounds, relevant, labeled, left - kept_back(missing, budget))
+            new = _requested(
+                ranks, bounds, relevant, labeled, left - reserved_labels(missing, budget)
+            )
             passed = bool((np.cumsum(~labeled[ranks] | ~relevant[ranks]) <= bounds).any())
             if not passed and not len(new):
                 new = np.flatnonzero(~labeled[:before])[::-1][: min(missing, left)]

@@ -1,17 +1,33 @@
-"""When to stop labeling down a ranking: rules with exact guarantees."""
+"""When to stop labeling down a ranking: rules with exact guarantees, and a user's goals.
+
+The goals are a number of posts, recall, or both. A label counts for every goal, and for a
+certificate over the same scores: each has its own random order, fixed beforehand, and its guarantee
+holds whichever other posts are labeled, and at every look.
+"""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cache, partial
 from itertools import count, islice, takewhile
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import read_sealed
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import Texts, text_key
 from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
+
+RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 Known = Mapping[int, int]
 """Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
@@ -30,45 +46,43 @@ _FIRST = 0.8  # share of the remaining error that each round may use
 _HITS = 6  # relevant random posts after which a hopeless round is given up
 
 
-class Rule(Protocol):
-    """A goal of labeling."""
+class Rule:
+    """A goal of labeling, given all labels so far."""
 
     def next(self, known: Known) -> list[int]:
         """The ranks to label next, in order; empty if the rule is satisfied."""
+        ranks = map(int, self._queue(known))
+        return list(islice((rank for rank in ranks if rank not in known), _AHEAD))
+
+    def _queue(self, known: Known) -> Iterable[int]:
+        """The ranks to label, in order, whether they have labels or not."""
+        raise NotImplementedError
 
     def status(self, known: Known) -> str:
         """The progress, for people."""
+        raise NotImplementedError
 
     def relevant(self, known: Known) -> float | None:
         """About how many relevant posts the pool has; None if random posts do not tell yet."""
+        return None
 
 
-def unlabeled(ranks: Iterable[int], known: Known) -> list[int]:
-    """The first ranks without labels."""
-    return list(islice((rank for rank in map(int, ranks) if rank not in known), _AHEAD))
-
-
-class Find:
+class Find(Rule):
     """From the top down until `wanted` relevant posts are found, among `size` posts."""
 
     def __init__(self, wanted: int, size: int) -> None:
         self._wanted = wanted
         self._size = size
 
-    def next(self, known: Known) -> list[int]:
-        """See `Rule`."""
-        return [] if sum(known.values()) >= self._wanted else unlabeled(range(self._size), known)
+    def _queue(self, known: Known) -> Iterable[int]:
+        return range(0 if sum(known.values()) >= self._wanted else self._size)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
         return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
 
-    def relevant(self, known: Known) -> float | None:
-        """None: the top of a ranking says nothing about the rest."""
-        return None
 
-
-class RandomPositives:
+class RandomPositives(Rule):
     """Recall with confidence: random posts first, then down the ranking to a depth they determine.
 
     Posts are labeled at random until `positives` relevant ones are known, which are a random sample
@@ -102,10 +116,9 @@ class RandomPositives:
         self._positives = positives
         self._order = order
 
-    def next(self, known: Known) -> list[int]:
-        """See `Rule`."""
+    def _queue(self, known: Known) -> Iterable[int]:
         depth = self._depth(known)
-        return unlabeled(self._order if depth is None else range(depth + 1), known)
+        return self._order if depth is None else range(depth + 1)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
@@ -136,7 +149,7 @@ class RandomPositives:
         return len(self._order) - 1 if len(drawn) == len(self._order) else None
 
 
-class LearnThenRandom:
+class LearnThenRandom(Rule):
     """Recall with confidence, in rounds of two parts.
 
     The first part labels down an order that is learned again from all labels after each batch, as
@@ -154,7 +167,7 @@ class LearnThenRandom:
         learner: returns the order of the first part.
 
     Attributes:
-        asked: labels by rank, in the order in which the rule requested them; it ignores others.
+        requested: labels by rank, in the order in which the rule requested them; it ignores others.
     """
 
     def __init__(
@@ -167,42 +180,38 @@ class LearnThenRandom:
         self._restart()
 
     def _restart(self) -> None:
-        self.asked: dict[int, int] = {}
+        self.requested: dict[int, int] = {}
         # Of the random part: relevant posts before it, posts, labels, and relevant ones among them.
         self._sample: tuple[int, int, int, int] | None = None
         self._steps = self._rounds()
         self._needed: Sequence[int] | NDArray[np.int64] | None = None
 
-    def next(self, known: Known) -> list[int]:
-        """See `Rule`."""
-        return unlabeled(self._advance(known), known)
-
     def status(self, known: Known) -> str:
         """See `Rule`."""
-        self._advance(known)
+        self._queue(known)
         if self._sample is None:
-            return f"down the learned order: {sum(self.asked.values()):,} relevant"
+            return f"down the learned order: {sum(self.requested.values()):,} relevant"
         _, rest, drawn, hits = self._sample
         return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
 
     def relevant(self, known: Known) -> float | None:
         """See `Rule`."""
-        self._advance(known)
-        if len(self.asked) == len(self._order):
-            return float(sum(self.asked.values()))
+        self._queue(known)
+        if len(self.requested) == len(self._order):
+            return float(sum(self.requested.values()))
         if self._sample is None or not self._sample[2]:
             return None
         top, rest, drawn, hits = self._sample
         return top + rest * hits / drawn
 
-    def _advance(self, known: Known) -> Sequence[int] | NDArray[np.int64]:
+    def _queue(self, known: Known) -> Sequence[int] | NDArray[np.int64]:
         """Take the labels in the order of the requests, up to the first gap; returns the rest."""
-        if any(known.get(rank) != label for rank, label in self.asked.items()):
+        if any(known.get(rank) != label for rank, label in self.requested.items()):
             self._restart()  # a label was changed or removed
         try:
             needed = next(self._steps) if self._needed is None else self._needed
             while len(needed) and (rank := int(needed[0])) in known:
-                self.asked[rank] = known[rank]
+                self.requested[rank] = known[rank]
                 needed = self._steps.send(known[rank])
         except Exception:
             self._restart()  # a generator cannot continue after an error of the learner
@@ -215,17 +224,17 @@ class LearnThenRandom:
         size = len(self._order)
         for number in count():
             last: list[int] = []
-            while len(self.asked) < size:
-                window = max(_WINDOW, sum(self.asked.values()) // _SHARE)
+            while len(self.requested) < size:
+                window = max(_WINDOW, sum(self.requested.values()) // _SHARE)
                 if len(last) >= window and np.mean(last[-window:]) <= _FEW:
                     break
-                ranks = self._learner(self.asked).tolist()
-                batch = max(_BATCH, len(self.asked) // 10)
-                queue = [rank for rank in ranks if rank not in self.asked][:batch]
+                ranks = self._learner(self.requested).tolist()
+                batch = max(_BATCH, len(self.requested) // 10)
+                queue = [rank for rank in ranks if rank not in self.requested][:batch]
                 for place in range(len(queue)):
                     last.append((yield queue[place:]))
-            top, hits = sum(self.asked.values()), 0
-            rest = self._order[~np.isin(self._order, list(self.asked))]
+            top, hits = sum(self.requested.values()), 0
+            rest = self._order[~np.isin(self._order, list(self.requested))]
             error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
             for drawn in range(len(rest) + 1):
@@ -331,3 +340,135 @@ def binomial_place(recall: float, error: float, positives: int) -> int | None:
     places = np.arange(1, positives + 1)
     good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
     return int(places[good[0]]) if len(good) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The user's choices, fixed before the first label; shares as typed.
+
+    Attributes:
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, or None.
+        rule: `RANDOM_FIRST` or `LEARN_FIRST`.
+        positives: with ``random-first``: random relevant posts to wait for.
+    """
+
+    find: int | None
+    recall: str | None
+    rule: str
+    positives: int
+    confidence: str
+    seed: int
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        if self.find is None and self.recall is None:
+            raise InputError("expected a number of posts, or a share of all relevant posts")
+        for name, number in (("find", self.find), ("positives", self.positives)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} is {number}; expected at least 1 relevant post")
+        if self.recall is not None:
+            share_of(self.recall, "recall (the share of all relevant posts)")
+        share_of(self.confidence, "confidence")
+        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
+            raise InputError(f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}")
+
+    def rules(self, population: Population, texts: Texts) -> list[Rule]:
+        """The rules, in the order in which they request labels.
+
+        Raises:
+            InputError: for a rule that cannot work here.
+        """
+        size = len(population)
+        error = float(1 - Fraction(self.confidence))
+        found: list[Rule] = []
+        if self.recall is not None:
+            recall = float(Fraction(self.recall))
+            keys = population.keys(self.seed, "stopping")(0, size)
+            order = np.argsort(keys, kind="stable")
+            if self.rule == RANDOM_FIRST:
+                found.append(RandomPositives(recall, error, self.positives, order))
+            else:
+                learner = word_learner(population.scores, texts)
+                found.append(LearnThenRandom(recall, error, order, learner))
+        if self.find is not None:
+            found.append(Find(self.find, size))
+        return found
+
+
+class Stopping(SamplingPlan):
+    """A plan to label down a ranking, and the posts it needs next; see `SamplingPlan`."""
+
+    kind = "stopping"
+
+    def _prepare(self) -> None:
+        self.goal = Goal(**self.plan["settings"])
+        self.rules = self.goal.rules(self.population, self.texts)
+
+    @classmethod
+    def start(cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]) -> Self:
+        """Fix the goal and write the plan; resume it if the file has the same goal."""
+        goal.check()
+        posts = options.get("posts")
+        if path.exists():
+            plan = read_sealed(path, "plan")
+            if plan.get("kind") != cls.kind or plan["settings"] != asdict(goal):
+                raise InputError(
+                    f"{path}: this file has another plan. What is fixed before the first label "
+                    "cannot be changed afterwards: repeat its options, or use another --labels"
+                )
+            return cls.resume(path, results=results, posts=posts)
+        population = Population(results)
+        goal.rules(population, Texts(population, posts))
+        error = Fraction(0)
+        if goal.recall is None:
+            options["again"] = True  # without a guarantee, further plans cost nothing
+        else:
+            error = 1 - Fraction(goal.confidence)
+        return cls._fix(path, population, asdict(goal), error=error, **options)
+
+    def ask(self, labels: Labels) -> Unit | None:
+        """The next post to label; None if every rule is satisfied."""
+        ranks = self.needed(labels)
+        return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
+
+    def needed(self, labels: Labels) -> list[int]:
+        """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
+        known = self._known(labels)
+        return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
+
+    def compared(self, labels: Labels) -> tuple[int, int, int] | None:
+        """The comparison with a random order; None before random posts allow an estimate.
+
+        Returns the number of labels, about how many a random order takes to find as many relevant
+        posts, and about how many relevant posts the pool has.
+        """
+        known = self._known(labels)
+        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
+        found = sum(known.values())
+        if not totals or not found:
+            return None
+        total = max(totals[0], found)
+        random = found * (len(self.population) + 1) / (total + 1)
+        return len(known), round(random), round(total)
+
+    def status(self, labels: Labels) -> str:
+        """The progress in words."""
+        known = self._known(labels)
+        said = [label.relevant for label in labels.of.values()]
+        row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
+        parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
+        parts += [rule.status(known) for rule in self.rules]
+        if compared := self.compared(labels):
+            given, random, relevant = compared
+            parts.append(
+                f"{sum(known.values()):,} of about {relevant:,} relevant posts found with "
+                f"{given:,} labels; a random order would take about {random:,}"
+            )
+        return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
+
+    def _known(self, labels: Labels) -> dict[int, int]:
+        ranks = self.population.ranks_of(list(labels.of))
+        return {
+            ranks[name]: int(label.relevant) for name, label in labels.of.items() if name in ranks
+        }
