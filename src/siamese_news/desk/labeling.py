@@ -13,18 +13,18 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
 from siamese_news.labels.sheets import read_rows
 
-QUEUES = {
-    "rank": "from the top",
-    "learned": "from the top of the learned order",
-    "teach": "posts that learning gains most from",
-    "sample": "for the certificate",
-    "goal": "for the goals",
-    "mixed": "sample and teach",
-    "threshold": "random posts on both sides of it",
-    "unsure": "those that this annotator was unsure about",
-    "second": "those that others labeled",
-    "conflict": "those on which the others, or the machine, disagree with this annotator",
-}
+QUEUES = (
+    "rank",  # from the top
+    "learned",  # from the top of the learned order
+    "teach",  # posts that learning gains most from
+    "sample",  # for the certificate
+    "goal",  # for the goals
+    "mixed",  # sample and teach
+    "threshold",  # random posts on both sides of it
+    "unsure",  # those that this annotator was unsure about
+    "second",  # those that others labeled
+    "conflict",  # those on which the others, or the machine, disagree with this annotator
+)
 """The sources of the posts to label next."""
 
 BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")

@@ -81,15 +81,21 @@ def text_in(row: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def number_in(value: Any, what: str) -> float:
-    """A number below a billion."""
+def number_in(value: Any, what: str, most: float = 1e9, hint: str = "a number") -> float:
+    """A number that is not larger than `most`, with either sign."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not abs(number) < 1e9:
-        raise InputError(f"{what} is {str(value)[:40]!r}; expected a number")
+    if not abs(number) <= most:
+        raise InputError(f"{what} is {str(value)[:40]!r}; expected {hint}")
     return number
+
+
+def score_in(value: Any) -> float:
+    """A score, with a decimal point or comma; percentages are not accepted."""
+    hint = "a number from -4 to 4 such as 0.1 (a score is not a percentage)"
+    return number_in(str(value).strip().replace(",", "."), "the score", 4, hint)
 
 
 def shares_in(text: str) -> list[str]:
@@ -124,17 +130,3 @@ def _share(word: str) -> str:
         return word  # 9/10, or a text that `decide` refuses
     number = Decimal(plain.removesuffix("%"))
     return f"{number / 100:f}" if "%" in plain or number >= 10 else plain
-
-
-def score_in(value: Any) -> float:
-    """A score, with a decimal point or comma; percentages are not accepted."""
-    try:
-        number = float(str(value).strip().replace(",", "."))
-    except ValueError:
-        number = float("nan")
-    if not abs(number) <= 4:
-        raise InputError(
-            f"the score is {str(value)[:40]!r}; expected a number from -4 to 4 such as 0.1 (a "
-            "score is not a percentage)"
-        )
-    return number

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, post TEX
     cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
     x REAL, y REAL);
 """
-_UNDATED = np.iinfo(np.int32).min  # the hour of a post without a date
 _KEPT = 32  # cached answers to filters by words
 _FETCHED = 2000  # posts with the words that are looked at together
 
@@ -99,11 +98,8 @@ class Results:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of a post; None without dates."""
-        known = self._hour[self._hour != _UNDATED]
-        if not len(known):
-            return None
-        first, last = (_moment(hour).date().isoformat() for hour in (known.min(), known.max()))
-        return first, last
+        known = self._hour[~np.isnat(self._hour)]
+        return (str(known.min())[:10], str(known.max())[:10]) if len(known) else None
 
     def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
@@ -151,9 +147,9 @@ class Results:
                 alike = codes == (list(known).index(one) if one in known else -1)
                 keep &= ~alike if name.startswith("!") else alike
         if filter.start:
-            keep &= self._hour >= 24 * _day_of(filter.start)
+            keep &= self._hour >= _day(filter.start)
         if filter.end:
-            keep &= (self._hour < 24 * _day_of(filter.end) + 24) & (self._hour != _UNDATED)
+            keep &= self._hour < _day(filter.end) + np.timedelta64(1, "D")
         return keep
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
@@ -185,8 +181,8 @@ class Results:
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
-        found, counts = np.unique(hours[hours != _UNDATED], return_counts=True)
-        return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
+        found, counts = np.unique(hours[~np.isnat(hours)], return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
     def at_thousandths(self) -> dict[str, Any]:
         """Number of posts at or above each thousandth of a score, from ``first`` on."""
@@ -291,7 +287,7 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
     found: dict[str, NDArray[Any]] = {
         "scores": table["score"].to_numpy(),
-        "hour": np.array(hours, np.int32),
+        "hour": np.array(hours, "datetime64[h]"),
     }
     names: dict[str, dict[str, int]] = {}
     for name in ("lang", "article"):
@@ -311,34 +307,30 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _hour_of(created: str | None) -> int:
-    """The hour of a date in UTC, counted from the year 1."""
+def _hour_of(created: str | None) -> str:
+    """The hour of a date in UTC, as numpy reads it."""
     if created and len(created) == 20 and created[10] == "T" and created.endswith("Z"):
         created = f"{created[:13]}:00:00Z"  # few different hours, many different seconds
-    return _hour(created) if created else _UNDATED
+    return _hour(created) if created else "NaT"
 
 
 @lru_cache(2**16)
-def _hour(created: str) -> int:
+def _hour(created: str) -> str:
     iso = iso_date(created)
-    return _day_of(iso[:10]) * 24 + int(iso[11:13]) if iso else _UNDATED
+    return iso[:13] if iso else "NaT"
 
 
-def _day_of(text: str) -> int:
-    """The number of a day, counted from the year 1.
+def _day(text: str) -> np.datetime64:
+    """A day that a user chose.
 
     Raises:
         InputError: for another text.
     """
     try:
-        return date.fromisoformat(text).toordinal()
+        return np.datetime64(date.fromisoformat(text))
     except ValueError as error:
         raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
 
 
 def _key(words: list[str]) -> str:
     return " ".join(words).casefold()
-
-
-def _moment(hour: Any) -> datetime:
-    return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)
