@@ -150,6 +150,11 @@ def test_the_command_writes_tables_and_a_picture(tmp_path):
 
 def test_the_command_says_what_is_missing(tmp_path):
     assert run("simulate", "--out", tmp_path).exit_code == 2
+    families = ("simulate", "--families", "1", "--runs", "1")
+    assert run(*families, "--budget", "0", "--out", tmp_path).exit_code == 2
+    (tmp_path / "file").touch()
+    done = run(*families, "--out", tmp_path / "file")
+    assert done.exit_code == 2 and "is a file; expected the name of a folder" in done.stderr
     scored(tmp_path / "scored.jsonl")
     (tmp_path / "qrels.tsv").write_text("a\tnobody\t1\n")
     done = run(

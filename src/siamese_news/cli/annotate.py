@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -72,6 +73,8 @@ def annotate(
 
     if labels.suffix != ".jsonl":
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
+    if labels.is_dir():
+        raise InputError(f"{labels}: is a folder; expected the name of a file")
     stops = find is not None or recall is not None
     goal = Goal(find, recall, rule, positives, confidence, seed)
     work: Certification | Stopping
@@ -110,7 +113,8 @@ def annotate(
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
-        echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}")
+        files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
+        echo(f"done; now: siamese-news certify {files}")
     else:
         echo("done: the goal is reached")
 

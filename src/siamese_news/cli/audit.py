@@ -1,6 +1,7 @@
 """``siamese-news audit``."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -92,7 +93,8 @@ def audit(
     rows = work.draw()
     write_sheet(out, rows, chosen)
     echo(
-        f"{out}: {len(rows):,} posts to label, all of them; then: siamese-news audit --labels {out}"
+        f"{out}: {len(rows):,} posts to label, all of them; then: "
+        f"siamese-news audit --labels {quote(str(out))}"
     )
 
 

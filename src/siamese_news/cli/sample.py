@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import typer
@@ -173,7 +174,7 @@ def sample(
     write_sheet(out, work.sampled.keyed(units), chosen)
     echo(
         f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "
-        f"siamese-news certify --labels {out}"
+        f"siamese-news certify --labels {quote(str(out))}"
     )
     if not any(unit.text for unit in units):
         echo(f"{results}: has no texts; name the files of posts with --posts to include them")

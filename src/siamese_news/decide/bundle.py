@@ -114,7 +114,8 @@ def check_bundle(path: Path) -> list[str]:
         InputError: names a difference.
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file; check the path")
+        what = "is a folder; expected a zip that bundle wrote" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: {what}; check the path")
     try:
         with zipfile.ZipFile(path) as pack:
             manifest = _manifest(path, pack)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -431,7 +432,7 @@ def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
         raise InputError(
             f"{left_out[0]}: is also a sheet of this plan; name all of them: "
-            + " ".join(f"--labels {sheet}" for sheet in [*sheets, *left_out])
+            + " ".join(f"--labels {quote(str(sheet))}" for sheet in [*sheets, *left_out])
         )
 
 

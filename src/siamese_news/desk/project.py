@@ -74,6 +74,8 @@ class Project:
         self._file = self.folder / "project.json"
         self._loading = threading.Lock()
         self._results: tuple[Path, Results] | None = None
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"{folder}: is a file; expected the folder of a project")
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(

@@ -86,7 +86,8 @@ def register(
             raise InputError(f"{path}: {_WITHDRAWN}")
         if seal in plans:
             there = shared.parent / plans[seal].get("plan", "")
-            if there.is_file() and there.resolve() != path.resolve():
+            # Without a promise, everybody may follow the same plan.
+            if error and there.is_file() and there.resolve() != path.resolve():
                 raise InputError(
                     f"{there}: is this very plan already; label its sheets, or move them here"
                 )
