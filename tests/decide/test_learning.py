@@ -100,7 +100,7 @@ def test_copies_agree_once_and_a_machine_without_a_verdict_or_a_second_kind_not_
 
 def test_relevant_posts_with_one_text_teach_nothing():
     words, scores, _ = made(0, telling=True)
-    with pytest.raises(TooFewLabels, match="with 1 different texts"):
+    with pytest.raises(TooFewLabels, match="texts labeled relevant: 1;"):
         learn(words, scores, dict.fromkeys(range(10), True), np.zeros(len(scores), int))
 
 

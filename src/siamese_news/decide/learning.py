@@ -214,12 +214,12 @@ def learn(
     relevant, other = int(said.sum()), int((~said).sum())
     if (different := len(np.unique(groups[: len(said)][said]))) < LEAST:
         raise TooFewLabels(
-            f"{relevant} labeled posts are relevant, with {different} different texts; expected "
-            f"at least {LEAST}: label more first"
+            f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
+            "first"
         )
     if not len(far) and other < LEAST:
         raise TooFewLabels(
-            f"{other} labeled posts are not relevant; expected at least {LEAST}: label more first"
+            f"posts labeled not relevant: {other}; expected at least {LEAST}: label more first"
         )
     said = np.concatenate([said, np.zeros(len(far), bool)])
     weights = np.ones(len(rows))

@@ -35,6 +35,7 @@ from siamese_news.desk.project import FIELDS
 from siamese_news.desk.requests import (
     CAPS,
     body_of,
+    ids_in,
     number_in,
     received,
     score_in,
@@ -351,7 +352,7 @@ def _label_values(desk: Desk) -> dict[str, Any]:
 
 def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     annotator, kind = values.get("annotator", ""), values.get("kind", "rank")
-    leave = set(json.loads(values.get("leave") or "[]"))
+    leave = ids_in(values.get("leave") or "[]")
     results = desk.project.load_results()
     ranks = labeling.queue(desk, kind, annotator, 8, leave) if len(results) else []
     # The labels of others are shown after one's own label, except where they disagree.

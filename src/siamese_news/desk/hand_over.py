@@ -152,7 +152,7 @@ def _report(desk: Desk, path: Path) -> None:
 
 def _threads_report(desk: Desk, path: Path) -> None:
     title = f"Threads of {desk.project.folder.name}"
-    write_report(path, read_results(desk.threads.path, title=title))
+    write_report(path, read_results(desk.threads.require(), title=title))
 
 
 def _compared(desk: Desk) -> ReportData:

@@ -8,6 +8,7 @@ import numpy as np
 
 from siamese_news.decide.agreement import machine_lines
 from siamese_news.desk.desk import Desk
+from siamese_news.desk.requests import naming
 from siamese_news.desk.results import Filter
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
@@ -74,13 +75,10 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     """
     keys = desk.certificate.keys()
     said: list[tuple[str, str]] = []
-    for row in read_rows(path):
-        if row.label.strip():
-            try:
+    with naming(path):
+        for row in read_rows(path):
+            if row.label.strip():
                 said.append((keys.get(row.key.strip().lower(), row.post), row.verdict()))
-            except InputError as error:
-                plain = str(error).replace(str(path), path.name)
-                raise InputError(f"{plain}; nothing was taken") from None
     known = desk.project.load_results().by_id([post for post, _ in said])
     counts = {"taken": 0, "already": 0, "unknown": 0}
     for post, value in said:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from siamese_news.decide.learning import next_posts
 from siamese_news.decide.new_order import learn_order
 from siamese_news.desk.project import Project, read_json
+from siamese_news.desk.requests import naming
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
@@ -48,11 +49,8 @@ class Machine:
         """
         if not (named := annotator_name(name)):
             raise InputError("the machine has no name; expected a few letters, such as gpt")
-        try:
+        with naming(file):
             found = read_machine(file, named, self._project.load_results().ids())
-        except InputError as error:
-            plain = str(error).replace(str(file), file.name)
-            raise InputError(f"{plain}; nothing was taken") from None
         folder = self._project.folder / "verdicts"
         folder.mkdir(exist_ok=True)
         os.replace(file, folder / file.name)

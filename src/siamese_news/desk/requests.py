@@ -5,8 +5,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,30 @@ async def received(
         yield path
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors about an uploaded file name it as the user does."""
+    try:
+        yield
+    except InputError as error:
+        plain = str(error).replace(str(path), path.name)
+        raise InputError(f"{plain}; nothing was taken") from None
+
+
 def text_in(row: Mapping[str, Any], name: str) -> str:
     """A field that must be a text."""
     value = row.get(name)
     if not isinstance(value, str):
         raise InputError(f"{name} is missing; expected a text")
     return value
+
+
+def ids_in(text: str) -> set[str]:
+    """Ids of posts in a JSON list."""
+    try:
+        return set(map(str, json.loads(text)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"expected ids in a JSON list, not {text[:40]!r}") from error
 
 
 def number_in(value: Any, what: str, most: float = 1e9, hint: str = "a number") -> float:

@@ -168,6 +168,8 @@ class Results:
 
     def copies(self, rank: int) -> list[int]:
         """The ranks of all posts in a post's cluster of near-duplicates, including its own."""
+        if not 1 <= rank <= len(self):
+            raise InputError(f"there is no post of rank {rank} in these results; reload the page")
         found: list[int] = (np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1).tolist()
         return found
 

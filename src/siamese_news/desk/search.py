@@ -61,6 +61,8 @@ def posts_of(project: Project, **more: Any) -> PostStream:
     """The posts that the page's search reads, read the same way."""
     reading: dict[str, Any] = reading_options(project)
     sources = [str(project.folder / source) for source in project.sources("posts")]
+    if not sources:
+        raise InputError("the project no longer has the files of posts; add them again first")
     return open_posts(sources, **reading, **more)
 
 

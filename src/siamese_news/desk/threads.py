@@ -55,7 +55,7 @@ class Threads:
 
     def leads(self, posts: int) -> Leads:
         """The best posts of the threads, by the ranks of so many results."""
-        path = self._require()
+        path = self.require()
         with self._guard:
             return _leads(path, path.stat().st_mtime_ns, posts)
 
@@ -63,7 +63,7 @@ class Threads:
         """The rows of a thread, or of all; an error before `find`."""
         import pyarrow.parquet as pq
 
-        path = self._require()
+        path = self.require()
         if number is None:
             return (row for _, row in result_rows(path))
         rows: list[dict[str, Any]] = pq.read_table(
@@ -85,7 +85,8 @@ class Threads:
     def _meta(self) -> Path:
         return self.path.with_name(self.path.name + ".meta.json")
 
-    def _require(self) -> Path:
+    def require(self) -> Path:
+        """The file of threads; an error before `find`."""
         if not self.path.exists():
             raise InputError("the threads are not found yet; find them on the view of posts")
         return self.path
